@@ -56,7 +56,7 @@ const classes = /^((?:export )?(?:let \w+ = )?(?:\w+ = )?class (\w+)(?: extends 
 function load({ path }, { folder, outdir }) {
   const text = readFileSync(path, 'utf8')
   const packages = join(dirname(folder), 'packages')
-  if (![folder, packages].some((ours) => path.startsWith(`${ours}/`))) return { contents: `${text}${noMap}`, loader: 'js' }
+  if (![folder, packages].some((own) => path.startsWith(`${own}/`))) return { contents: `${text}${noMap}`, loader: 'js' }
   const address = `new URL(${JSON.stringify(relative(outdir, path))}, import.meta.url).href`
   const contents = text
     .replaceAll('import.meta.url', address)

@@ -68,8 +68,8 @@ function matchesLock({ tools }) {
   const record = read(inRoot('node_modules', '.package-lock.json'))
   if (record === undefined) return false
   const there = JSON.parse(record).packages
-  const wanted = JSON.parse(readFileSync(inRoot('package-lock.json'), 'utf8')).packages
-  return Object.entries(wanted)
+  const expected = JSON.parse(readFileSync(inRoot('package-lock.json'), 'utf8')).packages
+  return Object.entries(expected)
     .filter(([path, { optional, dev }]) => path !== '' && !optional && (tools || !dev))
     .every(([path, { version }]) => there[path]?.version === version && existsSync(inRoot(path, 'package.json')))
 }

@@ -70,7 +70,7 @@ async function filesOf(work) {
 
 /** The startup message of the service contains its port. */
 async function started() {
-  const said = new Promise((resolve) => {
+  const output = new Promise((resolve) => {
     const log = console.log
     console.log = (text) => {
       const found = /Assay listens on ([\d.]+:\d+)/.exec(text)
@@ -80,5 +80,5 @@ async function started() {
     }
   })
   await import('../dist/main.modules.js')
-  return said
+  return output
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { Tus, tusHeaders } from '../support/tus.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let mine: TestTenant
@@ -170,7 +170,7 @@ const fill = (path: string, given = ids) =>
     .replace('{entity_type}/{entity_id}', `api_key/${given.key}`)
     .replaceAll(/\{(\w+)\}/g, (all, name: string) => (parameters[name] ? given[parameters[name]] : all))
 
-function call(caller: Caller, route: string, row: Row): Promise<Answer> {
+function call(caller: Caller, route: string, row: Row): Promise<ApiResponse> {
   const [method, path] = route.split(' ') as [string, string]
   return caller.rest(method, row.path?.() ?? fill(path), row.body?.(), row.headers?.())
 }
@@ -191,18 +191,18 @@ describe('scopes by route', () => {
         const allowed = row.needs === 'any' || scope === 'admin' || scope === row.needs
         if (allowed) expect([401, 403, 500, 503]).not.toContain(answer.status)
         else {
-          expect([route, kind, scope, ...refusal(answer)]).toEqual([route, kind, scope, 403, 'forbidden'])
+          expect([route, kind, scope, ...toStatusAndCode(answer)]).toEqual([route, kind, scope, 403, 'forbidden'])
           expect(answer.body.message).toContain(`'${row.needs}'`)
         }
       }
-    expect(refusal(await call(world.unauthenticated, route, row))).toEqual([401, 'unauthenticated'])
-    expect(refusal(await call(world.as(`assay_${'x'.repeat(43)}`), route, row))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await call(world.unauthenticated, route, row))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await call(world.as(`assay_${'x'.repeat(43)}`), route, row))).toEqual([401, 'unauthenticated'])
   })
 })
 
 describe('tenant isolation by route', () => {
   const hidden = () => [ids.key, ids.file, ids.tenant, theirs.admin.id, 'Hidden', 'Theirs']
-  const withoutIds = (answer: Answer, id: string) => {
+  const withoutIds = (answer: ApiResponse, id: string) => {
     const { request_id, timestamp, ...body } = answer.body
     return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
   }
@@ -211,7 +211,7 @@ describe('tenant isolation by route', () => {
     const answer = await call(mine.admin, route, row)
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
-      expect(refusal(answer)).toEqual([404, 'not_found'])
+      expect(toStatusAndCode(answer)).toEqual([404, 'not_found'])
       // The response must equal that for an unknown id.
       const [method, path] = route.split(' ') as [string, string]
       const unknownIds = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const day = 86_400_000
@@ -15,7 +15,7 @@ afterAll(() => world.close())
 const created = { status: 201, message: true }
 
 test('returns the documented fields of a new key, and its secret only once', async () => {
-  const data = dataOf(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
+  const data = getData(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
   expect(data).toEqual({
     api_key_id: anyId('key'),
     api_key: expect.stringMatching(/^assay_[A-Za-z0-9_-]{43}$/),
@@ -23,7 +23,7 @@ test('returns the documented fields of a new key, and its secret only once', asy
     scopes: ['upload', 'download'],
     expires_at: null,
   })
-  const record = dataOf(await tenant.admin.get(`/api-keys/${data.api_key_id}`))
+  const record = getData(await tenant.admin.get(`/api-keys/${data.api_key_id}`))
   expect(record).toEqual({
     api_key_id: data.api_key_id,
     name: 'CI',
@@ -39,7 +39,7 @@ test('returns the documented fields of a new key, and its secret only once', asy
   })
   expect(data.api_key.startsWith(record.key_prefix)).toBe(true)
   expect(record.key_prefix.length).toBeLessThan(20)
-  expect(itemsOf(await tenant.admin.get('/api-keys?page_size=1'))).toEqual([record])
+  expect(getItems(await tenant.admin.get('/api-keys?page_size=1'))).toEqual([record])
   const everything = JSON.stringify([
     (await tenant.admin.get('/api-keys?page_size=100')).body,
     (await tenant.admin.get('/audit-logs?page_size=100')).body,
@@ -51,7 +51,7 @@ test('stores scopes, expiry and metadata of a new key, and computes the expiry i
   // The service estimates the database clock, with an error of one round trip.
   const slack = 60_000
   const before = Date.now() - slack
-  const data = dataOf(
+  const data = getData(
     await tenant.admin.post('/api-keys', {
       name: 'é'.repeat(255),
       scopes: ['metadata', 'delete', 'metadata'],
@@ -64,14 +64,14 @@ test('stores scopes, expiry and metadata of a new key, and computes the expiry i
   const expiry = Date.parse(data.expires_at) - 365 * day
   expect(expiry).toBeGreaterThanOrEqual(before)
   expect(expiry).toBeLessThanOrEqual(Date.now() + slack)
-  expect(dataOf(await tenant.admin.get(`/api-keys/${data.api_key_id}`))).toMatchObject({
+  expect(getData(await tenant.admin.get(`/api-keys/${data.api_key_id}`))).toMatchObject({
     expires_at: data.expires_at,
     metadata: { owner: 'x' },
   })
 })
 
 test('treats null as an omitted field', async () => {
-  const data = dataOf(
+  const data = getData(
     await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
     created,
   )
@@ -79,7 +79,7 @@ test('treats null as an omitted field', async () => {
 })
 
 describe('rejects an invalid value with 400', () => {
-  const faults: [string, unknown][] = [
+  const invalidValues: [string, unknown][] = [
     ['name', undefined],
     ['name', ''],
     ['name', 'x'.repeat(256)],
@@ -104,14 +104,14 @@ describe('rejects an invalid value with 400', () => {
     ['contexts', 'notes'],
     ['status', 'disabled'],
   ]
-  test.each(faults)('rejects an invalid value of %s with 400: %j', async (field, value) => {
+  test.each(invalidValues)('rejects an invalid value of %s with 400: %j', async (field, value) => {
     const body = { name: 'k', [field]: value }
     expect(getInvalidFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })
 
   test('reports all invalid fields of a new key together', async () => {
-    const answer = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
-    expect(getInvalidFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
+    const response = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
+    expect(getInvalidFields(response)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
   })
 })
 
@@ -121,21 +121,22 @@ describe('status transitions', () => {
 
   test('disables and enables a key, and applies a transition only if it changes the status', async () => {
     const key = await tenant.key(['metadata'])
-    expect(refusal(await move(key.id, 'enable'))).toEqual(conflict)
-    const disabled = dataOf(await move(key.id, 'disable'))
-    expect(disabled).toEqual({ ...dataOf(await tenant.admin.get(`/api-keys/${key.id}`)), status: 'disabled' })
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(refusal(await move(key.id, 'disable'))).toEqual(conflict)
-    expect(dataOf(await move(key.id, 'enable')).status).toBe('active')
-    dataOf(await key.get('/files'))
+    expect(toStatusAndCode(await move(key.id, 'enable'))).toEqual(conflict)
+    const disabled = getData(await move(key.id, 'disable'))
+    expect(disabled).toEqual({ ...getData(await tenant.admin.get(`/api-keys/${key.id}`)), status: 'disabled' })
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await move(key.id, 'disable'))).toEqual(conflict)
+    expect(getData(await move(key.id, 'enable')).status).toBe('active')
+    getData(await key.get('/files'))
   })
 
   test('rejects enabling a revoked key', async () => {
     const key = await tenant.key(['metadata'])
     await move(key.id, 'disable')
-    expect(dataOf(await move(key.id, 'revoke')).status).toBe('revoked')
-    for (const action of ['enable', 'disable', 'revoke', 'rotate']) expect(refusal(await move(key.id, action))).toEqual(conflict)
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(getData(await move(key.id, 'revoke')).status).toBe('revoked')
+    for (const action of ['enable', 'disable', 'revoke', 'rotate'])
+      expect(toStatusAndCode(await move(key.id, action))).toEqual(conflict)
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
   test('rejects an expired key', async () => {
@@ -143,18 +144,18 @@ describe('status transitions', () => {
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
     ])
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
   test('a rotated key has a new secret immediately, and its old secret works during the grace period', async () => {
     const key = await tenant.key(['metadata'])
-    const rotated = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
+    const rotated = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
-    dataOf(await world.as(rotated.api_key).get('/files'))
-    dataOf(await key.get('/files'))
-    const again = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`), { message: true })
-    expect(refusal(await world.as(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
-    dataOf(await world.as(again.api_key).get('/files'))
+    getData(await world.as(rotated.api_key).get('/files'))
+    getData(await key.get('/files'))
+    const again = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`), { message: true })
+    expect(toStatusAndCode(await world.as(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
+    getData(await world.as(again.api_key).get('/files'))
     expect(getInvalidFields(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 86_401 }))).toEqual([
       'grace_seconds',
     ])
@@ -163,9 +164,9 @@ describe('status transitions', () => {
   test.each(['key_00000000000000000000000000', 'key_short', 'file_00000000000000000000000000', '%00', '%F0%9F%98%80', 'KEY'])(
     'returns 404 for the unknown id %s',
     async (id) => {
-      expect(refusal(await tenant.admin.get(`/api-keys/${id}`))).toEqual([404, 'not_found'])
+      expect(toStatusAndCode(await tenant.admin.get(`/api-keys/${id}`))).toEqual([404, 'not_found'])
       for (const action of ['enable', 'disable', 'revoke', 'rotate'])
-        expect(refusal(await move(id, action))).toEqual([404, 'not_found'])
+        expect(toStatusAndCode(await move(id, action))).toEqual([404, 'not_found'])
     },
   )
 })
@@ -177,7 +178,7 @@ test('lists keys newest first, by page and status', async () => {
   await own.admin.post(`/api-keys/${keys[1]}/disable`)
   await own.admin.post(`/api-keys/${keys[2]}/revoke`)
   const ids = async (query: string) =>
-    itemsOf(await own.admin.get(`/api-keys${query}`)).map((key: { api_key_id: string }) => key.api_key_id)
+    getItems(await own.admin.get(`/api-keys${query}`)).map((key: { api_key_id: string }) => key.api_key_id)
   expect(await ids('')).toEqual([...keys].reverse())
   expect(await ids('?page=2&page_size=3')).toEqual([keys[0]])
   expect(await ids('?status=disabled')).toEqual([keys[1]])
@@ -193,17 +194,18 @@ test('a key restricted to some contexts receives 404 for other contexts', async 
   await own.context('closed')
   const hidden = (await own.admin.upload('closed', 'a.txt', 'text')).body.data.file_id
   const key = await own.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['open'] })
-  const seen = (await key.upload('open', 'a.txt', 'text')).body.data.file_id
+  const observed = (await key.upload('open', 'a.txt', 'text')).body.data.file_id
   const notFound = [404, 'not_found']
-  expect(refusal(await key.upload('closed', 'b.txt', 'text'))).toEqual(notFound)
-  expect(refusal(await key.get('/contexts/closed'))).toEqual(notFound)
-  expect(itemsOf(await key.get('/contexts'))).toHaveLength(1)
-  expect(itemsOf(await key.get('/files')).map((file: { file_id: string }) => file.file_id)).toEqual([seen])
-  expect(itemsOf(await key.get('/files?context=closed'))).toEqual([])
-  for (const path of ['', '/metadata', '/validation']) expect(refusal(await key.get(`/files/${hidden}${path}`))).toEqual(notFound)
-  expect(refusal(await key.delete(`/files/${hidden}`))).toEqual(notFound)
-  expect(dataOf(await key.get('/stats/by-context/files'))).toHaveLength(1)
-  expect(refusal(await key.get('/stats'))).toEqual([403, 'forbidden'])
+  expect(toStatusAndCode(await key.upload('closed', 'b.txt', 'text'))).toEqual(notFound)
+  expect(toStatusAndCode(await key.get('/contexts/closed'))).toEqual(notFound)
+  expect(getItems(await key.get('/contexts'))).toHaveLength(1)
+  expect(getItems(await key.get('/files')).map((file: { file_id: string }) => file.file_id)).toEqual([observed])
+  expect(getItems(await key.get('/files?context=closed'))).toEqual([])
+  for (const path of ['', '/metadata', '/validation'])
+    expect(toStatusAndCode(await key.get(`/files/${hidden}${path}`))).toEqual(notFound)
+  expect(toStatusAndCode(await key.delete(`/files/${hidden}`))).toEqual(notFound)
+  expect(getData(await key.get('/stats/by-context/files'))).toHaveLength(1)
+  expect(toStatusAndCode(await key.get('/stats'))).toEqual([403, 'forbidden'])
   expect(getInvalidFields(await own.admin.post('/api-keys', { name: 'x', scopes: ['admin'], contexts: ['open'] }))).toEqual([
     'contexts',
   ])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -10,9 +10,9 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const entries = async (query = '', of: TestTenant = tenant) => itemsOf(await of.admin.get(`/audit-logs?${query}`))
+const entries = async (query = '', of: TestTenant = tenant) => getItems(await of.admin.get(`/audit-logs?${query}`))
 const history = async (type: string, id: string, of: TestTenant = tenant) =>
-  itemsOf(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
+  getItems(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 
 /** An entry with the specified members, performed by the admin key of the tenant by default. */
@@ -31,8 +31,11 @@ const entry = (what: Record<string, unknown>) => ({
 })
 
 test('records key creation with scopes and expiry, disabling, enabling, revocation and rotation', async () => {
-  const made = dataOf(await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30 }), { status: 201, message: true })
-  const id = made.api_key_id
+  const created = getData(await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30 }), {
+    status: 201,
+    message: true,
+  })
+  const id = created.api_key_id
   for (const action of ['disable', 'enable', 'rotate', 'revoke']) await tenant.admin.post(`/api-keys/${id}/${action}`)
   const about = { audit_type: 'api_key', entity_id: id, entity_name: 'CI' }
   expect(await history('api_key', id)).toEqual([
@@ -119,7 +122,7 @@ test('records tenant creation by the system and tenant changes by an admin', asy
 
 test('stores a snapshot of the name and e-mail of the dashboard user', async () => {
   const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
-  const { api_key_id } = dataOf(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
+  const { api_key_id } = getData(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,
     message: true,
   })
@@ -143,12 +146,12 @@ test('stores a snapshot of the name and e-mail of the dashboard user', async () 
   expect((await tenant.admin.graphql(change, { id: before[0].performed_by_id })).body.errors).toBeUndefined()
   await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id: before[0].performed_by_id })
   expect(await history('api_key', api_key_id)).toEqual(before)
-  expect(dataOf(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
+  expect(getData(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
 test('stores the scopes of the key at the time of the action, also after its revocation', async () => {
   const key = await tenant.key(['admin'])
-  const { api_key_id } = dataOf(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
+  const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
   expect((await history('api_key', api_key_id))[0]).toMatchObject({
     performed_by_id: key.id,
@@ -185,7 +188,7 @@ describe('lists of entries', () => {
     await own.admin.post(`/api-keys/${key.id}/enable`)
   })
   const list = async (query: string) => {
-    const { data, pagination } = dataOf(await own.admin.get(`/audit-logs${query}`))
+    const { data, pagination } = getData(await own.admin.get(`/audit-logs${query}`))
     expect(pagination.total_items).toBe(data.length)
     return data.map((found: { audit_type: string; action: string }) => `${found.audit_type} ${found.action}`)
   }
@@ -215,7 +218,7 @@ describe('lists of entries', () => {
   })
 
   test('pages through the entries of one entity', async () => {
-    const first = dataOf(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
+    const first = getData(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
     expect(first.pagination).toEqual({
       page: 1,
       page_size: 2,
@@ -224,9 +227,9 @@ describe('lists of entries', () => {
       has_next: true,
       has_previous: false,
     })
-    const second = dataOf(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2&page=2`))
+    const second = getData(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2&page=2`))
     expect([...first.data, ...second.data].map(({ action }) => action)).toEqual(['enabled', 'disabled', 'created'])
-    expect(dataOf(await own.admin.get('/audit-logs?page=2147483647&page_size=100')).data).toEqual([])
+    expect(getData(await own.admin.get('/audit-logs?page=2147483647&page_size=100')).data).toEqual([])
   })
 
   test('rejects invalid filter values with 400', async () => {
@@ -237,6 +240,6 @@ describe('lists of entries', () => {
       'page_size',
     ])
     expect(getInvalidFields(await own.admin.get(`/audit-logs/entity/door/${key.id}?page=x`))).toEqual(['entity_type', 'page'])
-    expect(refusal(await own.admin.get('/audit-logs/entity/api_key/'))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await own.admin.get('/audit-logs/entity/api_key/'))).toEqual([404, 'not_found'])
   })
 })

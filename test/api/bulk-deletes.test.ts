@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../../packages/client/src/index.js'
 import { newId } from '../../src/platform/ids.js'
-import { dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -26,7 +26,7 @@ const upload = async (count: number, context = 'notes'): Promise<string[]> => {
   }
   return fileIds
 }
-const gone = (fileId: string) => ({ file_id: fileId, deleted: true, error: null })
+const toDeletedResult = (fileId: string) => ({ file_id: fileId, deleted: true, error: null })
 const unknown = (fileId: string) => ({
   file_id: fileId,
   deleted: false,
@@ -36,49 +36,49 @@ const unknown = (fileId: string) => ({
 test('deletes a hundred files in one request and returns a result for each, in request order', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(100)
-  const before = dataOf(await tenant.admin.get('/stats')).overview.total_files
-  expect(dataOf(await key.post('/files/delete', { file_ids: fileIds }))).toEqual(fileIds.map(gone))
-  expect(dataOf(await tenant.admin.get('/stats')).overview.total_files).toBe(before - 100)
-  expect(refusal(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
+  const before = getData(await tenant.admin.get('/stats')).overview.total_files
+  expect(getData(await key.post('/files/delete', { file_ids: fileIds }))).toEqual(fileIds.map(toDeletedResult))
+  expect(getData(await tenant.admin.get('/stats')).overview.total_files).toBe(before - 100)
+  expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
 test('deletes the other files if an id is unknown, malformed, already deleted or of another tenant', async () => {
   const other = await world.tenant()
   await other.context('notes')
-  const theirs = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
-  const [mine, deleted] = await upload(2)
+  const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
+  const [own, deleted] = await upload(2)
   await tenant.admin.delete(`/files/${deleted}`)
-  const fileIds = [newId('file'), 'x', theirs, deleted!, mine!]
-  expect(dataOf(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual([
+  const fileIds = [newId('file'), 'x', foreign, deleted!, own!]
+  expect(getData(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual([
     ...fileIds.slice(0, 4).map(unknown),
-    gone(mine!),
+    toDeletedResult(own!),
   ])
-  expect(itemsOf(await other.admin.get('/files'))).toHaveLength(1)
+  expect(getItems(await other.admin.get('/files'))).toHaveLength(1)
 })
 
 test('a key restricted to a context cannot delete files of another context', async () => {
   const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
-  const outcomes = dataOf(await restricted.post('/files/delete', { file_ids: fileIds }))
-  expect(outcomes).toEqual([unknown(fileIds[0]!), gone(fileIds[1]!)])
+  const outcomes = getData(await restricted.post('/files/delete', { file_ids: fileIds }))
+  expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
 })
 
 test('deletes a file once if its id is repeated or sent in two concurrent requests', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
-  const outcomes = (await Promise.all([request(), request()])).map((answer) => dataOf(answer))
-  expect(outcomes.map((told) => told.length)).toEqual([1, 1])
-  expect(outcomes.filter(([told]) => told.deleted)).toHaveLength(1)
+  const outcomes = (await Promise.all([request(), request()])).map((response) => getData(response))
+  expect(outcomes.map((outcome) => outcome.length)).toEqual([1, 1])
+  expect(outcomes.filter(([outcome]) => outcome.deleted)).toHaveLength(1)
 })
 
 test('records one call, and one audit entry per deleted file', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
-  const calls = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  const calls = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
   expect(calls).toMatchObject([{ operation: 'delete', status: 'success', file_id: null }])
   for (const fileId of fileIds)
-    expect(itemsOf(await tenant.admin.get(`/audit-logs/entity/file/${fileId}`))[0]).toMatchObject({
+    expect(getItems(await tenant.admin.get(`/audit-logs/entity/file/${fileId}`))[0]).toMatchObject({
       action: 'deleted',
       performed_by_id: key.id,
     })
@@ -87,7 +87,7 @@ test('records one call, and one audit entry per deleted file', async () => {
 test('rejects a bulk deletion without the delete scope', async () => {
   const [fileId] = await upload(1)
   const key = await tenant.key(['upload', 'download', 'metadata'])
-  expect(refusal(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
+  expect(toStatusAndCode(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
   expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
 })
 
@@ -112,5 +112,5 @@ test('deletes files in bulk by GraphQL and by the client', async () => {
     { fileId: 'x', deleted: false, error: { code: 'not_found', message: "File 'x' was not found." } },
   ])
   const client = createClient({ baseUrl: world.url, apiKey: tenant.admin.credential! })
-  expect(await client.files.deleteMany([second!, first!])).toEqual([gone(second!), unknown(first!)])
+  expect(await client.files.deleteMany([second!, first!])).toEqual([toDeletedResult(second!), unknown(first!)])
 })

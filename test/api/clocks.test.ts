@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { currentTime } from '../../src/platform/clock.js'
-import { dataOf } from '../support/answers.js'
+import { getData } from '../support/answers.js'
 import { setMachineClock } from '../support/machine-clock.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -19,7 +19,7 @@ afterAll(() => world.close())
 
 const uploaded = async () => {
   const { file_id } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
-  return dataOf(await tenant.admin.get(`/files/${file_id}/metadata`))
+  return getData(await tenant.admin.get(`/files/${file_id}/metadata`))
 }
 
 test.each([
@@ -53,10 +53,10 @@ test('readiness reports a clock that differs from the database by more than five
   const probed = await World.open({}, world)
   try {
     setMachineClock(7_200_000)
-    const answer = await probed.unauthenticated.raw('/health/ready')
-    expect(answer.status).toBe(200)
+    const response = await probed.unauthenticated.raw('/health/ready')
+    expect(response.status).toBe(200)
     expect(probed.log.lines.some((line) => line.includes('A dependency is down') && line.includes('clock'))).toBe(true)
-    expect(answer.body.checks.clock).toEqual({
+    expect(response.body.checks.clock).toEqual({
       status: 'degraded',
       reason: expect.stringMatching(
         /^the clock of this machine is 7(199|200)\.\d s ahead of that of the database\. Synchronize both clocks with NTP$/,

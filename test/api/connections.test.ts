@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -26,31 +26,31 @@ const lists: Record<string, [field: string, filter: string]> = {
 
 test.each(Object.keys(lists))('pages %s backwards and between two cursors, with the total', async (name) => {
   const [field, filter] = lists[name]!
-  const ask = async (
+  const request = async (
     args: string,
   ): Promise<{ ids: string[]; cursors: string[]; totalCount: number; pageInfo: Record<string, unknown> }> => {
-    const { body }: Answer = await user.graphql(
+    const { body }: ApiResponse = await user.graphql(
       `{ ${field}Connection(${[filter, args].filter((text) => text !== '').join(', ')}) { totalCount edges { cursor node { id } } pageInfo { startCursor hasPreviousPage hasNextPage } } }`,
     )
     const { edges, totalCount, pageInfo } = body.data[`${field}Connection`]
     const of = (member: string) => edges.map((edge: Record<string, unknown>) => edge[member])
     return { ids: of('node').map(({ id }: { id: string }) => id), cursors: of('cursor'), totalCount, pageInfo }
   }
-  const { ids: all, cursors, totalCount } = await ask('first: 100')
+  const { ids: all, cursors, totalCount } = await request('first: 100')
   expect(all.length).toBeGreaterThan(2)
   expect(totalCount).toBe(all.length)
 
-  const seen: string[] = []
+  const observed: string[] = []
   for (let before = ''; ; ) {
-    const { ids, pageInfo } = await ask(`last: 2${before}`)
-    seen.unshift(...ids)
+    const { ids, pageInfo } = await request(`last: 2${before}`)
+    observed.unshift(...ids)
     expect(pageInfo.hasNextPage).toBe(before !== '')
     if (!pageInfo.hasPreviousPage) break
     before = `, before: "${pageInfo.startCursor}"`
   }
-  expect(seen).toEqual(all)
+  expect(observed).toEqual(all)
 
   const between = `after: "${cursors[0]}", before: "${cursors.at(-1)}"`
-  expect((await ask(`first: 100, ${between}`)).ids).toEqual(all.slice(1, -1))
-  expect((await ask(`last: 1, ${between}`)).ids).toEqual(all.slice(-2, -1))
+  expect((await request(`first: 100, ${between}`)).ids).toEqual(all.slice(1, -1))
+  expect((await request(`last: 1, ${between}`)).ids).toEqual(all.slice(-2, -1))
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
-import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -23,24 +23,24 @@ const asItBegins = {
 const anyDocument = { allowed_extensions: ['7z', 'docm', 'docx', 'txt'] }
 const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
 const policyOf = (contextKey: string) => `/contexts/${contextKey}/policy`
-const securityOf = async () => dataOf(await tenant.admin.get('/stats')).security
+const securityOf = async () => getData(await tenant.admin.get('/stats')).security
 
 test('a policy has exactly six fields, and a change keeps omitted fields', async () => {
   await tenant.context('changing')
-  expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
+  expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
-  const given = { reject_active_content: true, accept_unscanned: true }
-  expect(dataOf(await tenant.admin.patch(policyOf('changing'), given))).toEqual(changed)
+  const input = { reject_active_content: true, accept_unscanned: true }
+  expect(getData(await tenant.admin.patch(policyOf('changing'), input))).toEqual(changed)
   // A response can be sent back as a request.
-  expect(dataOf(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
-  expect(dataOf(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
-  expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(changed)
-  expect(dataOf(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
+  expect(getData(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
+  expect(getData(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
+  expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(changed)
+  expect(getData(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
 test('reports all invalid fields together, and suggests the nearest name for an unknown field', async () => {
   await tenant.context('faulty')
-  const answer = await tenant.admin.patch(policyOf('faulty'), {
+  const response = await tenant.admin.patch(policyOf('faulty'), {
     retention_days: 0,
     trash_days: 366,
     rescan: null,
@@ -48,7 +48,7 @@ test('reports all invalid fields together, and suggests the nearest name for an 
     reject_encrypted_files: null,
     reject_active_contents: true,
   })
-  expect(getInvalidFields(answer)).toEqual([
+  expect(getInvalidFields(response)).toEqual([
     'accept_unscanned',
     'reject_active_contents',
     'reject_encrypted_files',
@@ -56,25 +56,25 @@ test('reports all invalid fields together, and suggests the nearest name for an 
     'retention_days',
     'trash_days',
   ])
-  expect(answer.body.message).toContain("did you mean 'reject_active_content'?")
-  expect(answer.body.message).toContain('retention_days: must be null or between 1 and 36500')
-  expect(dataOf(await tenant.admin.get(policyOf('faulty')))).toEqual(asItBegins)
-  expect(refusal(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
+  expect(response.body.message).toContain("did you mean 'reject_active_content'?")
+  expect(response.body.message).toContain('retention_days: must be null or between 1 and 36500')
+  expect(getData(await tenant.admin.get(policyOf('faulty')))).toEqual(asItBegins)
+  expect(toStatusAndCode(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
 })
 
 test('sets and clears the retention period and the number of days in the trash', async () => {
   await tenant.context('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
-  expect(dataOf(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
-  expect(dataOf(await tenant.admin.patch(policyOf('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
-  expect(dataOf(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
+  expect(getData(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
+  expect(getData(await tenant.admin.patch(policyOf('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
+  expect(getData(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
 test('audits a policy change, but not a change without effect', async () => {
   const { context_id } = await tenant.context('audited')
-  dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
-  dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
-  const entries = itemsOf(await tenant.admin.get(`/audit-logs/entity/context/${context_id}`))
+  getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
+  getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
+  const entries = getItems(await tenant.admin.get(`/audit-logs/entity/context/${context_id}`))
   expect(entries.map(({ action, details }: { action: string; details: unknown }) => [action, details])).toEqual([
     ['updated', { change: 'policy', changed: { reject_encrypted_files: { previous: false, new: true } } }],
     ['created', expect.any(Object)],
@@ -98,21 +98,21 @@ test('GraphQL returns the policy as a field of the context, and changes it with 
     rescan: true,
   })
   const lister = await tenant.key(['metadata'])
-  const refused = await lister.graphql('{ contexts { data { contextKey policy { rescan } } } }')
-  expect(getGraphqlCode(refused)).toBe('FORBIDDEN')
-  expect(refused.body.data.contexts.data[0].policy).toBeNull()
+  const rejected = await lister.graphql('{ contexts { data { contextKey policy { rescan } } } }')
+  expect(getGraphqlCode(rejected)).toBe('FORBIDDEN')
+  expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
 test('rejects active content with its own reason, and counts it as a corrupt file', async () => {
   await tenant.context('plain', anyDocument)
-  dataOf(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
-  dataOf(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
+  getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
+  getData(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
   const before = await securityOf()
   const key = await tenant.key(['upload'])
-  const answer = await key.upload('plain', 'refused.docm', withMacros)
-  expect(refusal(answer)).toEqual([422, 'active_content'])
-  expect(answer.body.error.details).toEqual({ active_content: ['VBA macros'] })
-  dataOf(await tenant.admin.upload('plain', 'sound.docx', packed(docx())), { status: 201, message: true, timestamp: false })
+  const response = await key.upload('plain', 'refused.docm', withMacros)
+  expect(toStatusAndCode(response)).toEqual([422, 'active_content'])
+  expect(response.body.error.details).toEqual({ active_content: ['VBA macros'] })
+  getData(await tenant.admin.upload('plain', 'sound.docx', packed(docx())), { status: 201, message: true, timestamp: false })
   const { by_reason, ...after } = await securityOf()
   expect(after.files_blocked_total).toBe(before.files_blocked_total + 1)
   expect(by_reason).toEqual({ ...before.by_reason, corrupt_file: before.by_reason.corrupt_file + 1 })
@@ -122,23 +122,23 @@ test('rejects active content with its own reason, and counts it as a corrupt fil
 
 test('rejects an encrypted file with its own reason, also without a scan', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
-  dataOf(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
-  dataOf(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
-  const answer = await tenant.admin.upload('open', 'refused.7z', encrypted7z)
-  expect(refusal(answer)).toEqual([422, 'encrypted_file'])
-  expect(answer.body.error.details).toEqual({ encrypted: true })
+  getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
+  getData(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
+  const response = await tenant.admin.upload('open', 'refused.7z', encrypted7z)
+  expect(toStatusAndCode(response)).toEqual([422, 'encrypted_file'])
+  expect(response.body.error.details).toEqual({ encrypted: true })
 })
 
 test('accepts an incompletely scanned file if the policy allows it, and reports it', async () => {
   await tenant.context('trusting', anyDocument)
-  expect(refusal(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
-  dataOf(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))
-  const { file_id } = dataOf(await tenant.admin.upload('trusting', 'a.7z', encrypted7z), {
+  expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
+  getData(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))
+  const { file_id } = getData(await tenant.admin.upload('trusting', 'a.7z', encrypted7z), {
     status: 201,
     message: true,
     timestamp: false,
   })
-  const report = dataOf(await tenant.admin.get(`/files/${file_id}/validation`))
+  const report = getData(await tenant.admin.get(`/files/${file_id}/validation`))
   expect(report).toMatchObject({ outcome: 'accepted', reason: null })
   expect(report.checks.at(-1)).toMatchObject({ check: 'virus_detected', outcome: 'incomplete' })
 })

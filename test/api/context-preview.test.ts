@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
-import { dataOf, getGraphqlCode, getInvalidFields } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -23,16 +23,16 @@ const none = {
   scan_incomplete: 0,
 }
 const preview = async (contextKey: string, body: object) =>
-  dataOf(await tenant.admin.post(`/contexts/${contextKey}/preview`, body))
+  getData(await tenant.admin.post(`/contexts/${contextKey}/preview`, body))
 const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
-  dataOf(await tenant.admin.upload(contextKey, name, content), created).file_id
+  getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
 test('validates the extension and size of files like an upload, and changes nothing', async () => {
   await tenant.context('plain')
   const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
   await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
   const large = await keep('plain', 'large.txt', 'x'.repeat(1_048_577))
-  const before = dataOf(await tenant.admin.get('/contexts/plain'))
+  const before = getData(await tenant.admin.get('/contexts/plain'))
   expect(await preview('plain', { allowed_extensions: ['txt', '.PDF'], max_file_size_mb: 1 })).toEqual({
     files: 3,
     would_be_rejected: 2,
@@ -54,25 +54,25 @@ test('validates the extension and size of files like an upload, and changes noth
     ],
   })
   expect(await preview('plain', {})).toEqual({ files: 3, would_be_rejected: 0, undecided: 0, by_reason: none, sample: [] })
-  expect(dataOf(await tenant.admin.get('/contexts/plain'))).toEqual(before)
-  expect(dataOf(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
+  expect(getData(await tenant.admin.get('/contexts/plain'))).toEqual(before)
+  expect(getData(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
 test('uses the stored report for passwords, active content and incomplete scans', async () => {
   await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
-  dataOf(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
+  getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await keep('open', 'locked.7z', encrypted7z)
   const active = await keep('open', 'macros.docm', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
   await keep('open', 'sound.docx', packed(docx()))
   const policy = { reject_encrypted_files: true, reject_active_content: true }
-  const answer = await preview('open', { policy })
-  expect(answer).toMatchObject({
+  const response = await preview('open', { policy })
+  expect(response).toMatchObject({
     files: 3,
     would_be_rejected: 2,
     undecided: 0,
     by_reason: { ...none, encrypted_file: 1, active_content: 1 },
   })
-  expect(answer.sample.map((file: { file_id: string; reason: string }) => [file.file_id, file.reason])).toEqual([
+  expect(response.sample.map((file: { file_id: string; reason: string }) => [file.file_id, file.reason])).toEqual([
     [active, 'active_content'],
     [locked, 'encrypted_file'],
   ])
@@ -126,12 +126,12 @@ test('uses the newest report, and reports a check as undecided if an old report 
 
 test('returns the same errors as a change, including those of the policy', async () => {
   await tenant.context('faulty')
-  const answer = await tenant.admin.post('/contexts/faulty/preview', {
+  const response = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,
     extensions: [],
     policy: { trash_days: 400, retention_days: 1.5, reject_all: true },
   })
-  expect(getInvalidFields(answer)).toEqual(['extensions', 'max_file_size_mb', 'policy.reject_all', 'policy.retention_days'])
+  expect(getInvalidFields(response)).toEqual(['extensions', 'max_file_size_mb', 'policy.reject_all', 'policy.retention_days'])
   expect(getInvalidFields(await tenant.admin.post('/contexts/faulty/preview', { policy: { trash_days: 400 } }))).toEqual([
     'policy.trash_days',
   ])
@@ -142,16 +142,16 @@ test('returns the same errors as a change, including those of the policy', async
 test('GraphQL returns the same preview', async () => {
   await tenant.context('queried')
   await keep('queried', 'text.txt', 'text')
-  const ask = (input: string) =>
+  const request = (input: string) =>
     tenant.admin.graphql(
       `{ previewContext(contextKey: "queried", input: ${input}) { files wouldBeRejected undecided byReason { invalidExtension } sample { originalFilename reason } } }`,
     )
-  expect((await ask('{ allowedExtensions: ["pdf"], policy: { trashDays: 3 } }')).body.data.previewContext).toEqual({
+  expect((await request('{ allowedExtensions: ["pdf"], policy: { trashDays: 3 } }')).body.data.previewContext).toEqual({
     files: 1,
     wouldBeRejected: 1,
     undecided: 0,
     byReason: { invalidExtension: 1 },
     sample: [{ originalFilename: 'text.txt', reason: 'invalid_extension' }],
   })
-  expect(getGraphqlCode(await ask('{ policy: { trashDays: 400 } }'))).toBe('BAD_USER_INPUT')
+  expect(getGraphqlCode(await request('{ policy: { trashDays: 400 } }'))).toBe('BAD_USER_INPUT')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, getItems } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -11,13 +11,13 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const versionsOf = async (contextKey: string, query = '') =>
-  itemsOf(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
+  getItems(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
 test('a context starts with version 1, and each change of its rules or policy creates a version', async () => {
   await tenant.context('changing')
-  dataOf(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
-  dataOf(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
+  getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
+  getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
   const [third, second, first, ...others] = await versionsOf('changing')
   expect(others).toEqual([])
   expect(first).toEqual({
@@ -57,8 +57,8 @@ test('creates no version for other fields, or for a change without effect', asyn
     storage_path_template: 'other',
     status: 'disabled',
   }
-  dataOf(await tenant.admin.patch('/contexts/steady', { ...same, ...more }))
-  dataOf(await tenant.admin.patch('/contexts/steady/policy', { rescan: true, retention_days: null }))
+  getData(await tenant.admin.patch('/contexts/steady', { ...same, ...more }))
+  getData(await tenant.admin.patch('/contexts/steady/policy', { rescan: true, retention_days: null }))
   expect(await versionsOf('steady')).toHaveLength(1)
 })
 
@@ -66,21 +66,21 @@ test('creates no version if a PATCH only reorders allowed_extensions', async () 
   await tenant.context('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
   const order = ['png', 'pdf', 'txt']
   const changed = await tenant.admin.patch('/contexts/reordered', { allowed_extensions: order })
-  expect(dataOf(changed).allowed_extensions).toEqual(order)
+  expect(getData(changed).allowed_extensions).toEqual(order)
   expect(await versionsOf('reordered')).toHaveLength(1)
-  dataOf(await tenant.admin.patch('/contexts/reordered', { allowed_extensions: [...order, 'csv'] }))
+  getData(await tenant.admin.patch('/contexts/reordered', { allowed_extensions: [...order, 'csv'] }))
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
 test('a report names the context version that an accepted, rejected or dry-run file was validated against', async () => {
   await tenant.context('judged')
-  const before = dataOf(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
-  dataOf(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
-  const after = dataOf(await tenant.admin.upload('judged', 'b.txt', 'two'), created)
-  expect(dataOf(await tenant.admin.get(`/files/${before.file_id}/validation`)).rules_version).toBe(1)
-  expect(dataOf(await tenant.admin.get(`/files/${after.file_id}/validation`)).rules_version).toBe(2)
+  const before = getData(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
+  getData(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
+  const after = getData(await tenant.admin.upload('judged', 'b.txt', 'two'), created)
+  expect(getData(await tenant.admin.get(`/files/${before.file_id}/validation`)).rules_version).toBe(1)
+  expect(getData(await tenant.admin.get(`/files/${after.file_id}/validation`)).rules_version).toBe(2)
   const dry = await tenant.admin.upload('judged', 'c.txt', 'three', { path: '/files/validate' })
-  expect(dataOf(dry).rules_version).toBe(2)
+  expect(getData(dry).rules_version).toBe(2)
   const key = await tenant.key(['upload'])
   await key.upload('judged', 'd.exe', 'four')
   const calls = await tenant.admin.graphql(`{ callLogs(apiKeyId: "${key.id}") { data { validation { outcome rulesVersion } } } }`)
@@ -89,11 +89,11 @@ test('a report names the context version that an accepted, rejected or dry-run f
 
 test('lists versions newest first with a link to the next page, by REST and GraphQL', async () => {
   await tenant.context('paged')
-  for (const size of [1, 2, 3, 4]) dataOf(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
+  for (const size of [1, 2, 3, 4]) getData(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')
-  expect(itemsOf(first).map(({ version }: { version: number }) => version)).toEqual([5, 4])
+  expect(getItems(first).map(({ version }: { version: number }) => version)).toEqual([5, 4])
   const [, next] = /<\/api\/v1([^>]+)>/.exec(first.headers.get('link')!)!
-  expect(itemsOf(await tenant.admin.get(next!)).map(({ version }: { version: number }) => version)).toEqual([3, 2])
+  expect(getItems(await tenant.admin.get(next!)).map(({ version }: { version: number }) => version)).toEqual([3, 2])
   expect((await versionsOf('paged', '?page_size=2&page=3'))[0].version).toBe(1)
   expect(getInvalidFields(await tenant.admin.get('/contexts/paged/versions?after=nonsense'))).toEqual(['after'])
   const { body } = await tenant.admin.graphql(
@@ -111,6 +111,6 @@ test('concurrent changes create consecutive versions without gaps or duplicates'
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))
   const versions = await versionsOf('raced')
   expect(versions.map(({ version }: { version: number }) => version)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1])
-  const current = dataOf(await tenant.admin.get('/contexts/raced')).max_file_size_mb
+  const current = getData(await tenant.admin.get('/contexts/raced')).max_file_size_mb
   expect(versions[0].rules.max_file_size_mb).toBe(current)
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, getInvalidFields } from '../support/answers.js'
+import { getData, getInvalidFields } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -18,7 +18,7 @@ const minimal = (contextKey: string) => ({
 })
 
 describe('rejects an invalid value with 400 and names it as in the request', () => {
-  const faults: [string, unknown][] = [
+  const invalidValues: [string, unknown][] = [
     ['context_key', undefined],
     ['context_key', null],
     ['context_key', ''],
@@ -69,24 +69,24 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ['unheard_of', 1],
     ['__proto__', {}],
   ]
-  test.each(faults)('rejects an invalid value of %s with 400: %j', async (field, value) => {
+  test.each(invalidValues)('rejects an invalid value of %s with 400: %j', async (field, value) => {
     const body = Object.entries({ ...minimal('faulty') }).filter(([name]) => name !== field)
     const text = [...body, ...(value === undefined ? [] : [[field, value]])]
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
       .join(',')
-    const answer = await tenant.admin.post('/contexts', `{${text}}`, { 'content-type': 'application/json' })
-    expect(getInvalidFields(answer)).toEqual([field])
+    const response = await tenant.admin.post('/contexts', `{${text}}`, { 'content-type': 'application/json' })
+    expect(getInvalidFields(response)).toEqual([field])
   })
 
   test('reports all invalid context fields together', async () => {
-    const answer = await tenant.admin.post('/contexts', {
+    const response = await tenant.admin.post('/contexts', {
       context_key: 'No',
       allowed_extensions: [],
       max_file_size_mb: 51,
       storage_quota_mb: 'x',
       colour: 'red',
     })
-    expect(getInvalidFields(answer)).toEqual([
+    expect(getInvalidFields(response)).toEqual([
       'allowed_extensions',
       'colour',
       'context_key',
@@ -98,7 +98,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
 
   test('stores metadata of exactly 16 KiB and of any depth', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
-    expect(dataOf(await tenant.admin.post('/contexts', { ...minimal('big'), metadata }), { status: 201 }).metadata).toEqual(
+    expect(getData(await tenant.admin.post('/contexts', { ...minimal('big'), metadata }), { status: 201 }).metadata).toEqual(
       metadata,
     )
     const deep = `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`
@@ -106,8 +106,8 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     // The second body has more values than any body may have.
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
       const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
-      const answer = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })
-      expect(getInvalidFields(answer)).toEqual([fault])
+      const response = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })
+      expect(getInvalidFields(response)).toEqual([fault])
     }
   })
 })
@@ -119,7 +119,7 @@ describe('pages', () => {
     for (let index = 0; index < 5; index++) await own.context(`c${index}`)
   })
   const page = async (query: string) => {
-    const { data, pagination } = dataOf(await own.admin.get(`/contexts${query}`))
+    const { data, pagination } = getData(await own.admin.get(`/contexts${query}`))
     return { keys: data.map((context: { context_key: string }) => context.context_key), ...pagination }
   }
 
@@ -149,7 +149,7 @@ describe('pages', () => {
     expect(await page('?page=2147483647&page_size=100')).toMatchObject({ keys: [], page: 2_147_483_647, has_next: false })
   })
 
-  const faulty: [string, string[]][] = [
+  const invalidCases: [string, string[]][] = [
     ['page=0', ['page']],
     ['page=-1', ['page']],
     ['page=%2B1', ['page']],
@@ -168,7 +168,7 @@ describe('pages', () => {
     ['status=', ['status']],
     ['status=ACTIVE', ['status']],
   ]
-  test.each(faulty)('rejects ?%s with 400', async (query, fields) => {
+  test.each(invalidCases)('rejects ?%s with 400', async (query, fields) => {
     expect(getInvalidFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -18,7 +18,7 @@ const minimal = (contextKey: string) => ({
 })
 
 test('a context has exactly the specified fields and defaults', async () => {
-  const answer = await tenant.admin.post('/contexts', minimal('defaults'))
+  const response = await tenant.admin.post('/contexts', minimal('defaults'))
   const expected = {
     context_id: anyId('ctx'),
     context_key: 'defaults',
@@ -38,16 +38,16 @@ test('a context has exactly the specified fields and defaults', async () => {
     created_at: anyTimestamp,
     updated_at: anyTimestamp,
   }
-  const created = dataOf(answer, { status: 201 })
+  const created = getData(response, { status: 201 })
   expect(created).toEqual(expected)
-  expect(dataOf(await tenant.admin.get('/contexts/defaults'))).toEqual(created)
-  expect(itemsOf(await tenant.admin.get('/contexts?page_size=1'))[0]).toEqual(created)
-  expect(dataOf(await tenant.admin.patch('/contexts/defaults', { description: 'd' }))).toEqual({ ...expected, description: 'd' })
-  expect(dataOf(await tenant.admin.delete('/contexts/defaults'))).toEqual({
+  expect(getData(await tenant.admin.get('/contexts/defaults'))).toEqual(created)
+  expect(getItems(await tenant.admin.get('/contexts?page_size=1'))[0]).toEqual(created)
+  expect(getData(await tenant.admin.patch('/contexts/defaults', { description: 'd' }))).toEqual({ ...expected, description: 'd' })
+  expect(getData(await tenant.admin.delete('/contexts/defaults'))).toEqual({
     context_id: created.context_id,
     context_key: 'defaults',
   })
-  expect(refusal(await tenant.admin.get('/contexts/defaults'))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.get('/contexts/defaults'))).toEqual([404, 'not_found'])
 })
 
 test('stores every field of a new context', async () => {
@@ -63,30 +63,30 @@ test('stores every field of a new context', async () => {
     max_file_size_mb: 50,
     metadata: { team: 'billing', nested: { list: [1, null, '€'] } },
   }
-  expect(dataOf(await tenant.admin.post('/contexts', all), { status: 201 })).toMatchObject(all)
+  expect(getData(await tenant.admin.post('/contexts', all), { status: 201 })).toMatchObject(all)
 })
 
 test('stores extensions in lower case, without the dot and without duplicates', async () => {
-  const { allowed_extensions } = dataOf(
+  const { allowed_extensions } = getData(
     await tenant.admin.post('/contexts', { ...minimal('spellings'), allowed_extensions: ['.PDF', 'pdf', 'Docx', '.docx', '7z'] }),
     { status: 201 },
   )
   expect(allowed_extensions).toEqual(['pdf', 'docx', '7z'])
-  expect(dataOf(await tenant.admin.patch('/contexts/spellings', { allowed_extensions: ['.TXT', 'txt'] }))).toMatchObject({
+  expect(getData(await tenant.admin.patch('/contexts/spellings', { allowed_extensions: ['.TXT', 'txt'] }))).toMatchObject({
     allowed_extensions: ['txt'],
   })
 })
 
 test('a context key is unique within its tenant only', async () => {
   const other = await world.tenant()
-  dataOf(await tenant.admin.post('/contexts', minimal('twice')), { status: 201 })
-  expect(refusal(await tenant.admin.post('/contexts', minimal('twice')))).toEqual([409, 'conflict'])
-  dataOf(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
+  getData(await tenant.admin.post('/contexts', minimal('twice')), { status: 201 })
+  expect(toStatusAndCode(await tenant.admin.post('/contexts', minimal('twice')))).toEqual([409, 'conflict'])
+  getData(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
 })
 
 test('a change keeps omitted fields and cannot change context_key', async () => {
   const before = await tenant.context('changing', { metadata: { a: 1 } })
-  const changed = dataOf(
+  const changed = getData(
     await tenant.admin.patch('/contexts/changing', {
       display_name: 'New',
       max_file_size_mb: 7,
@@ -117,34 +117,34 @@ test('a change keeps omitted fields and cannot change context_key', async () => 
       }),
     ),
   ).toEqual(['display_name', 'max_file_size_mb', 'status', 'storage_used_bytes'])
-  expect(refusal(await tenant.admin.patch('/contexts/unknown', { display_name: 'x' }))).toEqual([404, 'not_found'])
-  expect(refusal(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.patch('/contexts/unknown', { display_name: 'x' }))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
 })
 
 test('a disabled context rejects uploads and keeps its files', async () => {
   await tenant.context('closing')
-  const { file_id } = dataOf(await tenant.admin.upload('closing', 'a.txt', 'text'), {
+  const { file_id } = getData(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,
     message: true,
     timestamp: false,
   })
-  expect(dataOf(await tenant.admin.patch('/contexts/closing', { status: 'disabled' })).status).toBe('disabled')
-  const refused = await tenant.admin.upload('closing', 'b.txt', 'text')
-  expect(refusal(refused)).toEqual([409, 'conflict'])
-  dataOf(await tenant.admin.get(`/files/${file_id}/metadata`))
-  const disabled = itemsOf(await tenant.admin.get('/contexts?status=disabled'))
+  expect(getData(await tenant.admin.patch('/contexts/closing', { status: 'disabled' })).status).toBe('disabled')
+  const rejected = await tenant.admin.upload('closing', 'b.txt', 'text')
+  expect(toStatusAndCode(rejected)).toEqual([409, 'conflict'])
+  getData(await tenant.admin.get(`/files/${file_id}/metadata`))
+  const disabled = getItems(await tenant.admin.get('/contexts?status=disabled'))
   expect(disabled.map((context: { context_key: string }) => context.context_key)).toEqual(['closing'])
-  expect(dataOf(await tenant.admin.patch('/contexts/closing', { status: 'active' })).status).toBe('active')
-  dataOf(await tenant.admin.upload('closing', 'b.txt', 'text'), { status: 201, message: true, timestamp: false })
+  expect(getData(await tenant.admin.patch('/contexts/closing', { status: 'active' })).status).toBe('active')
+  getData(await tenant.admin.upload('closing', 'b.txt', 'text'), { status: 201, message: true, timestamp: false })
 })
 
 test('deletes a context only if it contains no files', async () => {
   await tenant.context('held')
   const { file_id } = (await tenant.admin.upload('held', 'a.txt', 'text')).body.data
-  expect(refusal(await tenant.admin.delete('/contexts/held'))).toEqual([409, 'conflict'])
-  dataOf(await tenant.admin.delete(`/files/${file_id}`))
-  dataOf(await tenant.admin.delete('/contexts/held'))
-  expect(refusal(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([409, 'conflict'])
+  getData(await tenant.admin.delete(`/files/${file_id}`))
+  getData(await tenant.admin.delete('/contexts/held'))
+  expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
   // The key can be used again, and the old usage is not counted.
   expect(await tenant.context('held')).toMatchObject({ storage_used_bytes: 0 })
 })

@@ -17,12 +17,12 @@ afterAll(() => world.close())
 const dashboard = { 'x-assay-request': 'dashboard' }
 const json = { 'content-type': 'application/json' }
 
-const begin = (body: object, headers: Record<string, string> = json) =>
+const startSession = (body: object, headers: Record<string, string> = json) =>
   world.unauthenticated.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
 
 /** The `assay_session=…` cookie as a browser returns it. */
 async function cookieOf(credentials: object = user): Promise<string> {
-  const { headers } = await begin(credentials)
+  const { headers } = await startSession(credentials)
   return headers.getSetCookie()[0]!.split(';')[0]!
 }
 
@@ -35,7 +35,7 @@ const me = (headers: Record<string, string>) =>
 
 describe('POST /session', () => {
   test('sets a cookie that scripts cannot read and other sites do not send, and returns no token', async () => {
-    const { status, body, headers } = await begin({ email: user.email, password: user.password })
+    const { status, body, headers } = await startSession({ email: user.email, password: user.password })
     expect(status).toBe(200)
     expect(headers.getSetCookie()).toHaveLength(1)
     expect(headers.getSetCookie()[0]).toMatch(/^assay_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; Expires=[^;]+GMT$/)
@@ -50,13 +50,13 @@ describe('POST /session', () => {
 
   test('sets the Secure attribute of the cookie if the client uses https', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
-    const answer = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
-    expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure$/)
+    const response = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
+    expect(response.headers.getSetCookie()[0]).toMatch(/; Secure$/)
     await secure.close()
   })
 
   test('rejects a wrong password with the error of signIn, and sets no cookie', async () => {
-    const { status, body, headers } = await begin({ email: user.email, password: 'wrong' })
+    const { status, body, headers } = await startSession({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
@@ -66,7 +66,7 @@ describe('POST /session', () => {
       password: holder.password,
     })
     await world.database.pool.query('UPDATE users SET totp_confirmed_at = now() WHERE email = $1', [holder.email])
-    const { status, body, headers } = await begin({ email: holder.email, password: holder.password })
+    const { status, body, headers } = await startSession({ email: holder.email, password: holder.password })
     expect([status, body.error.details]).toEqual([401, { second_factor: 'code' }])
     expect(headers.getSetCookie()).toEqual([])
   })
@@ -78,22 +78,22 @@ describe('POST /session', () => {
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
   ])('reports every invalid field of %j', async (body, fields) => {
-    const answer = await begin(body)
-    expect(answer.status).toBe(400)
-    expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
+    const response = await startSession(body)
+    expect(response.status).toBe(400)
+    expect(response.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
     'rejects the content type %s, which a form of another site can send',
     async (type) => {
-      const { status, headers } = await begin(user, { 'content-type': type })
+      const { status, headers } = await startSession(user, { 'content-type': type })
       expect([status, headers.getSetCookie()]).toEqual([415, []])
     },
   )
 
   test('rejects other methods than POST and DELETE with 405', async () => {
-    const answer = await world.unauthenticated.raw('/session')
-    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
+    const response = await world.unauthenticated.raw('/session')
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
 })
 
@@ -105,8 +105,8 @@ describe('the cookie', () => {
     ['another value of the header', { 'x-assay-request': 'other' }, false],
   ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await cookieOf()
-    const answer = await me({ cookie, ...headers })
-    expect(answer.body.data.me).toEqual(counts ? { email: user.email } : null)
+    const response = await me({ cookie, ...headers })
+    expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
     const rest = await world.unauthenticated.get('/files', { cookie, ...headers })
     expect(rest.status).toBe(counts ? 200 : 401)
   })
@@ -152,23 +152,23 @@ describe('the cookie', () => {
     ['a changed token', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
   ])('rejects a session cookie with %s like an expired token', async (_what, make) => {
-    const answer = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
-    expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])
+    const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
+    expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
   test('requires the same scopes for a session cookie as for other credentials', async () => {
     const cookie = await cookieOf()
-    const answer = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
-    expect([answer.status, answer.body.error.code]).toEqual([403, 'forbidden'])
+    const response = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
+    expect([response.status, response.body.error.code]).toEqual([403, 'forbidden'])
   })
 })
 
 describe('DELETE /session', () => {
   test('ends the session and deletes the cookie', async () => {
     const cookie = await cookieOf()
-    const answer = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
-    expect(answer.status).toBe(200)
-    expect(answer.headers.getSetCookie()[0]).toMatch(
+    const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    expect(response.status).toBe(200)
+    expect(response.headers.getSetCookie()[0]).toMatch(
       /^assay_session=; Path=\/; HttpOnly; SameSite=Strict; Expires=Thu, 01 Jan 1970/,
     )
     const after = await me({ cookie, ...dashboard })
@@ -179,23 +179,23 @@ describe('DELETE /session', () => {
   })
 
   test('rejects DELETE /session with an API key, which has no session', async () => {
-    const answer = await tenant.admin.raw('/session', { method: 'DELETE' })
-    expect(answer.status).toBe(401)
+    const response = await tenant.admin.raw('/session', { method: 'DELETE' })
+    expect(response.status).toBe(401)
   })
 
   test('rejects an ended session and still deletes its cookie', async () => {
     const cookie = await cookieOf()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
-    const answer = await other.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
-    expect([answer.status, answer.headers.getSetCookie().length]).toEqual([401, 1])
+    const response = await other.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    expect([response.status, response.headers.getSetCookie().length]).toEqual([401, 1])
     await other.close()
   })
 })
 
 describe('the first-visit link', () => {
   const invite = async () => {
-    const { user: made } = await world.app.services.users.create(
+    const { user: created } = await world.app.services.users.create(
       {
         tenantId: tenant.tenantId,
         kind: 'system',
@@ -209,20 +209,20 @@ describe('the first-visit link', () => {
       },
       { email: `first-${Math.random()}@example.com`, name: 'First', scopes: ['admin'] },
     )
-    return { userId: made.userId, email: made.email, welcome: await world.app.services.welcomes.invite(made.userId) }
+    return { userId: created.userId, email: created.email, welcome: await world.app.services.welcomes.invite(created.userId) }
   }
 
   test('signs in with a first-visit link only once', async () => {
     const { welcome, email } = await invite()
     const cookie = await cookieOf({ welcome })
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
-    expect((await begin({ welcome })).status).toBe(401)
+    expect((await startSession({ welcome })).status).toBe(401)
   })
 
   test('signs in only one of two clients that open a first-visit link concurrently', async () => {
     const { welcome } = await invite()
-    const answers = await Promise.all([begin({ welcome }), begin({ welcome })])
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
+    const responses = await Promise.all([startSession({ welcome }), startSession({ welcome })])
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 401])
   })
 
   test.each([
@@ -232,15 +232,15 @@ describe('the first-visit link', () => {
     ['nonsense', () => 'a.b.c'],
   ])('rejects a first-visit link with %s', async (_what, change) => {
     const { welcome } = await invite()
-    expect((await begin({ welcome: change(welcome) })).status).toBe(401)
-    expect((await begin({ welcome })).status).toBe(200)
+    expect((await startSession({ welcome: change(welcome) })).status).toBe(401)
+    expect((await startSession({ welcome })).status).toBe(200)
   })
 
   test('does not accept a first-visit link as a token, or a token as a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.as(welcome).get('/files')).status).toBe(401)
     const token = (await cookieOf()).slice('assay_session='.length)
-    expect((await begin({ welcome: token })).status).toBe(400)
+    expect((await startSession({ welcome: token })).status).toBe(400)
   })
 
   test('a first-visit link does not bypass a disabled user or a second factor', async () => {
@@ -248,7 +248,7 @@ describe('the first-visit link', () => {
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()
     await world.database.pool.query('UPDATE users SET totp_confirmed_at = now() WHERE user_id = $1', [secured.userId])
-    for (const { welcome } of [disabled, secured]) expect((await begin({ welcome })).status).toBe(401)
+    for (const { welcome } of [disabled, secured]) expect((await startSession({ welcome })).status).toBe(401)
   })
 })
 

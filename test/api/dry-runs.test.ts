@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { type Caller, World } from '../support/world.js'
 
@@ -36,7 +36,7 @@ describe('dry runs', () => {
     const own = await world.tenant()
     await own.context('dry')
     const caller = await own.key(['upload'])
-    const accepted = dataOf(await dryRun(caller, 'a.txt', 'text'))
+    const accepted = getData(await dryRun(caller, 'a.txt', 'text'))
     expect(accepted).toEqual({ ...report, engine: expect.objectContaining({ name: expect.any(String) }) })
     expect(accepted.checks.map(({ check, outcome }: { check: string; outcome: string }) => [check, outcome])).toEqual([
       ['invalid_extension', 'passed'],
@@ -53,7 +53,7 @@ describe('dry runs', () => {
         evidence: expect.any(Object),
         duration_ms: expect.any(Number),
       })
-    const rejected = dataOf(await dryRun(caller, 'a.txt', ' '))
+    const rejected = getData(await dryRun(caller, 'a.txt', ' '))
     expect(rejected).toMatchObject({ outcome: 'rejected', reason: 'blank_file', size_bytes: 1 })
     expect(rejected.checks.map(({ outcome }: { outcome: string }) => outcome)).toEqual([
       'passed',
@@ -62,13 +62,13 @@ describe('dry runs', () => {
       'skipped',
       'skipped',
     ])
-    const stats = dataOf(await own.admin.get('/stats'))
+    const stats = getData(await own.admin.get('/stats'))
     expect(stats.api_calls.by_operation.upload).toBe(2)
     expect(stats.api_calls.by_status).toEqual({ success: 2, failure: 0 })
     expect(stats.files_uploaded.total).toBe(0)
     expect(stats.security.files_blocked_total).toBe(0)
     expect(stats.storage.total_bytes).toBe(0)
-    const calls = itemsOf(await own.admin.get(`/stats/logs?api_key_id=${caller.id}`))
+    const calls = getItems(await own.admin.get(`/stats/logs?api_key_id=${caller.id}`))
     expect(calls).toHaveLength(2)
     expect(calls[0]).toMatchObject({
       operation: 'upload',
@@ -82,13 +82,13 @@ describe('dry runs', () => {
   test('a dry run reports a file that is one byte too large, and rejects a size that no context allows', async () => {
     const own = await world.tenant()
     await own.context('dry', { max_file_size_mb: 1 })
-    expect(dataOf(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
+    expect(getData(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
       outcome: 'rejected',
       reason: 'size_exceeded',
       checksum: null,
     })
-    expect(refusal(await dryRun(own.admin, 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
-    expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
+    expect(toStatusAndCode(await dryRun(own.admin, 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
+    expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
   test('a dry run rejects metadata and a missing context, and returns 404 for an unknown context', async () => {
@@ -97,17 +97,17 @@ describe('dry runs', () => {
       { name: 'file', filename: 'a.txt', content: 'text' },
       { name: 'metadata', content: '{}' },
     ])
-    const answer = await key.raw('/api/v1/files/validate', { method: 'POST', headers, body })
-    expect(getInvalidFields(answer)).toEqual(['context', 'metadata'])
-    expect(refusal(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
+    const response = await key.raw('/api/v1/files/validate', { method: 'POST', headers, body })
+    expect(getInvalidFields(response)).toEqual(['context', 'metadata'])
+    expect(toStatusAndCode(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
   })
 
   test('a dry run returns the same report as an upload of the file', async () => {
     const own = await world.tenant()
     await own.context('dry')
-    const { file_id } = dataOf(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)
-    const kept = dataOf(await own.admin.get(`/files/${file_id}/validation`))
-    expect(Object.keys(kept).sort()).toEqual(Object.keys(report).sort())
-    expect(kept).toMatchObject({ outcome: 'accepted', reason: null, checksum: report.checksum, size_bytes: 4 })
+    const { file_id } = getData(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)
+    const stored = getData(await own.admin.get(`/files/${file_id}/validation`))
+    expect(Object.keys(stored).sort()).toEqual(Object.keys(report).sort())
+    expect(stored).toMatchObject({ outcome: 'accepted', reason: null, checksum: report.checksum, size_bytes: 4 })
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { httpStatus } from '../../src/platform/errors/errors.js'
-import { anyTimestamp, dataOf, getInvalidFields, refusal } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -130,25 +130,24 @@ describe('401', () => {
     ['a very long credential', `Bearer ${'x'.repeat(8_000)}`],
   ]
   test.each(headers)('returns 401 for %s', async (_what, authorization) => {
-    const answer = await world.unauthenticated.get('/files', authorization === undefined ? {} : { authorization })
-    expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+    const response = await world.unauthenticated.get('/files', authorization === undefined ? {} : { authorization })
+    expect(toStatusAndCode(response)).toEqual([401, 'unauthenticated'])
   })
 
   test('returns 401 before reading the body', async () => {
-    expect(refusal(await world.unauthenticated.post('/api-keys', '{broken', { 'content-type': 'application/json' }))).toEqual([
-      401,
-      'unauthenticated',
-    ])
-    expect(refusal(await world.unauthenticated.post('/files/upload', 'not multipart'))).toEqual([401, 'unauthenticated'])
+    expect(
+      toStatusAndCode(await world.unauthenticated.post('/api-keys', '{broken', { 'content-type': 'application/json' })),
+    ).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await world.unauthenticated.post('/files/upload', 'not multipart'))).toEqual([401, 'unauthenticated'])
   })
 })
 
 test('returns 403 with the missing scope before any validation error', async () => {
   const key = await tenant.key(['upload'])
-  const answer = await key.post('/api-keys', { name: '' })
-  expect(refusal(answer)).toEqual([403, 'forbidden'])
-  expect(answer.body.message).toContain("'admin'")
-  expect(refusal(await key.get('/files?page=0'))).toEqual([403, 'forbidden'])
+  const response = await key.post('/api-keys', { name: '' })
+  expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])
+  expect(response.body.message).toContain("'admin'")
+  expect(toStatusAndCode(await key.get('/files?page=0'))).toEqual([403, 'forbidden'])
 })
 
 describe('404', () => {
@@ -163,12 +162,12 @@ describe('404', () => {
     '/audit-logs/entity/file',
     '/files/%zz',
   ])('returns 404 for the unknown path %s', async (path) => {
-    expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
   test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
     'returns 404 for %s outside of the API',
     async (path) => {
-      expect(refusal(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
+      expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
     },
   )
   test.each([
@@ -181,8 +180,8 @@ describe('404', () => {
     "'; DROP TABLE files",
   ])('returns 404 for the unknown file %s', async (id) => {
     for (const path of [`/files/${id}`, `/files/${id}/metadata`, `/files/${id}/validation`])
-      expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
-    expect(refusal(await tenant.admin.delete(`/files/${id}`))).toEqual([404, 'not_found'])
+      expect(toStatusAndCode(await tenant.admin.get(path))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tenant.admin.delete(`/files/${id}`))).toEqual([404, 'not_found'])
   })
 })
 
@@ -192,11 +191,11 @@ test('returns 405 with the allowed methods in the header and in the details', as
   for (const path of paths) {
     const own = routes.filter((route) => route.path === path).map(({ method }) => method as string)
     for (const method of methods.filter((name) => !own.includes(name))) {
-      const answer = await tenant.admin.rest(method, path.replace(/\{\w+\}/g, 'x'))
-      expect([method, path, ...refusal(answer)]).toEqual([method, path, 405, 'method_not_allowed'])
-      const allow = answer.headers.get('allow')!.split(', ')
+      const response = await tenant.admin.rest(method, path.replace(/\{\w+\}/g, 'x'))
+      expect([method, path, ...toStatusAndCode(response)]).toEqual([method, path, 405, 'method_not_allowed'])
+      const allow = response.headers.get('allow')!.split(', ')
       expect(allow.filter((name) => name !== 'HEAD').sort()).toEqual([...own].sort())
-      expect(answer.body.error.details.allowed).toEqual(allow)
+      expect(response.body.error.details.allowed).toEqual(allow)
     }
   }
 })
@@ -210,8 +209,8 @@ test.each([
   '/api/v1/openapi.json',
   '/docs',
 ])('returns 405 for other methods at read-only %s', async (path) => {
-  const answer = await tenant.admin.raw(path, { method: 'POST' })
-  expect([...refusal(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+  const response = await tenant.admin.raw(path, { method: 'POST' })
+  expect([...toStatusAndCode(response), response.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
 })
 
 describe('JSON bodies', () => {
@@ -219,15 +218,15 @@ describe('JSON bodies', () => {
     'rejects a body for $method $path and names the members of the body',
     async ({ method, path }) => {
       const place = path.replace(/\{\w+\}/g, 'x')
-      const answer = await tenant.admin.rest(method, place, { why: 'x' })
-      expect(refusal(answer)).toEqual([400, 'bad_user_input'])
-      expect(answer.body.error.details.fields).toEqual([{ field: 'why', message: 'is not a member of this request' }])
+      const response = await tenant.admin.rest(method, place, { why: 'x' })
+      expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
+      expect(response.body.error.details.fields).toEqual([{ field: 'why', message: 'is not a member of this request' }])
       expect((await tenant.admin.rest(method, place, {})).status).not.toBe(400)
     },
   )
 
   const json = { 'content-type': 'application/json' }
-  const broken: [string, string | Uint8Array][] = [
+  const damaged: [string, string | Uint8Array][] = [
     ['with invalid syntax', '{"name": '],
     ['with an array', '[]'],
     ['null', 'null'],
@@ -236,16 +235,16 @@ describe('JSON bodies', () => {
     ['with two values', '{}{}'],
     ['of more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(broken)('returns 400 for a JSON body %s', async (_what, body) => {
+  test.each(damaged)('returns 400 for a JSON body %s', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
   test('rejects a JSON body with invalid UTF-8 with 400', async () => {
-    const answer = await tenant.admin.raw('/api/v1/api-keys', {
+    const response = await tenant.admin.raw('/api/v1/api-keys', {
       method: 'POST',
       headers: json,
       body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
     })
-    expect(getInvalidFields(answer)).toEqual(['body'])
+    expect(getInvalidFields(response)).toEqual(['body'])
   })
   test('reports the required fields if the body is missing', async () => {
     expect(getInvalidFields(await tenant.admin.post('/api-keys'))).toEqual(['name'])
@@ -259,19 +258,19 @@ describe('JSON bodies', () => {
   test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
     'rejects the content type %s with 415',
     async (type) => {
-      const answer = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
-      expect(refusal(answer)).toEqual([415, 'unsupported_media_type'])
+      const response = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
+      expect(toStatusAndCode(response)).toEqual([415, 'unsupported_media_type'])
     },
   )
   test('accepts a charset, another letter case and +json in a JSON content type', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
-      dataOf(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
+      getData(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
   })
 })
 
 test('rejects an upload that is not multipart with 415, and a malformed one with 400', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
-    expect(refusal(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
+    expect(toStatusAndCode(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,
       'unsupported_media_type',
     ])
@@ -287,15 +286,15 @@ test('rejects an upload that is not multipart with 415, and a malformed one with
 describe('application/problem+json (RFC 9457)', () => {
   test('a problem+json error contains the same information as the default format', async () => {
     const plain = await tenant.admin.get('/files?page=0')
-    const answer = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
-    expect(answer.status).toBe(400)
-    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
-    expect(answer.body).toEqual({
+    const response = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
+    expect(response.status).toBe(400)
+    expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+    expect(response.body).toEqual({
       type: expect.stringContaining('bad_user_input'),
       title: expect.stringMatching(/\S/),
       status: 400,
       detail: plain.body.message,
-      instance: expect.stringContaining(answer.headers.get('x-request-id')!),
+      instance: expect.stringContaining(response.headers.get('x-request-id')!),
       code: 'bad_user_input',
       details: plain.body.error.details,
     })
@@ -309,14 +308,14 @@ describe('application/problem+json (RFC 9457)', () => {
       [401, '/api/v1/files'],
     ] as const) {
       const caller = status === 401 ? world.unauthenticated : tenant.admin
-      const answer = await caller.raw(path, { headers, method: status === 405 ? 'PUT' : 'GET' })
-      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/)
-      expect(answer.body).toMatchObject({ status, code: expect.any(String), detail: expect.any(String) })
-      expect(Object.keys(answer.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
+      const response = await caller.raw(path, { headers, method: status === 405 ? 'PUT' : 'GET' })
+      expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/)
+      expect(response.body).toMatchObject({ status, code: expect.any(String), detail: expect.any(String) })
+      expect(Object.keys(response.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
     }
   })
   test('the problem+json format does not change successful responses', async () => {
-    dataOf(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
+    getData(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
   })
 })
 
@@ -325,9 +324,9 @@ test('returns an unexpected error without details, and logs it completely', asyn
   const real = files.list
   files.list = () => Promise.reject(new Error('a secret of ours'))
   try {
-    const answer = await tenant.admin.get('/files')
-    expect(refusal(answer)).toEqual([500, 'internal_server_error'])
-    expect(JSON.stringify(answer.body)).not.toContain('secret of ours')
+    const response = await tenant.admin.get('/files')
+    expect(toStatusAndCode(response)).toEqual([500, 'internal_server_error'])
+    expect(JSON.stringify(response.body)).not.toContain('secret of ours')
     const byGraphql = await tenant.admin.graphql('{ files { data { fileId } } }')
     expect(byGraphql.body.errors[0]).toMatchObject({ extensions: { code: 'INTERNAL_SERVER_ERROR' } })
     expect(JSON.stringify(byGraphql.body)).not.toContain('secret of ours')
@@ -360,9 +359,9 @@ test('rejects an unknown query parameter and suggests the nearest one', async ()
     ['GET', '/audit-logs/entity/context/x?entity_id=y', 'entity_id: is not a query parameter of this endpoint'],
   ]
   for (const [method, path, message] of cases) {
-    const answer = await tenant.admin.rest(method, path)
-    expect([path, answer.status, answer.body.error.code]).toEqual([path, 400, 'bad_user_input'])
-    expect(answer.body.message).toContain(message)
+    const response = await tenant.admin.rest(method, path)
+    expect([path, response.status, response.body.error.code]).toEqual([path, 400, 'bad_user_input'])
+    expect(response.body.message).toContain(message)
   }
   const posted = await tenant.admin.post('/contexts?dry_run=1', {})
   expect(getInvalidFields(posted)).toContain('dry_run')
@@ -393,20 +392,20 @@ describe('an invalid number in a query', () => {
     expect(lists.length).toBeGreaterThan(15)
     for (const [path, name, max] of lists)
       for (const [value, shown, detail] of invalid) {
-        const answer = await tenant.admin.get(`${path}?${name}=${value}`)
+        const response = await tenant.admin.get(`${path}?${name}=${value}`)
         const range = detail.replace('MAX', String(max))
-        expect({ path, value, ...answer.body.error }).toEqual({
+        expect({ path, value, ...response.body.error }).toEqual({
           path,
           value,
           code: 'bad_user_input',
           details: { fields: [{ field: name, message: range }] },
         })
-        expect(answer.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
+        expect(response.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
   test('reports an invalid number also in GraphQL and in an event stream request', async () => {
-    const refused = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
-    expect(refused.body.errors[0]).toMatchObject({
+    const rejected = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
+    expect(rejected.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',
       extensions: { code: 'BAD_USER_INPUT', details: { fields: [{ field: 'pageSize', message: 'must be between 1 and 100' }] } },
     })

@@ -269,7 +269,7 @@ describe('the GraphQL subscription', () => {
 
   test('a subscription connection returns errors for queries, invalid documents and invalid arguments', async () => {
     const client = connect(tenant.admin.credential)
-    const refusal = async (query: string) => {
+    const getError = async (query: string) => {
       try {
         const { value } = await client.iterate({ query }).next()
         return value.errors[0].extensions.code
@@ -277,9 +277,9 @@ describe('the GraphQL subscription', () => {
         return (errors as { extensions?: { code: string } }[])[0]!.extensions?.code
       }
     }
-    expect(await refusal('{ tenant { name } }')).toBe('BAD_USER_INPUT')
-    expect(await refusal('subscription { events { nothing } }')).toBe('BAD_USER_INPUT')
-    expect(await refusal('subscription { events(types: ["file.eaten"]) { type } }')).toBe('BAD_USER_INPUT')
+    expect(await getError('{ tenant { name } }')).toBe('BAD_USER_INPUT')
+    expect(await getError('subscription { events { nothing } }')).toBe('BAD_USER_INPUT')
+    expect(await getError('subscription { events(types: ["file.eaten"]) { type } }')).toBe('BAD_USER_INPUT')
     await client.dispose()
   })
 
@@ -290,8 +290,8 @@ describe('the GraphQL subscription', () => {
 })
 
 test('ignores an upgrade to another protocol, and responds to the request', async () => {
-  const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
-    const asked = request(
+  const response = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
+    const upgrade = request(
       `${world.url}/graphql`,
       {
         method: 'POST',
@@ -309,8 +309,8 @@ test('ignores an upgrade to another protocol, and responds to the request', asyn
         resolve({ status: response.statusCode!, text })
       },
     )
-    asked.on('error', reject)
-    asked.end(JSON.stringify({ query: '{ tenant { tenantId } }' }))
+    upgrade.on('error', reject)
+    upgrade.end(JSON.stringify({ query: '{ tenant { tenantId } }' }))
   })
-  expect(answer).toEqual({ status: 200, text: expect.stringContaining(tenant.tenantId) })
+  expect(response).toEqual({ status: 200, text: expect.stringContaining(tenant.tenantId) })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { refusal } from '../support/answers.js'
-import { inOneWindow } from '../support/clock.js'
+import { toStatusAndCode } from '../support/answers.js'
+import { runInOneWindow } from '../support/clock.js'
 import { type Caller, World } from '../support/world.js'
 
 let world: World
@@ -25,7 +25,7 @@ describe('the rate limit', () => {
   const parseKeyCursor = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
 
   test('counts the cost of a document as calls, and rejects a document that exceeds the rate limit as a whole', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
       // Ten calls, plus one for each 500 of the cost above 3,000.
@@ -48,11 +48,11 @@ describe('the rate limit', () => {
     }))
 
   test('counts the cost of an hourly chart of a year by REST', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
       const rejected = await key.get(yearByHour)
-      expect(refusal(rejected)).toEqual([429, 'rate_limited'])
+      expect(toStatusAndCode(rejected)).toEqual([429, 'rate_limited'])
       expect(rejected.body.message).toMatch(/cost of 43801, which counts as 82 calls.* of 170 calls a minute/)
       expect(rejected.body.error.details).toMatchObject({ cost: 43_801, calls: 82, limit: 170 })
       expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -60,13 +60,13 @@ describe('the rate limit', () => {
     }))
 
   test('counts a request as at most half of the limit, so that a low limit never permanently rejects it', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
         const key = low.as((await (await world.tenant()).key(['metadata'])).credential)
         const accepted = await key.get(yearByHour)
         expect([accepted.status, remaining(accepted)]).toEqual([200, 9])
-        expect(refusal(await key.get(yearByHour))).toEqual([429, 'rate_limited'])
+        expect(toStatusAndCode(await key.get(yearByHour))).toEqual([429, 'rate_limited'])
       } finally {
         await low.close()
       }

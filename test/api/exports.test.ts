@@ -36,11 +36,11 @@ function csv(text: string): string[][] {
 
 test('exports call logs as NDJSON with the same entries as the list, without the call of the export', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
-  const answer = await tenant.admin.get('/stats/logs/export')
-  expect(answer.status).toBe(200)
-  expect(answer.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
-  expect(answer.headers.get('content-disposition')).toMatch(/^attachment; filename="call-logs-\d{4}-\d{2}-\d{2}\.ndjson"$/)
-  const [listing, ...before] = ndjson(answer.body)
+  const response = await tenant.admin.get('/stats/logs/export')
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
+  expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="call-logs-\d{4}-\d{2}-\d{2}\.ndjson"$/)
+  const [listing, ...before] = ndjson(response.body)
   expect(listing).toMatchObject({ operation: 'metadata', status: 'success' })
   expect(before).toEqual(all)
   const [logged] = (await tenant.admin.get('/stats/logs?page_size=1')).body.data.data
@@ -49,11 +49,11 @@ test('exports call logs as NDJSON with the same entries as the list, without the
 
 test('exports call logs as CSV with a header line, escaped formulas and the same values as the list', async () => {
   const filter = 'status=success&operation=metadata'
-  const answer = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
+  const response = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
-  expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
-  expect(answer.headers.get('content-disposition')).toMatch(/\.csv"$/)
-  const [head, ...rows] = csv(answer.body)
+  expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
+  expect(response.headers.get('content-disposition')).toMatch(/\.csv"$/)
+  const [head, ...rows] = csv(response.body)
   expect(head).toEqual(Object.keys(entries[0]))
   const harmless = (cell: string | null) => (cell === null ? '' : /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)
   expect(rows).toEqual(entries.map((entry: Record<string, string | null>) => Object.values(entry).map(harmless)))
@@ -77,7 +77,7 @@ test('exports audit logs in both formats, with the filters of the list', async (
 })
 
 describe('rejected exports', () => {
-  const faulty: [string, string[]][] = [
+  const invalidCases: [string, string[]][] = [
     ['/stats/logs/export?format=xml', ['format']],
     ['/stats/logs/export?format=', ['format']],
     [
@@ -87,7 +87,7 @@ describe('rejected exports', () => {
     ['/stats/logs/export?status=success&status=failure', ['status']],
     ['/audit-logs/export?format=json&audit_type=user&action=read', ['format', 'audit_type', 'action']],
   ]
-  test.each(faulty)('rejects an export of %s with 400', async (path, fields) => {
+  test.each(invalidCases)('rejects an export of %s with 400', async (path, fields) => {
     const { status, body } = await tenant.admin.get(path)
     expect([status, body.status, body.error.code]).toEqual([400, 'ERROR', 'bad_user_input'])
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
@@ -165,14 +165,14 @@ describe('a large export', () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
     // The export pauses before its end, because the service does not fetch unread rows.
-    let seen: string[] = []
+    let observed: string[] = []
     await until(async () => {
-      const before = seen
+      const before = observed
       await new Promise((resolve) => setTimeout(resolve, 100))
-      seen = await exporters()
-      return before.length > 0 && before.join() === seen.join()
+      observed = await exporters()
+      return before.length > 0 && before.join() === observed.join()
     })
-    expect(seen).toHaveLength(1)
+    expect(observed).toHaveLength(1)
     slow.destroy()
     await until(async () => (await exporters()).length === 0)
     expect(world.log.text).not.toContain('An export failed')
@@ -180,15 +180,15 @@ describe('a large export', () => {
 
   test('limits the number of concurrent exports', async () => {
     // The slot of a disconnected client is released after its connection closes.
-    const begun = async () => {
+    const startExport = async () => {
       let response = await open()
       while (response.statusCode !== 200) response = await open()
       return response
     }
-    const running = [await begun(), await begun()]
-    const refused = await large.admin.get('/stats/logs/export')
-    expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1'])
-    expect(refused.body.error.details).toEqual({ retry_after: 1 })
+    const running = [await startExport(), await startExport()]
+    const rejected = await large.admin.get('/stats/logs/export')
+    expect([rejected.status, rejected.body.error.code, rejected.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1'])
+    expect(rejected.body.error.details).toEqual({ retry_after: 1 })
     const problem = await large.admin.get('/stats/logs/export', { accept: 'application/problem+json' })
     expect([problem.status, problem.headers.get('retry-after')]).toEqual([429, '1'])
     // Another tenant has its own limit.

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getFirstId, newId } from '../../src/platform/ids.js'
-import { dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
+import { getData, getInvalidFields, getItems } from '../support/answers.js'
 import { countFiles } from '../support/file-groups.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
-interface Kept {
+interface StoredFile {
   fileId: string
   contextId: string
   contextKey: string
@@ -18,7 +18,7 @@ let world: World
 let tenant: TestTenant
 let key: Caller
 const uploaders = [newId('key'), newId('usr')]
-let files: Kept[] = []
+let files: StoredFile[] = []
 
 const names = ['Invoice', 'invoice-2', 'INVOICES', 'letter', 'Zebra', 'äpfel', 'a b&c?d', 'invoice', '😀']
 const types = ['application/pdf', 'image/png', 'image/jpeg', 'text/plain']
@@ -31,14 +31,14 @@ const random = (below: number) => {
 const pick = <T>(items: readonly T[]): T => items[random(items.length)]!
 const uploadedAt = (hour: number) => Date.UTC(2026, 0, 1, hour)
 
-const keep = (contextId: string, made: Omit<Kept, 'fileId' | 'contextId'>[], from = 0): Kept[] =>
-  made.map((file, hour) => ({
+const keep = (contextId: string, created: Omit<StoredFile, 'fileId' | 'contextId'>[], from = 0): StoredFile[] =>
+  created.map((file, hour) => ({
     ...file,
     contextId,
     fileId: `${getFirstId('file', new Date(uploadedAt(from + hour))).slice(0, 15)}${newId('file').slice(15)}`,
   }))
 
-const insert = async (tenantId: string, rows: Kept[]) => {
+const insert = async (tenantId: string, rows: StoredFile[]) => {
   await world.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT "fileId", $1, "contextId", name, type, size, repeat('0', 64), "fileId", by, now(), now()
@@ -54,14 +54,14 @@ beforeAll(async () => {
   key = await tenant.key(['metadata'])
   for (const [index, contextKey] of ['one', 'two'].entries()) {
     const context = await tenant.context(contextKey)
-    const made = Array.from({ length: 130 }, () => ({
+    const created = Array.from({ length: 130 }, () => ({
       contextKey,
       name: `${pick(names)}${random(3)}.bin`,
       type: pick(types),
       size: random(40),
       by: pick(uploaders),
     }))
-    files.push(...keep(String(context.context_id), made, index * 60))
+    files.push(...keep(String(context.context_id), created, index * 60))
   }
   await insert(tenant.tenantId, files)
   files = files.sort((a, b) => (a.fileId < b.fileId ? 1 : -1))
@@ -70,13 +70,13 @@ afterAll(() => world.close())
 
 const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
-const orders: Record<string, (a: Kept, b: Kept) => number> = {
+const orders: Record<string, (a: StoredFile, b: StoredFile) => number> = {
   created_at: (a, b) => byBytes(a.fileId, b.fileId),
   original_filename: (a, b) => byBytes(lower(a.name), lower(b.name)) || byBytes(a.fileId, b.fileId),
   size_bytes: (a, b) => a.size - b.size || byBytes(a.fileId, b.fileId),
 }
 
-interface Asked {
+interface Filter {
   context?: string
   uploaded_by?: string
   content_type?: string
@@ -88,29 +88,30 @@ interface Asked {
 }
 
 /** Expected list, computed from all files. */
-function expected(asked: Asked): string[] {
-  const sort = asked.sort ?? (asked.name_prefix === undefined ? 'created_at' : 'original_filename')
+function expected(filter: Filter): string[] {
+  const sort = filter.sort ?? (filter.name_prefix === undefined ? 'created_at' : 'original_filename')
   const found = files.filter(
     (file) =>
-      (asked.context === undefined || file.contextKey === asked.context) &&
-      (asked.uploaded_by === undefined || file.by === asked.uploaded_by) &&
-      (asked.content_type === undefined ||
-        file.type === asked.content_type ||
-        (asked.content_type === 'image/*' && file.type.startsWith('image/'))) &&
-      (asked.name_prefix === undefined || lower(file.name).startsWith(lower(asked.name_prefix))) &&
-      (asked.start_date === undefined || timeOf(file) >= Date.parse(asked.start_date)) &&
-      (asked.end_date === undefined || timeOf(file) <= Date.parse(asked.end_date)),
+      (filter.context === undefined || file.contextKey === filter.context) &&
+      (filter.uploaded_by === undefined || file.by === filter.uploaded_by) &&
+      (filter.content_type === undefined ||
+        file.type === filter.content_type ||
+        (filter.content_type === 'image/*' && file.type.startsWith('image/'))) &&
+      (filter.name_prefix === undefined || lower(file.name).startsWith(lower(filter.name_prefix))) &&
+      (filter.start_date === undefined || timeOf(file) >= Date.parse(filter.start_date)) &&
+      (filter.end_date === undefined || timeOf(file) <= Date.parse(filter.end_date)),
   )
   found.sort(orders[sort])
-  const order = asked.order ?? (sort === 'original_filename' ? 'asc' : 'desc')
+  const order = filter.order ?? (sort === 'original_filename' ? 'asc' : 'desc')
   return (order === 'desc' ? found.reverse() : found).map(({ fileId }) => fileId)
 }
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-const timeOf = ({ fileId }: Kept) => [...fileId.slice(5, 15)].reduce((time, letter) => time * 32 + alphabet.indexOf(letter), 0)
+const timeOf = ({ fileId }: StoredFile) =>
+  [...fileId.slice(5, 15)].reduce((time, letter) => time * 32 + alphabet.indexOf(letter), 0)
 
 const span = { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-04T12:00:00Z' }
-const filters: Record<string, () => Asked> = {
+const filters: Record<string, () => Filter> = {
   'name in ascending order': () => ({ sort: 'original_filename' }),
   'name in descending order': () => ({ sort: 'original_filename', order: 'desc' }),
   'size in descending order': () => ({ sort: 'size_bytes' }),
@@ -138,74 +139,75 @@ const filters: Record<string, () => Asked> = {
   }),
 }
 
-const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+const nextOf = (response: ApiResponse): string | undefined =>
+  /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
   test('page links return each file once, in order', async () => {
-    const asked = filters[name]!()
-    const all = expected(asked)
-    const seen: string[] = []
-    for (let next: string | undefined = `/files?${new URLSearchParams({ ...asked, page_size: '7' })}`; next !== undefined; ) {
-      const answer: Answer = await key.get(next)
-      seen.push(...itemsOf(answer).map((item: { file_id: string }) => item.file_id))
-      expect(answer.body.data.pagination.total_items).toBe(all.length)
-      next = nextOf(answer)
-      expect(answer.body.data.pagination.has_next).toBe(next !== undefined)
+    const filter = filters[name]!()
+    const all = expected(filter)
+    const observed: string[] = []
+    for (let next: string | undefined = `/files?${new URLSearchParams({ ...filter, page_size: '7' })}`; next !== undefined; ) {
+      const response: ApiResponse = await key.get(next)
+      observed.push(...getItems(response).map((item: { file_id: string }) => item.file_id))
+      expect(response.body.data.pagination.total_items).toBe(all.length)
+      next = nextOf(response)
+      expect(response.body.data.pagination.has_next).toBe(next !== undefined)
     }
-    expect(seen).toEqual(all)
+    expect(observed).toEqual(all)
   })
 
   test.each(['forwards', 'backwards'])('a connection pages files %s and returns the total', async (direction) => {
-    const asked = filters[name]!()
-    const all = expected(asked)
-    const args = Object.entries(asked).map(
+    const filter = filters[name]!()
+    const all = expected(filter)
+    const args = Object.entries(filter).map(
       ([member, value]) => `${camel(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
     )
     const [count, place, cursor, more] =
       direction === 'forwards'
         ? ['first', 'after', 'endCursor', 'hasNextPage']
         : ['last', 'before', 'startCursor', 'hasPreviousPage']
-    const seen: string[] = []
+    const observed: string[] = []
     for (let at: string | null = null; ; ) {
-      const { body }: Answer = await key.graphql(
+      const { body }: ApiResponse = await key.graphql(
         `query ($at: String) { filesConnection(${[...args, `${count}: 11, ${place}: $at`].join(', ')}) { totalCount edges { node { id } } pageInfo { ${cursor} ${more} } } }`,
         { at },
       )
       const { totalCount, edges, pageInfo } = body.data.filesConnection
       const ids = edges.map(({ node }: { node: { id: string } }) => node.id)
-      if (direction === 'forwards') seen.push(...ids)
-      else seen.unshift(...ids)
+      if (direction === 'forwards') observed.push(...ids)
+      else observed.unshift(...ids)
       expect(totalCount).toBe(all.length)
       if (!pageInfo[more!]) break
       at = pageInfo[cursor!]
     }
-    expect(seen).toEqual(all)
+    expect(observed).toEqual(all)
   })
 })
 
 test('pages files between two cursors in both directions', async () => {
   const all = expected({ sort: 'size_bytes' })
-  const look = async (args: string) => {
+  const list = async (args: string) => {
     const { body } = await key.graphql(
       `{ filesConnection(sort: size_bytes, ${args}) { edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage } } }`,
     )
     return body.data.filesConnection
   }
-  const { edges } = await look('first: 50')
+  const { edges } = await list('first: 50')
   const between = `after: "${edges[9].cursor}", before: "${edges[40].cursor}"`
   const ids = (list: { edges: { node: { id: string } }[] }) => list.edges.map(({ node }) => node.id)
-  const first = await look(`first: 5, ${between}`)
+  const first = await list(`first: 5, ${between}`)
   expect([ids(first), first.pageInfo]).toEqual([all.slice(10, 15), { hasNextPage: true, hasPreviousPage: true }])
-  const last = await look(`last: 5, ${between}`)
+  const last = await list(`last: 5, ${between}`)
   expect([ids(last), last.pageInfo]).toEqual([all.slice(35, 40), { hasNextPage: true, hasPreviousPage: true }])
-  expect(ids(await look(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
+  expect(ids(await list(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
 test('lists only the files of its context for a restricted key, with any filter', async () => {
   const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
-  const { data, pagination } = dataOf(await restricted.get('/files?sort=size_bytes&page_size=100'))
+  const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
@@ -213,7 +215,7 @@ test('lists only the files of its context for a restricted key, with any filter'
 test('excludes files of other tenants from the list', async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
-    expect(itemsOf(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
+    expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
 test('finds a new file immediately by its type and its name', async () => {
@@ -221,10 +223,10 @@ test('finds a new file immediately by its type and its name', async () => {
   await own.context('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
   for (const query of ['content_type=text/plain', 'content_type=text/*', 'name_prefix=rep', 'sort=size_bytes'])
-    expect(itemsOf(await own.admin.get(`/files?${query}`))).toMatchObject([{ file_id }])
+    expect(getItems(await own.admin.get(`/files?${query}`))).toMatchObject([{ file_id }])
   await own.admin.delete(`/files/${file_id}`)
   for (const query of ['content_type=text/plain', 'name_prefix=rep', 'sort=size_bytes'])
-    expect(itemsOf(await own.admin.get(`/files?${query}`))).toEqual([])
+    expect(getItems(await own.admin.get(`/files?${query}`))).toEqual([])
 })
 
 test.each([
@@ -243,8 +245,8 @@ test.each([
 })
 
 test('rejects a cursor of a list with another order', async () => {
-  const answer = await key.get('/files?sort=size_bytes&page_size=5')
-  const after = new URL(nextOf(answer)!, 'http://x').searchParams.get('after')!
+  const response = await key.get('/files?sort=size_bytes&page_size=5')
+  const after = new URL(nextOf(response)!, 'http://x').searchParams.get('after')!
   expect(getInvalidFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
   const { body } = await key.graphql('{ filesConnection(first: 1, last: 1) { totalCount } }')
   expect(body.errors[0].extensions.details.fields[0].field).toBe('last')
@@ -255,14 +257,14 @@ describe('lists of more than ten thousand files', () => {
   beforeAll(async () => {
     many = await world.tenant()
     const context = await many.context('notes')
-    const made = Array.from({ length: 10_050 }, (_, index) => ({
+    const created = Array.from({ length: 10_050 }, (_, index) => ({
       contextKey: 'notes',
       name: `invoice-${index}.txt`,
       type: 'text/plain',
       size: index,
       by: uploaders[0]!,
     }))
-    const rows = made.map((file, index) => ({
+    const rows = created.map((file, index) => ({
       ...file,
       contextId: String(context.context_id),
       fileId: `${getFirstId('file', new Date(uploadedAt(0) + index)).slice(0, 15)}${newId('file').slice(15)}`,
@@ -271,8 +273,8 @@ describe('lists of more than ten thousand files', () => {
   })
 
   test('a list of more than ten thousand files stops counting there, and its connection has no total', async () => {
-    const counted = dataOf(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
-    const uncounted = dataOf(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
+    const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
+    const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
     const { body } = await many.admin.graphql(
       '{ all: filesConnection(sort: size_bytes) { totalCount } texts: filesConnection(contentType: "text/*") { totalCount } }',
@@ -282,10 +284,10 @@ describe('lists of more than ten thousand files', () => {
 
   test('rejects a list of more than ten thousand files that requires a sort, and suggests a filter', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
-      const answer = await many.admin.get(`/files?${query}`)
-      expect(getInvalidFields(answer)).toEqual(['sort'])
-      expect(answer.body.message).toMatch(/more than 10000 files/)
+      const response = await many.admin.get(`/files?${query}`)
+      expect(getInvalidFields(response)).toEqual(['sort'])
+      expect(response.body.message).toMatch(/more than 10000 files/)
     }
-    expect(itemsOf(await many.admin.get('/files?name_prefix=invoice-99&start_date=2026-01-01&sort=size_bytes'))).toHaveLength(20)
+    expect(getItems(await many.admin.get('/files?name_prefix=invoice-99&start_date=2026-01-01&sort=size_bytes'))).toHaveLength(20)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { dataOf, itemsOf, refusal } from '../support/answers.js'
+import { getData, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
 import { Tus } from '../support/tus.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -55,16 +55,16 @@ const names: [what: string, disposition: string, stored: string][] = [
 ]
 
 test.each(names)('sanitizes a name with %s, by REST and GraphQL', async (_what, disposition, stored) => {
-  const uploaded = dataOf(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
+  const uploaded = getData(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
   expect(uploaded.original_filename).toBe(stored)
   expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
-  expect(dataOf(await rest('validate', disposition)).outcome).toBe('accepted')
+  expect(getData(await rest('validate', disposition)).outcome).toBe('accepted')
   expect((await graphql(uploadFile, disposition)).body).toEqual({ data: { uploadFile: { originalFilename: stored } } })
   expect((await graphql(validateFile, disposition)).body).toEqual({ data: { validateFile: { outcome: 'accepted' } } })
 
-  const [listed] = itemsOf(await caller.get(`/files?name_prefix=${encodeURIComponent(stored)}`))
+  const [listed] = getItems(await caller.get(`/files?name_prefix=${encodeURIComponent(stored)}`))
   expect(listed.original_filename).toBe(stored)
-  const { download_url: url } = dataOf(await caller.get(`/files/${uploaded.file_id}`), { timestamp: false })
+  const { download_url: url } = getData(await caller.get(`/files/${uploaded.file_id}`), { timestamp: false })
   const disposed = (await fetch(url)).headers.get('content-disposition')!
   const extended = /filename\*=UTF-8''([^;]+)/.exec(disposed)?.[1]
   const plain = /filename="((?:\\.|[^"\\])*)"/.exec(disposed)?.[1]?.replace(/\\(.)/g, '$1')
@@ -73,8 +73,8 @@ test.each(names)('sanitizes a name with %s, by REST and GraphQL', async (_what, 
 
 test('rejects a name that is empty after sanitizing with 400', async () => {
   for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
-    for (const answer of [await rest('upload', disposition), await rest('validate', disposition)])
-      expect(refusal(answer)).toEqual([400, 'bad_user_input'])
+    for (const response of [await rest('upload', disposition), await rest('validate', disposition)])
+      expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
 })
 
 test('rejects a part with an invalid Content-Disposition and names the problem', async () => {
@@ -85,9 +85,9 @@ test('rejects a part with an invalid Content-Disposition and names the problem',
     'filename="a.txt',
     'filename',
   ]) {
-    const answer = await rest('upload', disposition)
-    expect(refusal(answer)).toEqual([400, 'bad_user_input'])
-    expect(answer.body.message).toContain('Malformed Content-Disposition of a part')
+    const response = await rest('upload', disposition)
+    expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
+    expect(response.body.message).toContain('Malformed Content-Disposition of a part')
     expect((await graphql(uploadFile, disposition)).body.errors[0].message).toContain('Malformed Content-Disposition of a part')
   }
 })
@@ -96,5 +96,5 @@ test('does not decode escape sequences in the metadata of a resumable upload', a
   const tus = new Tus(caller)
   const { headers } = await tus.create('notes', 'say%22hi%0D\u0007"\r\n.txt', 4, {}, Buffer.from('text'))
   const fileId = headers.get('assay-file-id')
-  expect(dataOf(await caller.get(`/files/${fileId}/metadata`)).original_filename).toBe('say%22hi%0D".txt')
+  expect(getData(await caller.get(`/files/${fileId}/metadata`)).original_filename).toBe('say%22hi%0D".txt')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -70,7 +70,7 @@ describe('members of responses', () => {
   const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
 
   test('a file list returns exactly the documented members', async () => {
-    expect(itemsOf(await tenant.admin.get('/files'))).toEqual([
+    expect(getItems(await tenant.admin.get('/files'))).toEqual([
       {
         file_id: anyId('file'),
         ...uploaded,
@@ -84,7 +84,7 @@ describe('members of responses', () => {
   })
 
   test('the file metadata has exactly the documented members', async () => {
-    expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
+    expect(getData(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
       file_id: fileId,
       ...uploaded,
       checksum: 'sha256:982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1',
@@ -99,7 +99,7 @@ describe('members of responses', () => {
   test('a download URL has the documented members, and its creation is counted', async () => {
     // The estimate of the database clock is more accurate than this, also under load.
     const before = Date.now() - 1000
-    expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
+    expect(getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
       file_id: fileId,
       download_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/download\//),
       expires_in_seconds: 300,
@@ -107,8 +107,8 @@ describe('members of responses', () => {
     })
     await tenant.admin.get(`/files/${fileId}`)
     for (const file of [
-      dataOf(await tenant.admin.get(`/files/${fileId}/metadata`)),
-      itemsOf(await tenant.admin.get('/files'))[0],
+      getData(await tenant.admin.get(`/files/${fileId}/metadata`)),
+      getItems(await tenant.admin.get('/files'))[0],
     ]) {
       expect(file).toMatchObject({ download_count: 2, last_downloaded_at: anyTimestamp })
       expect(Date.parse(file.last_downloaded_at)).toBeGreaterThanOrEqual(before)
@@ -118,9 +118,9 @@ describe('members of responses', () => {
   test('the metadata of a file uploaded by a user has no key name', async () => {
     const user = await tenant.user(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
-    const [file] = itemsOf(await tenant.admin.get('/files?page_size=1'))
+    const [file] = getItems(await tenant.admin.get('/files?page_size=1'))
     expect(file).toMatchObject({ file_id, uploaded_by: anyId('usr'), uploaded_by_name: null })
-    expect(itemsOf(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
+    expect(getItems(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
   })
 
   test('stores the name of the uploader as a snapshot', async () => {
@@ -128,14 +128,14 @@ describe('members of responses', () => {
     const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
     await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
-    expect(itemsOf(await tenant.admin.get('/files?page_size=1'))[0]).toMatchObject({ file_id, uploaded_by_name: 'Before' })
+    expect(getItems(await tenant.admin.get('/files?page_size=1'))[0]).toMatchObject({ file_id, uploaded_by_name: 'Before' })
   })
 })
 
 describe('lists', () => {
   let tenant: TestTenant
   let second: Caller
-  const made: string[] = []
+  const created: string[] = []
   beforeAll(async () => {
     tenant = await world.tenant()
     await tenant.context('images')
@@ -149,11 +149,11 @@ describe('lists', () => {
       [tenant.admin, 'images2'],
       [tenant.admin, 'images'],
     ] as const)
-      made.push((await caller.upload(context, 'a.txt', 'text')).body.data.file_id)
+      created.push((await caller.upload(context, 'a.txt', 'text')).body.data.file_id)
   })
   const list = async (query: string) => {
-    const { data, pagination } = dataOf(await tenant.admin.get(`/files?${query}`))
-    return { found: data.map((file: { file_id: string }) => made.indexOf(file.file_id)), ...pagination }
+    const { data, pagination } = getData(await tenant.admin.get(`/files?${query}`))
+    return { found: data.map((file: { file_id: string }) => created.indexOf(file.file_id)), ...pagination }
   }
 
   test('lists files newest first and combines filters', async () => {
@@ -173,7 +173,7 @@ describe('lists', () => {
       'uploaded_by=usr_x',
       'uploaded_by=%00',
       'uploaded_by=',
-      `uploaded_by=${made[0]}`,
+      `uploaded_by=${created[0]}`,
       `context=images2&uploaded_by=${tenant.tenantId}`,
     ])
       expect(await list(query)).toEqual({
@@ -199,25 +199,27 @@ describe('lists', () => {
     const own = await world.tenant()
     await own.context('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
-    const seen: string[] = []
+    const observed: string[] = []
     for (let page = 1; page <= 4; page++)
-      seen.push(
-        ...itemsOf(await own.admin.get(`/files?page_size=7&page=${page}`)).map((file: { file_id: string }) => file.file_id),
+      observed.push(
+        ...getItems(await own.admin.get(`/files?page_size=7&page=${page}`)).map((file: { file_id: string }) => file.file_id),
       )
-    expect(seen).toHaveLength(25)
-    expect(seen).toEqual([...new Set(seen)].sort().reverse())
+    expect(observed).toHaveLength(25)
+    expect(observed).toEqual([...new Set(observed)].sort().reverse())
   })
 })
 
 test('the first start creates a tenant, a key and a dashboard user, but no context', async () => {
   const { first } = world
-  expect(itemsOf(await first.get('/contexts'))).toEqual([])
-  expect(itemsOf(await first.get('/api-keys'))).toMatchObject([{ scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] }])
+  expect(getItems(await first.get('/contexts'))).toEqual([])
+  expect(getItems(await first.get('/api-keys'))).toMatchObject([
+    { scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] },
+  ])
   const { body } = await first.graphql('{ users { data { email scopes } } }')
   expect(body.data.users.data).toEqual([
     { email: 'admin@localhost', scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] },
   ])
-  for (const entry of itemsOf(await first.get('/audit-logs')))
+  for (const entry of getItems(await first.get('/audit-logs')))
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
 
@@ -238,14 +240,14 @@ test('HEAD of a download URL checks the file without creating, counting or loggi
   expect(await head(reader, `/files/${fileId.replace(/.{6}$/, 'aaaaaa')}`)).toBe(404)
   expect(await head(uploader, `/files/${fileId}`)).toBe(403)
   expect(await head(world.unauthenticated, `/files/${fileId}`)).toBe(401)
-  const { total_downloads: before } = dataOf(await tenant.admin.get('/stats')).overview
-  expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toMatchObject({
+  const { total_downloads: before } = getData(await tenant.admin.get('/stats')).overview
+  expect(getData(await tenant.admin.get(`/files/${fileId}/metadata`))).toMatchObject({
     download_count: 0,
     last_downloaded_at: null,
   })
-  for (const key of [reader, uploader]) expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))).toEqual([])
+  for (const key of [reader, uploader]) expect(getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))).toEqual([])
   // A GET still counts.
-  dataOf(await reader.get(`/files/${fileId}`), { timestamp: false })
-  expect(dataOf(await tenant.admin.get('/stats')).overview.total_downloads).toBe(before + 1)
-  expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))).toMatchObject([{ operation: 'download' }])
+  getData(await reader.get(`/files/${fileId}`), { timestamp: false })
+  expect(getData(await tenant.admin.get('/stats')).overview.total_downloads).toBe(before + 1)
+  expect(getItems(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))).toMatchObject([{ operation: 'download' }])
 })

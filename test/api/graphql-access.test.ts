@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getGraphqlCode } from '../support/answers.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
 type Scope = (typeof scopes)[number]
@@ -157,7 +157,7 @@ test('the access tables have one row per root field', async () => {
   expect(Object.keys(mutations).sort()).toEqual(names(body.data.__schema.mutationType))
 })
 
-function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<Answer> {
+function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<ApiResponse> {
   const filled = asks.replace(/\$(key|file|user|webhook|share|link|context)/g, (_, name: keyof typeof ids) =>
     JSON.stringify(given[name]),
   )
@@ -205,7 +205,7 @@ describe('tenant isolation by root field', () => {
     share: 'shr_00000000000000000000000000',
     context: 'unknown',
   }
-  const withoutIds = (answer: Answer, given: typeof ids) =>
+  const withoutIds = (answer: ApiResponse, given: typeof ids) =>
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
 
   test.each(rows)('isolates tenants in the %s %s', async (kind, field, row) => {

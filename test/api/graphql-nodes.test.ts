@@ -55,8 +55,8 @@ describe('node finds an object of any type by its id', () => {
   })
 
   test.each(types)('node returns null for an object of the type %s in another tenant, as for an unknown id', async (type) => {
-    const answer = await find(other.admin, ids[type]!)
-    expect([getGraphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
+    const response = await find(other.admin, ids[type]!)
+    expect([getGraphqlCode(response), response.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
 
   const needs = {
@@ -116,11 +116,11 @@ describe('an error of one root field does not affect the others', () => {
       200,
       { files: { pagination: { totalItems: 1 } }, file: null, apiKeys: null, tenant: null },
     ])
-    const told = body.errors.map(({ path, extensions }: { path: string[]; extensions: { code: string } }) => [
+    const reported = body.errors.map(({ path, extensions }: { path: string[]; extensions: { code: string } }) => [
       path[0],
       extensions.code,
     ])
-    expect(told.sort()).toEqual([
+    expect(reported.sort()).toEqual([
       ['apiKeys', 'FORBIDDEN'],
       ['file', 'NOT_FOUND'],
       ['tenant', 'FORBIDDEN'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getGraphqlCode, refusal } from '../support/answers.js'
+import { getGraphqlCode, toStatusAndCode } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -23,7 +23,7 @@ afterAll(() => world.close())
 
 describe('errors have the codes of REST', () => {
   /** Equivalent requests by REST and GraphQL, with the common status and code. */
-  const table: [string, () => Promise<Answer>, () => Promise<Answer>, number, string][] = [
+  const table: [string, () => Promise<ApiResponse>, () => Promise<ApiResponse>, number, string][] = [
     [
       'no credential',
       () => world.unauthenticated.get('/files'),
@@ -40,15 +40,15 @@ describe('errors have the codes of REST', () => {
     ],
     [
       'a missing scope',
-      async () => (await poor()).get('/files'),
-      async () => (await poor()).graphql('{ files { data { fileId } } }'),
+      async () => (await createLimitedKey()).get('/files'),
+      async () => (await createLimitedKey()).graphql('{ files { data { fileId } } }'),
       403,
       'forbidden',
     ],
     [
       'a missing admin scope',
-      async () => (await poor()).patch('/tenant', {}),
-      async () => (await poor()).graphql('mutation { updateTenant(input: {}) { name } }'),
+      async () => (await createLimitedKey()).patch('/tenant', {}),
+      async () => (await createLimitedKey()).graphql('mutation { updateTenant(input: {}) { name } }'),
       403,
       'forbidden',
     ],
@@ -184,42 +184,42 @@ describe('errors have the codes of REST', () => {
   ]
   const notes = (key = 'notes') => ({ context_key: key, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 })
   let cached: Promise<Caller> | undefined
-  const poor = () => (cached ??= tenant.key(['delete']))
+  const createLimitedKey = () => (cached ??= tenant.key(['delete']))
   const uploadByGraphql = (name: string, content: Uint8Array | string) =>
     user.graphqlUpload('mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }', {}, name, content)
 
   test.each(table)('GraphQL and REST return the same error code for %s', async (_what, byRest, byGraphql, status, code) => {
     const rest = await byRest()
     const graphql = await byGraphql()
-    expect(refusal(rest)).toEqual([status, code])
+    expect(toStatusAndCode(rest)).toEqual([status, code])
     expect(getGraphqlCode(graphql)).toBe(code.toUpperCase())
     expect(graphql.body.errors[0].extensions.details).toEqual(expect.any(Object))
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
   test('rejects a subscription by POST as a client error at its location', async () => {
-    const answer = await world.unauthenticated.graphql('subscription { events { sequence } }')
-    expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
-    expect(answer.status).toBe(400)
-    expect(answer.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
+    const response = await world.unauthenticated.graphql('subscription { events { sequence } }')
+    expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
+    expect(response.status).toBe(400)
+    expect(response.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
   })
 
   test('rejects a very long operation name and does not repeat it in the error', async () => {
-    const answer = await world.unauthenticated.raw('/graphql', {
+    const response = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ query: '{ __typename }', operationName: 'x'.repeat(15_000) }),
     })
-    expect(answer.status).toBe(400)
-    expect(JSON.stringify(answer.body).length).toBeLessThan(1_000)
-    expect(JSON.stringify(answer.body)).toContain('operationName')
+    expect(response.status).toBe(400)
+    expect(JSON.stringify(response.body).length).toBeLessThan(1_000)
+    expect(JSON.stringify(response.body)).toContain('operationName')
   })
 
   test('names invalid fields in camelCase', async () => {
-    const answer = await user.graphql(
+    const response = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
     )
-    expect(answer.body.errors[0].extensions.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([
+    expect(response.body.errors[0].extensions.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([
       'input.allowedExtensions',
       'input.contextKey',
       'input.displayName',
@@ -251,7 +251,7 @@ describe('an error response has the media type that the client accepts', () => {
   }
   const ofJson = { 'content-type': 'application/json' }
   /** Rejections before the document executes: by document, body, type, size or credential. */
-  const refused: Record<string, [number, (headers: Record<string, string>) => Promise<Answer>]> = {
+  const rejections: Record<string, [number, (headers: Record<string, string>) => Promise<ApiResponse>]> = {
     'an invalid document': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
     'a document that is too long': [
       400,
@@ -265,12 +265,12 @@ describe('an error response has the media type that the client accepts', () => {
       (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.unauthenticated),
     ],
   }
-  test.each(Object.keys(refused))('returns an error in the media type that the client accepts for %s', async (name) => {
-    const [status, send] = refused[name]!
+  test.each(Object.keys(rejections))('returns an error in the media type that the client accepts for %s', async (name) => {
+    const [status, send] = rejections[name]!
     for (const [, accept, type] of accepts) {
-      const answer = await send(accept === undefined ? {} : { accept })
-      expect([accept, answer.status, answer.headers.get('content-type')]).toEqual([accept, status, type])
-      expect(answer.body).toEqual({
+      const response = await send(accept === undefined ? {} : { accept })
+      expect([accept, response.status, response.headers.get('content-type')]).toEqual([accept, status, type])
+      expect(response.body).toEqual({
         errors: [expect.objectContaining({ extensions: expect.objectContaining({ code: expect.any(String) }) })],
       })
     }

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const ask = async (query: string, variables: Record<string, unknown> = {}, caller: Caller = user) => {
+const request = async (query: string, variables: Record<string, unknown> = {}, caller: Caller = user) => {
   const { status, body } = await caller.graphql(query, variables)
   expect([status, body.errors]).toEqual([200, undefined])
   return body.data
@@ -33,21 +33,21 @@ describe('uploads by the multipart request specification', () => {
     expect(rest).toEqual({ originalFilename: 'ü.txt', contentType: 'text/plain', sizeBytes: 4, metadata: { b: 1 } })
     const dryRun = await user.graphqlUpload(validate, { context: 'notes' }, 'a.txt', eicar)
     expect(dryRun.body.data.validateFile).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
-    const { createDownloadUrl } = await ask(
+    const { createDownloadUrl } = await request(
       'mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl expiresInSeconds } }',
       { id },
     )
     expect(createDownloadUrl.expiresInSeconds).toBe(300)
     expect(await (await fetch(createDownloadUrl.downloadUrl)).text()).toBe('text')
-    expect(await ask('mutation ($id: ID!) { deleteFile(fileId: $id) { fileId } }', { id })).toEqual({
+    expect(await request('mutation ($id: ID!) { deleteFile(fileId: $id) { fileId } }', { id })).toEqual({
       deleteFile: { fileId: id },
     })
   })
 
   test('a rejection by a check has the REST code in upper case, and the same details', async () => {
-    const answer = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
+    const response = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
-    expect(answer.body.errors[0]).toMatchObject({
+    expect(response.body.errors[0]).toMatchObject({
       message: byRest.body.message,
       extensions: { code: 'INVALID_EXTENSION', details: byRest.body.error.details },
     })
@@ -77,15 +77,15 @@ describe('uploads by the multipart request specification', () => {
     form.append('operations', JSON.stringify({ query: upload, variables: { file: null, context: 'notes' } }))
     form.append('map', '{"0":["variables.file"]}')
     form.append('0', new Blob(['x']), 'a.txt')
-    const answer = await user.raw('/graphql', { method: 'POST', body: form })
-    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    const response = await user.raw('/graphql', { method: 'POST', body: form })
+    expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test('logs the call of an API key, and rejects an upload variable that is not a file', async () => {
     const key = await tenant.key(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
-    const { callLogs } = await ask(
+    const { callLogs } = await request(
       'query ($id: ID!) { callLogs(apiKeyId: $id) { data { operation status errorCode contextKey validation { reason } } } }',
       { id: key.id },
     )
@@ -103,42 +103,44 @@ describe('uploads by the multipart request specification', () => {
 })
 
 describe('limits of a document', () => {
-  const refused = async (query: string, variables?: Record<string, unknown>) => {
+  const expectRejected = async (query: string, variables?: Record<string, unknown>) => {
     const { status, body } = await user.graphql(query, variables)
     expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
   }
   test('rejects a document that is too deep', () =>
-    refused(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
+    expectRejected(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
   test('rejects a document with too high a cost', () => {
     const calls =
       'recentCalls(first: 20) { callId apiKeyId apiKeyName operation status fileId contextKey errorCode errorMessage ipAddress userAgent createdAt }'
-    return refused(`{ apiKeys(pageSize: 100) { data { ${['a', 'b', 'c'].map((alias) => `${alias}: ${calls}`).join(' ')} } } }`)
+    return expectRejected(
+      `{ apiKeys(pageSize: 100) { data { ${['a', 'b', 'c'].map((alias) => `${alias}: ${calls}`).join(' ')} } } }`,
+    )
   })
   test('rejects a document with too many aliases', () =>
-    refused(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
+    expectRejected(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
   test('rejects a document with too many aliased fields', () =>
-    refused(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
-  test('rejects a document with too many directives', () => refused(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
-  test('rejects a document with too many tokens', () => refused(`{ me { ${'id '.repeat(20_000)} } }`))
+    expectRejected(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
+  test('rejects a document with too many directives', () => expectRejected(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
+  test('rejects a document with too many tokens', () => expectRejected(`{ me { ${'id '.repeat(20_000)} } }`))
   test('rejects a document with circular fragments', () =>
-    refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
+    expectRejected('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
   test('rejects a document whose fragments multiply fields', () =>
-    refused(
+    expectRejected(
       `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
     ))
   test('reports a missing variable, or one of another type, as a client error', async () => {
-    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }')
-    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: {} })
-    await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
+    await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }')
+    await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: {} })
+    await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
   })
 
   test('rejects a batch of operations', async () => {
-    const answer = await user.raw('/graphql', {
+    const response = await user.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify([{ query: '{ me { id } }' }, { query: '{ me { id } }' }]),
     })
-    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test('a GET request requires a header that forms cannot send, and cannot execute mutations', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getGraphqlCode, getInvalidFields, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getGraphqlCode, getInvalidFields, toStatusAndCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const ask = async (query: string, variables: Record<string, unknown> = {}, caller: Caller = user) => {
+const request = async (query: string, variables: Record<string, unknown> = {}, caller: Caller = user) => {
   const { status, body } = await caller.graphql(query, variables)
   expect([status, body.errors]).toEqual([200, undefined])
   return body.data
@@ -81,15 +81,15 @@ describe('returns the values of REST in camelCase', () => {
   ]
   test.each(pairs)('returns the values of REST in camelCase for %s', async (field, path, args) => {
     const fill = (text: string) => text.replaceAll('KEY', keyId).replaceAll('FILE', fileId)
-    const expected = dataOf(await user.get(fill(path)))
-    const data = await ask(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)
+    const expected = getData(await user.get(fill(path)))
+    const data = await request(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)
     expect(inRestSpelling(data[field])).toEqual(expected)
   })
 })
 
 describe('mutations', () => {
   test('mutations create, disable, enable, rotate and revoke keys', async () => {
-    const { createApiKey } = await ask(
+    const { createApiKey } = await request(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
     expect(createApiKey).toEqual({
@@ -105,7 +105,7 @@ describe('mutations', () => {
       ['enableApiKey', 'active'],
       ['revokeApiKey', 'revoked'],
     ])
-      expect((await ask(`mutation ($id: ID!) { ${move}(apiKeyId: $id) { status } }`, id))[move!]).toEqual({ status })
+      expect((await request(`mutation ($id: ID!) { ${move}(apiKeyId: $id) { status } }`, id))[move!]).toEqual({ status })
     expect(getGraphqlCode(await user.graphql('mutation ($id: ID!) { enableApiKey(apiKeyId: $id) { status } }', id))).toBe(
       'CONFLICT',
     )
@@ -116,7 +116,7 @@ describe('mutations', () => {
 
   test('mutations create, change and delete contexts', async () => {
     const input = { contextKey: 'made', displayName: 'Made', allowedExtensions: ['.TXT'], maxFileSizeMb: 2 }
-    const { createContext } = await ask(
+    const { createContext } = await request(
       'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId allowedExtensions storageQuotaMb scanForViruses } }',
       { input },
     )
@@ -126,11 +126,11 @@ describe('mutations', () => {
       storageQuotaMb: 10_240,
       scanForViruses: true,
     })
-    const { updateContext } = await ask(
+    const { updateContext } = await request(
       'mutation { updateContext(contextKey: "made", input: { status: disabled }) { status displayName } }',
     )
     expect(updateContext).toEqual({ status: 'disabled', displayName: 'Made' })
-    expect(await ask('mutation { deleteContext(contextKey: "made") { contextId contextKey } }')).toEqual({
+    expect(await request('mutation { deleteContext(contextKey: "made") { contextId contextKey } }')).toEqual({
       deleteContext: { contextId: createContext.contextId, contextKey: 'made' },
     })
   })
@@ -148,10 +148,10 @@ describe('mutations', () => {
   })
 
   test('changes the tenant, and returns the current user', async () => {
-    expect(await ask('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
+    expect(await request('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
       updateTenant: { name: 'Renamed' },
     })
-    expect(await ask('{ me { id type name email scopes tenantId } }')).toEqual({
+    expect(await request('{ me { id type name email scopes tenantId } }')).toEqual({
       me: {
         id: anyId('usr'),
         type: 'user',
@@ -161,7 +161,7 @@ describe('mutations', () => {
         tenantId: tenant.tenantId,
       },
     })
-    expect(await ask('{ me { id type email } }', {}, tenant.admin)).toEqual({
+    expect(await request('{ me { id type email } }', {}, tenant.admin)).toEqual({
       me: { id: tenant.admin.id, type: 'api_key', email: null },
     })
   })
@@ -170,23 +170,25 @@ describe('mutations', () => {
     const other = await tenant.user(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
-    const data = await ask(signIn, { email: other.email.toUpperCase(), password: other.password }, world.unauthenticated)
+    const data = await request(signIn, { email: other.email.toUpperCase(), password: other.password }, world.unauthenticated)
     expect(data.signIn).toMatchObject({
       expiresAt: anyTimestamp,
       user: { userId: anyId('usr'), email: other.email, scopes: ['metadata'] },
     })
     const session = world.as(data.signIn.token)
-    dataOf(await session.get('/files'))
-    expect(await ask('mutation { signOut }', {}, session)).toEqual({ signOut: true })
-    expect(refusal(await session.get('/files'))).toEqual([401, 'unauthenticated'])
+    getData(await session.get('/files'))
+    expect(await request('mutation { signOut }', {}, session)).toEqual({ signOut: true })
+    expect(toStatusAndCode(await session.get('/files'))).toEqual([401, 'unauthenticated'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: other.email, password: 'wrong password' })
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
   test('storageHealth reports a healthy store', async () => {
-    expect(await ask('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual({
-      storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
-    })
+    expect(await request('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual(
+      {
+        storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
+      },
+    )
   })
 })
 
@@ -196,25 +198,27 @@ describe('connections', () => {
     pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null }
   }
   const walk = async (field: string, id: string, filter = '') => {
-    const seen: string[] = []
+    const observed: string[] = []
     let after: string | null = null
     for (let pages = 0; pages < 50; pages++) {
-      const data: Record<string, Connection> = await ask(
+      const data: Record<string, Connection> = await request(
         `query ($after: String) { ${field}(first: 2, after: $after${filter}) { edges { cursor node { id: ${id} } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`,
         { after },
       )
       const { edges, pageInfo } = data[field]!
       expect(pageInfo.hasPreviousPage).toBe(after !== null)
       expect([pageInfo.startCursor, pageInfo.endCursor]).toEqual([edges[0]?.cursor ?? null, edges.at(-1)?.cursor ?? null])
-      seen.push(...edges.map(({ node }) => node.id))
-      if (!pageInfo.hasNextPage) return seen
+      observed.push(...edges.map(({ node }) => node.id))
+      if (!pageInfo.hasNextPage) return observed
       expect(edges).toHaveLength(2)
       after = pageInfo.endCursor
     }
     throw new Error('It has no end.')
   }
   const all = async (field: string, id: string, filter = '') =>
-    (await ask(`{ ${field}(pageSize: 100${filter}) { data { id: ${id} } } }`))[field].data.map((item: { id: string }) => item.id)
+    (await request(`{ ${field}(pageSize: 100${filter}) { data { id: ${id} } } }`))[field].data.map(
+      (item: { id: string }) => item.id,
+    )
 
   test.each([
     ['files', 'fileId', ''],
@@ -234,9 +238,9 @@ describe('connections', () => {
   })
 
   test('items created between two pages neither shift nor repeat later items', async () => {
-    const first = await ask('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
+    const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
-    const rest = await ask(
+    const rest = await request(
       'query ($after: String) { filesConnection(first: 100, after: $after) { edges { node { fileId } } } }',
       {
         after: first.filesConnection.pageInfo.endCursor,
@@ -265,9 +269,12 @@ test('logs each call of a GraphQL request like a REST call', async () => {
     id: fileId,
   })
   await key.graphql('{ files(page: "x") { data { fileId } } }')
-  const { callLogs } = await ask('query ($id: ID!) { callLogs(apiKeyId: $id) { data { operation status errorCode fileId } } }', {
-    id: key.id,
-  })
+  const { callLogs } = await request(
+    'query ($id: ID!) { callLogs(apiKeyId: $id) { data { operation status errorCode fileId } } }',
+    {
+      id: key.id,
+    },
+  )
   expect(
     callLogs.data.map(
       (call: { operation: string; status: string; errorCode: string | null }) =>

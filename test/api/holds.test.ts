@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
-import { healthy, moveUploadBack, runExpiry } from '../support/life.js'
+import { anyTimestamp, getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
+import { healthyStorage, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -19,38 +19,38 @@ const context = (contextKey: string) => tenant.context(contextKey, { scan_for_vi
 test('rejects single and bulk deletions of a file on hold until the hold is released', async () => {
   await context('held')
   const [held, free] = [await upload('held'), await upload('held')]
-  expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: anyTimestamp })
-  expect(refusal(await tenant.admin.delete(`/files/${held}`))).toEqual([409, 'on_hold'])
-  expect(dataOf(await tenant.admin.post('/files/delete', { file_ids: [held, free] }))).toEqual([
+  expect(getData(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: anyTimestamp })
+  expect(toStatusAndCode(await tenant.admin.delete(`/files/${held}`))).toEqual([409, 'on_hold'])
+  expect(getData(await tenant.admin.post('/files/delete', { file_ids: [held, free] }))).toEqual([
     { file_id: held, deleted: false, error: { code: 'on_hold', message: expect.stringContaining(held) } },
     { file_id: free, deleted: true, error: null },
   ])
-  expect(dataOf(await tenant.admin.delete(`/files/${held}/hold`))).toEqual({ file_id: held })
-  expect(refusal(await tenant.admin.delete(`/files/${held}/hold`))).toEqual([404, 'not_found'])
-  dataOf(await tenant.admin.delete(`/files/${held}`))
-  expect(await world.app.services.storageHealth.verify()).toEqual(healthy)
+  expect(getData(await tenant.admin.delete(`/files/${held}/hold`))).toEqual({ file_id: held })
+  expect(toStatusAndCode(await tenant.admin.delete(`/files/${held}/hold`))).toEqual([404, 'not_found'])
+  getData(await tenant.admin.delete(`/files/${held}`))
+  expect(await world.app.services.storageHealth.verify()).toEqual(healthyStorage)
 })
 
 test('expires a file on hold only after the hold is released', async () => {
   await context('aging')
-  dataOf(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
+  getData(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)
-  dataOf(await hold(fileId))
+  getData(await hold(fileId))
   await runExpiry(world)
-  dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))
-  dataOf(await tenant.admin.delete(`/files/${fileId}/hold`))
+  getData(await tenant.admin.get(`/files/${fileId}/metadata`))
+  getData(await tenant.admin.delete(`/files/${fileId}/hold`))
   await runExpiry(world)
-  expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
 test('a new hold reason replaces the previous one, and the same reason changes nothing', async () => {
   await context('again')
   const fileId = await upload('again')
-  const first = dataOf(await hold(fileId, 'One'))
-  expect(dataOf(await hold(fileId, 'One'))).toEqual(first)
-  expect(dataOf(await hold(fileId, 'Two'))).toMatchObject({ reason: 'Two' })
-  dataOf(await tenant.admin.delete(`/files/${fileId}/hold`))
-  const entries = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${fileId}&action=updated`))
+  const first = getData(await hold(fileId, 'One'))
+  expect(getData(await hold(fileId, 'One'))).toEqual(first)
+  expect(getData(await hold(fileId, 'Two'))).toMatchObject({ reason: 'Two' })
+  getData(await tenant.admin.delete(`/files/${fileId}/hold`))
+  const entries = getItems(await tenant.admin.get(`/audit-logs?entity_id=${fileId}&action=updated`))
   expect(entries.map(({ details }: { details: object }) => details)).toEqual([
     { change: 'unheld', reason: 'Two' },
     { change: 'held', reason: 'Two' },
@@ -69,18 +69,18 @@ test('rejects a hold without a reason or for an unknown file', async () => {
   expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])
   expect(getInvalidFields(await hold(fileId, 'x'.repeat(1025)))).toEqual(['reason'])
   expect(getInvalidFields(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, {}))).toEqual(['reason'])
-  expect(refusal(await hold('file_00000000000000000000000000'))).toEqual([404, 'not_found'])
-  expect(refusal(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await hold('file_00000000000000000000000000'))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
 })
 
 test('lists holds newest first, with a link to the next page', async () => {
   await context('listed')
   const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
-  for (const fileId of ids) dataOf(await hold(fileId))
+  for (const fileId of ids) getData(await hold(fileId))
   const first = await tenant.admin.get('/holds?context=listed&page_size=2')
   const [, next] = /<\/api\/v1([^>]+)>/.exec(first.headers.get('link')!)!
-  const seen = [...itemsOf(first), ...itemsOf(await tenant.admin.get(next!))]
-  expect(seen.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
+  const observed = [...getItems(first), ...getItems(await tenant.admin.get(next!))]
+  expect(observed.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
 })
 
 test('GraphQL creates and releases holds, and returns them with the file', async () => {

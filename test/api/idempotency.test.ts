@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -19,7 +19,7 @@ const upload = (caller: Caller, content: string, headers: Record<string, string>
 const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
 
 /** The response without its request id and timestamp. */
-const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: Answer) => ({ status, body })
+const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
 describe('POST /files/upload', () => {
   test('a repeated upload stores one file and returns the first response', async () => {
@@ -52,9 +52,9 @@ describe('POST /files/upload', () => {
   test('executes one of many concurrent uploads with the same key, and returns its response to all', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
-    expect(new Set(answers.map((answer) => JSON.stringify(facts(answer)))).size).toBe(1)
-    expect(answers[0]!.status).toBe(201)
+    const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
+    expect(new Set(responses.map((response) => JSON.stringify(facts(response)))).size).toBe(1)
+    expect(responses[0]!.status).toBe(201)
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
@@ -70,13 +70,13 @@ describe('POST /files/upload', () => {
     const otherTenant = await world.tenant()
     await otherTenant.context('notes')
     const colleague = await tenant.key(['upload'])
-    const answers = [
+    const responses = [
       await upload(tenant.admin, 'mine', key),
       await upload(otherTenant.admin, 'theirs', key),
       await upload(colleague, 'ours', key),
     ]
-    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
-    expect(new Set(answers.map(({ body }) => body.data.file_id)).size).toBe(3)
+    expect(responses.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(responses.map(({ body }) => body.data.file_id)).size).toBe(3)
   })
 
   test.each([
@@ -199,11 +199,11 @@ describe('idempotencyKey in GraphQL', () => {
     expect(first.body.errors).toBeUndefined()
     expect((await tenant.admin.graphql(create, { key: 'graphql-context' })).body).toEqual(first.body)
     const createKey = 'mutation ($key: String) { createApiKey(idempotencyKey: $key, input: { name: "Once" }) { apiKeyId } }'
-    const made = await tenant.admin.graphql(createKey, { key: 'graphql-key' })
+    const created = await tenant.admin.graphql(createKey, { key: 'graphql-key' })
     const { errors } = (await tenant.admin.graphql(createKey, { key: 'graphql-key' })).body
     expect(errors[0].extensions).toMatchObject({
       code: 'CONFLICT',
-      details: { api_key_id: made.body.data.createApiKey.apiKeyId },
+      details: { api_key_id: created.body.data.createApiKey.apiKeyId },
     })
   })
 })

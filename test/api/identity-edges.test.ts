@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf } from '../support/answers.js'
+import { getData } from '../support/answers.js'
 import { exchange, parseResponse, RawHttp } from '../support/raw-exchange.js'
-import { watchFaults } from '../support/residue.js'
+import { watchUnhandledErrors } from '../support/residue.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -25,7 +25,7 @@ async function variant(env: Record<string, string>): Promise<World> {
 describe('HTTP security', () => {
   test('every response has security headers and does not name the server software', async () => {
     const tenant = await world.tenant()
-    const answers = {
+    const responses = {
       rest: await tenant.admin.get('/contexts'),
       refused: await world.unauthenticated.get('/contexts'),
       unknown: await world.unauthenticated.raw('/nowhere'),
@@ -35,9 +35,9 @@ describe('HTTP security', () => {
       metrics: await world.unauthenticated.raw('/metrics'),
       download: await world.unauthenticated.raw('/download/file_x'),
     }
-    for (const [door, { headers, body }] of Object.entries(answers)) {
-      const told = Object.fromEntries(headers)
-      expect([door, told]).toEqual([
+    for (const [door, { headers, body }] of Object.entries(responses)) {
+      const values = Object.fromEntries(headers)
+      expect([door, values]).toEqual([
         door,
         expect.objectContaining({
           'x-content-type-options': 'nosniff',
@@ -48,7 +48,7 @@ describe('HTTP security', () => {
           'x-request-id': expect.stringMatching(/^req_/),
         }),
       ])
-      for (const header of ['x-powered-by', 'server', 'access-control-allow-origin']) expect(told).not.toHaveProperty(header)
+      for (const header of ['x-powered-by', 'server', 'access-control-allow-origin']) expect(values).not.toHaveProperty(header)
       expect(JSON.stringify(body)).not.toMatch(/node_modules|\bat .*\.[jt]s:\d/)
     }
   })
@@ -87,11 +87,11 @@ describe('HTTP security', () => {
       })
       expect(allowed.headers.get('access-control-allow-credentials')).toBeNull()
     }
-    for (const evil of ['https://evil.example.com', 'https://app.example.com.evil.com', 'http://app.example.com', 'null'])
-      expect((await preflight(open, evil)).headers.get('access-control-allow-origin')).toBeNull()
-    const refused = await open.unauthenticated.get('/contexts', { origin })
-    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
-    expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After')
+    for (const origin of ['https://evil.example.com', 'https://app.example.com.evil.com', 'http://app.example.com', 'null'])
+      expect((await preflight(open, origin)).headers.get('access-control-allow-origin')).toBeNull()
+    const rejected = await open.unauthenticated.get('/contexts', { origin })
+    expect([rejected.status, rejected.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+    expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
   test('responds to and disconnects a client that sends headers slowly', async () => {
@@ -108,7 +108,7 @@ describe('HTTP security', () => {
   })
 
   test('keep-alive connections do not accumulate memory', async () => {
-    const { faults, stop } = watchFaults()
+    const { faults, stop } = watchUnhandledErrors()
     const tenant = await world.tenant()
     const raw = await RawHttp.open(world.url)
     const request = `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.admin.credential}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
@@ -131,7 +131,7 @@ describe('secrets', () => {
     const key = await tenant.key(['upload', 'download', 'metadata'])
     secrets.key = key.credential!
     const rotated = await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 })
-    secrets.rotated = dataOf(rotated, { message: true }).api_key
+    secrets.rotated = getData(rotated, { message: true }).api_key
     const user = await tenant.user(['admin'])
     secrets.token = user.credential!
     secrets.tokenSignature = user.credential!.split('.')[2]!
@@ -172,8 +172,8 @@ describe('secrets', () => {
     await tenant.admin.post('/api-keys', `{"name": ${secrets.literalPassword}}`, { 'content-type': 'application/json' })
     await exchange(world.url, `GET /api/v1/files?key=${secrets.key} HTTP/9\r\nAuthorization: Bearer ${secrets.key}\r\n\r\n`)
 
-    const { file_id: id } = dataOf(await key.upload('inbox', 'a.txt', 'hello'), { status: 201, message: true, timestamp: false })
-    const { download_url: url } = dataOf(await key.get(`/files/${id}`), { timestamp: false })
+    const { file_id: id } = getData(await key.upload('inbox', 'a.txt', 'hello'), { status: 201, message: true, timestamp: false })
+    const { download_url: url } = getData(await key.get(`/files/${id}`), { timestamp: false })
     const byGraphql = await tenant.admin.graphql('mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }', { id })
     for (const [name, signed] of Object.entries({
       url,
@@ -187,9 +187,9 @@ describe('secrets', () => {
     }
     // Unexpected errors are logged completely.
     const { prisma, pool } = world.database
-    const told = (error: unknown) => world.log.logger.error({ err: error }, 'as the edge would')
-    await prisma.apiKey.create({ data: { name: secrets.key } as never }).catch(told)
-    await pool.query('INSERT INTO api_keys SELECT * FROM api_keys WHERE api_key_id = $1', [key.id]).catch(told)
+    const logError = (error: unknown) => world.log.logger.error({ err: error }, 'as the edge would')
+    await prisma.apiKey.create({ data: { name: secrets.key } as never }).catch(logError)
+    await pool.query('INSERT INTO api_keys SELECT * FROM api_keys WHERE api_key_id = $1', [key.id]).catch(logError)
     for (const [name, secret] of Object.entries(secrets)) expect([name, secret?.length > 9]).toEqual([name, true])
     await world.app.services.identity.lastUsed.flush()
   })

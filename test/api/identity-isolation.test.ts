@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
-import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface Owner extends Omit<TestTenant, 'user'> {
   user: Caller
@@ -31,21 +31,21 @@ async function owner(content: string): Promise<Owner> {
     const uploaded = await tenant.admin.upload('invoices', name, `${content} ${name}`, {
       headers: { 'idempotency-key': `same ${name}`.replace(' ', '-') },
     })
-    files.push(dataOf(uploaded, { status: 201, message: true, timestamp: false }).file_id)
+    files.push(getData(uploaded, { status: 201, message: true, timestamp: false }).file_id)
   }
   expect((await tenant.admin.upload('invoices', 'evil.exe', 'MZ')).status).toBe(422)
   await tenant.admin.get(`/files/${files[0]}`)
   const user = await tenant.user(['admin'], email)
-  const callIds = itemsOf(await tenant.admin.get('/stats/logs')).map((call: Record<string, string>) => call.call_id)
-  const auditIds = itemsOf(await tenant.admin.get('/audit-logs')).map((entry: Record<string, string>) => entry.audit_id)
+  const callIds = getItems(await tenant.admin.get('/stats/logs')).map((call: Record<string, string>) => call.call_id)
+  const auditIds = getItems(await tenant.admin.get('/audit-logs')).map((entry: Record<string, string>) => entry.audit_id)
   return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })
 }
 
 /** All ids and secrets of a tenant. They must never appear in a response to another tenant. */
 const marks = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
-const hasNothingOf = (answer: Answer, other: Owner) => {
+const hasNothingOf = (response: ApiResponse, other: Owner) => {
   // The log of a caller may contain ids that the caller sent.
-  const text = JSON.stringify(answer.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
+  const text = JSON.stringify(response.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
   expect(marks(other).filter((mark) => text.includes(mark))).toEqual([])
 }
 
@@ -73,13 +73,13 @@ describe.each([
   ['by user', (of: Owner) => of.user as Caller],
 ])('%s, two tenants with the same data', (_how, caller) => {
   test.each(lists)('each tenant sees only its own data at %s', async (path) => {
-    for (const [mine, theirs] of [
+    for (const [own, foreign] of [
       [one, two],
       [two, one],
     ] as const) {
-      const answer = await caller(mine).get(path)
-      expect(answer.status).toBe(200)
-      hasNothingOf(answer, theirs)
+      const response = await caller(own).get(path)
+      expect(response.status).toBe(200)
+      hasNothingOf(response, foreign)
     }
   })
 
@@ -90,7 +90,7 @@ describe.each([
     expect(data.security).toMatchObject({ files_blocked_total: 1, by_reason: { invalid_extension: 1 } })
     expect((await caller(one).get('/files')).body.data.pagination.total_items).toBe(2)
     expect((await caller(one).get('/contexts')).body.data.pagination.total_items).toBe(1)
-    expect(dataOf(await caller(one).get('/tenant'))).toMatchObject({
+    expect(getData(await caller(one).get('/tenant'))).toMatchObject({
       tenant_id: one.tenantId,
       storage_used_bytes: 2 * 'one a.txt'.length,
     })
@@ -99,13 +99,13 @@ describe.each([
   test('returns the same response for an id of another tenant as for an unknown id', async () => {
     // An unknown id of the same format.
     const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
-    const same = async (real: string, at: (id: string) => Promise<Answer>) => {
-      const told = async (id: string) => {
+    const same = async (real: string, at: (id: string) => Promise<ApiResponse>) => {
+      const getResponses = async (id: string) => {
         const { status, body } = await at(id)
         const { request_id: _id, timestamp: _at, ...rest } = body
         return JSON.stringify([status, rest]).replaceAll(id, 'ID')
       }
-      expect(await told(real)).toBe(await told(ghost(real)))
+      expect(await getResponses(real)).toBe(await getResponses(ghost(real)))
     }
     const by = caller(one)
     for (const rest of ['', '/metadata', '/validation']) await same(two.files[0]!, (id) => by.get(`/files/${id}${rest}`))
@@ -175,10 +175,10 @@ describe.each([
         : root.args.some(({ name }) => name === 'pageSize')
           ? '(pageSize: 5)'
           : ''
-      const answer = await caller(one).graphql(`{ ${root.name}${sized} { ${selection(named, 5)} } }`)
+      const response = await caller(one).graphql(`{ ${root.name}${sized} { ${selection(named, 5)} } }`)
       // The storage health covers all tenants, and contains only counts.
-      expect([root.name, answer.body.errors]).toEqual([root.name, undefined])
-      hasNothingOf(answer, two)
+      expect([root.name, response.body.errors]).toEqual([root.name, undefined])
+      hasNothingOf(response, two)
     }
   })
 })
@@ -192,27 +192,29 @@ describe('actions of one tenant', () => {
   test('Idempotency-Keys of two tenants are independent', async () => {
     const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
     expect(again.body.data.file_id).toBe(one.files[0])
-    const theirs = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
-    expect(theirs.body.data.file_id).toBe(two.files[0])
+    const foreign = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
+    expect(foreign.body.data.file_id).toBe(two.files[0])
     const fresh = { context_key: 'fresh', display_name: 'F', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-    const made = await Promise.all([one, two].map(({ admin }) => admin.post('/contexts', fresh, { 'idempotency-key': 'make' })))
-    expect(made.map(({ body }) => body.data.tenant_id)).toEqual([one.tenantId, two.tenantId])
+    const created = await Promise.all(
+      [one, two].map(({ admin }) => admin.post('/contexts', fresh, { 'idempotency-key': 'make' })),
+    )
+    expect(created.map(({ body }) => body.data.tenant_id)).toEqual([one.tenantId, two.tenantId])
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
   test('changes to the context, users and quota of a tenant do not affect another tenant', async () => {
     const before = await Promise.all(
-      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
+      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
     await one.admin.patch('/contexts/invoices', { allowed_extensions: ['pdf'], status: 'disabled', metadata: { of: 'one' } })
     await one.admin.patch('/tenant', { storage_quota_mb: 1, name: 'Another name' })
     await one.admin.delete(`/files/${one.files[1]}`)
     const after = await Promise.all(
-      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
+      ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
     expect(after).toEqual(before)
     expect((await two.admin.upload('invoices', 'c.txt', 'two c')).status).toBe(201)
-    expect(refusal(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
+    expect(toStatusAndCode(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
   test('a name used in one tenant is available in another, and a conflict names only own objects', async () => {
@@ -226,18 +228,18 @@ describe('actions of one tenant', () => {
     expect(getGraphqlCode(await invite(one.admin, email))).toBe('CONFLICT')
     const context = { context_key: 'only_one', display_name: 'O', allowed_extensions: ['txt'], max_file_size_mb: 1 }
     expect((await one.admin.post('/contexts', context)).status).toBe(201)
-    expect(refusal(await two.admin.get('/contexts/only_one'))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await two.admin.get('/contexts/only_one'))).toEqual([404, 'not_found'])
     expect((await two.admin.post('/contexts', context)).status).toBe(201)
   })
 
   test('a signed URL is valid for one file of one tenant', async () => {
     const sign = async (by: Caller, id: string) =>
-      new URL(dataOf(await by.get(`/files/${id}`), { timestamp: false }).download_url)
-    const [mine, theirs] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]
-    expect((await fetch(mine)).status).toBe(200)
+      new URL(getData(await by.get(`/files/${id}`), { timestamp: false }).download_url)
+    const [own, foreign] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]
+    expect((await fetch(own)).status).toBe(200)
     for (const [path, query] of [
-      [theirs.pathname, mine.search],
-      [mine.pathname, theirs.search],
+      [foreign.pathname, own.search],
+      [own.pathname, foreign.search],
     ])
       expect((await fetch(`${world.url}${path}${query}`)).status).toBe(403)
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -13,15 +13,15 @@ afterAll(() => world.close())
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 const move = (tenant: TestTenant, key: Caller, how: string, body?: unknown) =>
   tenant.admin.post(`/api-keys/${key.id}/${how}`, body)
-const record = async (tenant: TestTenant, key: Caller) => dataOf(await tenant.admin.get(`/api-keys/${key.id}`))
-const calls = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
-const audits = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
+const record = async (tenant: TestTenant, key: Caller) => getData(await tenant.admin.get(`/api-keys/${key.id}`))
+const calls = async (tenant: TestTenant, key: Caller) => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+const audits = async (tenant: TestTenant, key: Caller) => getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('the life cycle of a key', () => {
   test('shows all fields of a key except the secret, and a prefix that identifies a leaked key', async () => {
     const tenant = await world.tenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
-    const { api_key: secret, api_key_id: id } = dataOf(created, { status: 201, message: true })
+    const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })
     const fetched = await record(tenant, { id } as Caller)
     expect(fetched).toEqual({
       api_key_id: anyId('key'),
@@ -37,7 +37,7 @@ describe('the life cycle of a key', () => {
       updated_at: anyTimestamp,
     })
     const listed = await tenant.admin.get('/api-keys')
-    expect(itemsOf(listed)[0]).toEqual(fetched)
+    expect(getItems(listed)[0]).toEqual(fetched)
     expect(JSON.stringify(listed.body)).not.toContain(secret)
   })
 
@@ -46,16 +46,16 @@ describe('the life cycle of a key', () => {
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
 
-    expect(dataOf(await move(tenant, key, 'disable')).status).toBe('disabled')
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(refusal(await move(tenant, key, 'disable'))).toEqual([409, 'conflict'])
-    expect(dataOf(await move(tenant, key, 'enable')).status).toBe('active')
+    expect(getData(await move(tenant, key, 'disable')).status).toBe('disabled')
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await move(tenant, key, 'disable'))).toEqual([409, 'conflict'])
+    expect(getData(await move(tenant, key, 'enable')).status).toBe('active')
     expect((await key.get('/files')).status).toBe(200)
-    expect(refusal(await move(tenant, key, 'enable'))).toEqual([409, 'conflict'])
-    expect(dataOf(await move(tenant, key, 'revoke')).status).toBe('revoked')
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await move(tenant, key, 'enable'))).toEqual([409, 'conflict'])
+    expect(getData(await move(tenant, key, 'revoke')).status).toBe('revoked')
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
     for (const how of ['enable', 'disable', 'revoke', 'rotate'])
-      expect(refusal(await move(tenant, key, how, how === 'rotate' ? {} : undefined))).toEqual([409, 'conflict'])
+      expect(toStatusAndCode(await move(tenant, key, how, how === 'rotate' ? {} : undefined))).toEqual([409, 'conflict'])
 
     const logged = await calls(tenant, key)
     expect(logged.map(({ operation, status }: Record<string, string>) => [operation, status])).toEqual([
@@ -71,8 +71,8 @@ describe('the life cycle of a key', () => {
       ['disabled', { previous_status: 'active', new_status: 'disabled' }],
       ['created', { scopes: ['metadata'], expires_in_days: null }],
     ])
-    expect(itemsOf(await tenant.admin.get('/api-keys?status=revoked'))).toHaveLength(1)
-    expect(itemsOf(await tenant.admin.get('/api-keys?status=disabled'))).toHaveLength(0)
+    expect(getItems(await tenant.admin.get('/api-keys?status=revoked'))).toHaveLength(1)
+    expect(getItems(await tenant.admin.get('/api-keys?status=disabled'))).toHaveLength(0)
   })
 
   test('rejects an expired key', async () => {
@@ -83,9 +83,9 @@ describe('the life cycle of a key', () => {
       key.id,
     ])
     world.app.services.identity.forget('api_key', key.id)
-    const refused = await key.get('/files')
-    expect(refusal(refused)).toEqual([401, 'unauthenticated'])
-    expect(refused.body.message).toBe('This API key has expired.')
+    const rejected = await key.get('/files')
+    expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
+    expect(rejected.body.message).toBe('This API key has expired.')
     expect((await calls(tenant, key))[0]).toMatchObject({ status: 'failure', error_message: 'This API key has expired.' })
   })
 
@@ -113,11 +113,11 @@ describe('the life cycle of a key', () => {
     await identity.authenticate(headers, origin)
     const { pool } = world.database
     const { query, connect } = pool
-    let asked = 0
+    let queries = 0
     const counted =
       (method: (...args: never[]) => unknown) =>
       (...args: unknown[]) => {
-        asked++
+        queries++
         return method.apply(pool, args as never[])
       }
     Object.assign(pool, { query: counted(query as never), connect: counted(connect as never) })
@@ -128,7 +128,7 @@ describe('the life cycle of a key', () => {
       Object.assign(pool, { query, connect })
     }
     // The notification listener has its own connection, and signing keys are refreshed occasionally.
-    expect(asked).toBeLessThanOrEqual(3)
+    expect(queries).toBeLessThanOrEqual(3)
   })
 })
 
@@ -137,11 +137,11 @@ describe('rotation', () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
-    const rotated = dataOf(await move(tenant, key, 'rotate', {}), { message: true })
+    const rotated = getData(await move(tenant, key, 'rotate', {}), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
     expect(rotated).toMatchObject({ api_key_id: key.id, scopes: ['metadata'] })
     expect(rotated.api_key).not.toBe(key.credential)
-    expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
     expect((await world.as(rotated.api_key).get('/files')).status).toBe(200)
     expect((await record(tenant, key)).key_prefix).toBe(rotated.api_key.slice(0, 12))
     expect((await audits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
@@ -150,7 +150,7 @@ describe('rotation', () => {
   test('rotation with a grace period accepts both secrets of the key until it ends', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
+    const { api_key: secret } = getData(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
     for (const caller of [key, world.as(secret)]) expect((await caller.get('/files')).status).toBe(200)
     expect((await calls(tenant, key)).map(({ api_key_id }: Record<string, string>) => api_key_id)).toEqual([key.id, key.id])
     await world.database.pool.query(
@@ -158,18 +158,19 @@ describe('rotation', () => {
       [key.id],
     )
     world.app.services.identity.forget('api_key', key.id)
-    const refused = await key.get('/files')
-    expect(refusal(refused)).toEqual([401, 'unauthenticated'])
-    expect(refused.body.message).toContain('was rotated')
+    const rejected = await key.get('/files')
+    expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
+    expect(rejected.body.message).toContain('was rotated')
     expect((await world.as(secret).get('/files')).status).toBe(200)
   })
 
   test('disabling a rotated key disables both secrets', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
+    const { api_key: secret } = getData(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
     await move(tenant, key, 'disable')
-    for (const caller of [key, world.as(secret)]) expect(refusal(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
+    for (const caller of [key, world.as(secret)])
+      expect(toStatusAndCode(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
   test('accepts a grace period between 0 and 86,400 s', async () => {
@@ -189,7 +190,7 @@ describe('an upload in progress', () => {
     { name: 'file', filename: 'slow.txt', content: `begin ${'x'.repeat(2000)} end` },
   ])
 
-  async function begun(path: string, credential: string, headers: Record<string, string> = {}): Promise<RawHttp> {
+  async function startUpload(path: string, credential: string, headers: Record<string, string> = {}): Promise<RawHttp> {
     const raw = await RawHttp.open(world.url)
     const head = {
       Host: 'x',
@@ -215,7 +216,7 @@ describe('an upload in progress', () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
-    expect(await ended(await begun('/api/v1/files/upload', key.credential!))).toMatchObject({ status: 201 })
+    expect(await ended(await startUpload('/api/v1/files/upload', key.credential!))).toMatchObject({ status: 201 })
   })
 
   test.each([
@@ -226,7 +227,7 @@ describe('an upload in progress', () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
-    const raw = await begun('/api/v1/files/upload', key.credential!)
+    const raw = await startUpload('/api/v1/files/upload', key.credential!)
     if (how === 'suspend') await world.app.services.tenants.suspend(tenant.tenantId)
     else expect((await move(tenant, key, how)).status).toBe(200)
     expect(await ended(raw)).toEqual({ status, code })
@@ -234,8 +235,8 @@ describe('an upload in progress', () => {
       await world.app.services.tenants.resume(tenant.tenantId)
       world.app.services.identity.forget('tenant', tenant.tenantId)
     }
-    expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
-    expect(dataOf(await tenant.admin.get('/contexts/inbox')).storage_used_bytes).toBe(0)
+    expect(getItems(await tenant.admin.get('/files'))).toEqual([])
+    expect(getData(await tenant.admin.get('/contexts/inbox')).storage_used_bytes).toBe(0)
     expect(await calls(tenant, key)).toMatchObject([{ operation: 'upload', status: 'failure', context_key: 'inbox' }])
     // The batched write of the last use may be in progress.
     const { rows } = await world.database.pool.query(
@@ -250,10 +251,10 @@ describe('an upload in progress', () => {
     await tenant.context('inbox')
     const user = await tenant.user(['upload'])
     const me = await user.graphql('{ me { userId } }')
-    const raw = await begun('/api/v1/files/upload', user.credential!)
+    const raw = await startUpload('/api/v1/files/upload', user.credential!)
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id: me.body.data.me.userId })
     expect(await ended(raw)).toEqual({ status: 401, code: 'unauthenticated' })
-    expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
+    expect(getItems(await tenant.admin.get('/files'))).toEqual([])
   })
 })
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { systemActor } from '../../src/platform/actor.js'
-import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { inOneWindow } from '../support/clock.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { runInOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
 import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { type Caller, World } from '../support/world.js'
@@ -28,7 +28,7 @@ const body = multipart([
   { name: 'file', filename: 'a.txt', content: `text ${'x'.repeat(3000)}` },
 ])
 /** Starts an upload that is accepted and waits for its body. */
-async function begin(url: string, key: Caller): Promise<RawHttp> {
+async function startUpload(url: string, key: Caller): Promise<RawHttp> {
   const raw = await RawHttp.open(url)
   raw.write(
     `POST /api/v1/files/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.credential}\r\nContent-Type: ${body.headers['content-type']}\r\n` +
@@ -50,33 +50,33 @@ describe('rate limit per minute', () => {
   const at = (caller: Caller) => limited.as(caller.credential)
 
   test('returns 429 with Retry-After and the IETF headers to a limited key, logs the call, and still accepts other keys', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const tenant = await world.tenant()
-      const [key, neighbour] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
-      for (let left = 4; left >= 0; left--) {
-        const answer = await at(key).get('/files')
-        expect(answer.status).toBe(200)
-        expect(answer.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60')
-        expect(answer.headers.get('ratelimit')).toMatch(new RegExp(`^"key";r=${left};t=\\d+$`))
+      const [key, otherKey] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
+      for (let remaining = 4; remaining >= 0; remaining--) {
+        const response = await at(key).get('/files')
+        expect(response.status).toBe(200)
+        expect(response.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60')
+        expect(response.headers.get('ratelimit')).toMatch(new RegExp(`^"key";r=${remaining};t=\\d+$`))
       }
-      const refused = await at(key).get('/files')
-      expect(refusal(refused)).toEqual([429, 'rate_limited'])
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
-      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
-      expect(refused.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60')
-      expect(refused.headers.get('ratelimit')).toMatch(/^"key";r=0;t=\d+$/)
-      expect((await at(neighbour).get('/files')).status).toBe(200)
-      const logged = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+      const rejected = await at(key).get('/files')
+      expect(toStatusAndCode(rejected)).toEqual([429, 'rate_limited'])
+      expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(Number(rejected.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      expect(rejected.headers.get('ratelimit-policy')).toBe('"key";q=5;w=60')
+      expect(rejected.headers.get('ratelimit')).toMatch(/^"key";r=0;t=\d+$/)
+      expect((await at(otherKey).get('/files')).status).toBe(200)
+      const logged = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
       expect(logged.map((call: Record<string, string>) => call.status)).toEqual(['failure', ...Array(5).fill('success')])
       expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
   test('counts 403 and 404 responses and each GraphQL root field, and executes the fields within the limit', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
       for (let time = 0; time < 5; time++) expect((await at(key).get('/files')).status).toBe(403)
-      expect(refusal(await at(key).get('/files'))).toEqual([429, 'rate_limited'])
+      expect(toStatusAndCode(await at(key).get('/files'))).toEqual([429, 'rate_limited'])
       const many = await at(other).graphql(
         `{ ${[1, 2, 3, 4, 5, 6, 7].map((alias) => `a${alias}: files { pagination { page } }`).join(' ')} }`,
       )
@@ -89,27 +89,27 @@ describe('rate limit per minute', () => {
     }))
 
   test('rejects a request above the rate limit before reading its body', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       await tenant.context('inbox')
       const key = await tenant.key(['upload'])
       for (let time = 0; time < 5; time++) expect((await at(key).upload('inbox', 'a.txt', 'a')).status).toBe(201)
-      const raw = await begin(limited.url, key)
+      const raw = await startUpload(limited.url, key)
       const { status, headers } = parseResponse(await raw.waitForText('}'))
       raw.close()
       expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d+$/)])
-      expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))[0]).toMatchObject({
+      expect(getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))[0]).toMatchObject({
         operation: 'upload',
         status: 'failure',
       })
     }))
 
   test('limits the requests of a user, and those of a tenant to five times the value', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
       for (let time = 0; time < 5; time++) expect((await at(user).get('/files')).status).toBe(200)
-      expect(refusal(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
+      expect(toStatusAndCode(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
       // Creates keys directly, because calls by HTTP would count for the tenant.
       const { apiKeys } = world.app.services
       const make = () => apiKeys.create(systemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
@@ -124,13 +124,13 @@ describe('rate limit per minute', () => {
 })
 
 test('limits failed credentials per address, and never rejects valid ones', () =>
-  inOneWindow(60, async () => {
+  runInOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
     const unauthenticated = world.as(`assay_${'x'.repeat(43)}`)
-    expect(refusal(await unauthenticated.get('/contexts'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([401, 'unauthenticated'])
     for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
-    expect(refusal(await unauthenticated.get('/contexts'))).toEqual([429, 'rate_limited'])
+    expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([429, 'rate_limited'])
     expect(getGraphqlCode(await unauthenticated.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
     expect((await tenant.admin.get('/contexts')).status).toBe(200)
     expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
@@ -154,10 +154,10 @@ test('checks a flood of guessed keys with few database statements, and still acc
   const flooded = await variant({})
   const statements = countStatements(flooded, 'api-keys-by-hash')
   const guesses = 800
-  let left = guesses
+  let remaining = guesses
   const guess = async () => {
-    while (left-- > 0) {
-      const { status } = await flooded.as(`assay_${String(left).padStart(43, 'x')}`).get('/contexts')
+    while (remaining-- > 0) {
+      const { status } = await flooded.as(`assay_${String(remaining).padStart(43, 'x')}`).get('/contexts')
       expect([401, 429]).toContain(status)
     }
   }
@@ -173,9 +173,9 @@ test('checks a flood of guessed keys with few database statements, and still acc
 })
 
 test('checks guessed log tokens with one database statement per second after the limit, and accepts a valid token', () =>
-  inOneWindow(60, async () => {
+  runInOneWindow(60, async () => {
     const tenant = await world.tenant()
-    const token: string = dataOf(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
+    const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
     const flooded = await variant({})
     const statements = countStatements(flooded, 'log-shares-presented')
     const { limits } = flooded.app.services
@@ -183,7 +183,7 @@ test('checks guessed log tokens with one database statement per second after the
     const began = performance.now()
     const guess = async (_: unknown, nth: number) => {
       const guessed = token.slice(0, -12) + String(nth).padStart(12, 'x')
-      expect(refusal(await flooded.as(guessed).get('/log/checkpoint'))).toEqual([429, 'rate_limited'])
+      expect(toStatusAndCode(await flooded.as(guessed).get('/log/checkpoint'))).toEqual([429, 'rate_limited'])
     }
     const flood = Promise.all(Array.from({ length: 200 }, guess))
     expect((await flooded.as(token).get('/log/checkpoint')).status).toBe(200)
@@ -198,12 +198,12 @@ describe('concurrent uploads', () => {
     for (const tenant of tenants) await tenant.context('inbox')
     const [one, two, three, four] = tenants.map(({ admin }) => admin) as [Caller, Caller, Caller, Caller]
     const take = async (key: Caller, count: number) => {
-      const taken = await Promise.all(Array.from({ length: count }, () => begin(small.url, key)))
-      expect(await Promise.all(taken.map(admitted))).toEqual(Array(count).fill(true))
-      return taken
+      const startedUploads = await Promise.all(Array.from({ length: count }, () => startUpload(small.url, key)))
+      expect(await Promise.all(startedUploads.map(admitted))).toEqual(Array(count).fill(true))
+      return startedUploads
     }
     const expectRefused = async (key: Caller) => {
-      const over = await begin(small.url, key)
+      const over = await startUpload(small.url, key)
       const { status, headers } = parseResponse(await over.waitForText('}'))
       over.close()
       expect([status, headers['retry-after']]).toEqual([429, '1'])
@@ -224,22 +224,22 @@ describe('concurrent uploads', () => {
     // The client disconnects.
     held[1]!.close()
     // A slot is released shortly after its response.
-    const place = async (key: Caller) => {
+    const getPosition = async (key: Caller) => {
       for (;;) {
-        const raw = await begin(small.url, key)
+        const raw = await startUpload(small.url, key)
         if (await admitted(raw)) return raw
         raw.close()
         await sleep(10)
       }
     }
-    held.push(await place(four), await place(four))
+    held.push(await getPosition(four), await getPosition(four))
     expect(await Promise.all(held.slice(2).map(finish))).toEqual(Array(8).fill(201))
   })
 
   test('accepts 64 concurrent uploads of one key by default', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
-    const held = await Promise.all(Array.from({ length: 64 }, () => begin(world.url, tenant.admin)))
+    const held = await Promise.all(Array.from({ length: 64 }, () => startUpload(world.url, tenant.admin)))
     expect(await Promise.all(held.map(admitted))).toEqual(Array(64).fill(true))
     expect(await Promise.all(held.map(finish))).toEqual(Array(64).fill(201))
   })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -17,7 +17,7 @@ describe('a key restricted to some contexts', () => {
     await tenant.context('mine')
     await tenant.context('other')
     for (const context of ['mine', 'other'])
-      files[context] = dataOf(await tenant.admin.upload(context, 'a.txt', context), {
+      files[context] = getData(await tenant.admin.upload(context, 'a.txt', context), {
         status: 201,
         message: true,
         timestamp: false,
@@ -26,25 +26,25 @@ describe('a key restricted to some contexts', () => {
   })
 
   test('a restricted key reads its context and the files in it', async () => {
-    expect(itemsOf(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
+    expect(getItems(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
     expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
     expect((await key.get('/contexts/mine')).status).toBe(200)
     const listed = await key.get('/files')
-    expect(itemsOf(listed).map((file: Record<string, string>) => file.file_id)).toEqual([files.mine])
+    expect(getItems(listed).map((file: Record<string, string>) => file.file_id)).toEqual([files.mine])
     expect(listed.body.data.pagination.total_items).toBe(1)
     for (const path of [`/files/${files.mine}`, `/files/${files.mine}/metadata`, `/files/${files.mine}/validation`])
       expect((await key.get(path)).status).toBe(200)
     expect((await key.upload('mine', 'b.txt', 'b')).status).toBe(201)
     for (const path of ['/stats/by-context/files', '/stats/by-context/api-calls'])
-      expect(dataOf(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
+      expect(getData(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
   test('a restricted key gets the same response for another context as for an unknown one', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
-    const same = (other: Answer, unknown: Answer, [id, ghost]: [string, string]) => {
-      expect(refusal(other)).toEqual([404, 'not_found'])
-      const told = ({ body: { message, error } }: Answer) => JSON.stringify({ message, error })
-      expect(told(other).replaceAll(id, 'ID')).toBe(told(unknown).replaceAll(ghost, 'ID'))
+    const same = (other: ApiResponse, unknown: ApiResponse, [id, ghost]: [string, string]) => {
+      expect(toStatusAndCode(other)).toEqual([404, 'not_found'])
+      const toErrorText = ({ body: { message, error } }: ApiResponse) => JSON.stringify({ message, error })
+      expect(toErrorText(other).replaceAll(id, 'ID')).toBe(toErrorText(unknown).replaceAll(ghost, 'ID'))
     }
     const contexts: [string, string] = ['other', 'ghost']
     same(await key.get('/contexts/other'), await key.get('/contexts/ghost'), contexts)
@@ -59,12 +59,12 @@ describe('a key restricted to some contexts', () => {
   })
 
   test('a restricted key is also restricted in GraphQL, including relations and connections', async () => {
-    const seen = await key.graphql(
+    const observed = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,
     )
-    expect(seen.body.errors).toBeUndefined()
-    expect(JSON.stringify(seen.body)).not.toContain('other')
+    expect(observed.body.errors).toBeUndefined()
+    expect(JSON.stringify(observed.body)).not.toContain('other')
     expect(getGraphqlCode(await key.graphql('{ context(contextKey: "other") { contextId } }'))).toBe('NOT_FOUND')
     expect(getGraphqlCode(await key.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: files.other }))).toBe(
       'NOT_FOUND',
@@ -76,7 +76,7 @@ describe('a key restricted to some contexts', () => {
 
   test('a restricted key cannot read tenant-wide data', async () => {
     const paths = ['/stats', '/stats/logs', '/stats/charts/api-calls', '/stats/charts/storage', '/stats/charts/uploads']
-    for (const path of paths) expect(refusal(await key.get(path))).toEqual([403, 'forbidden'])
+    for (const path of paths) expect(toStatusAndCode(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
   test('a restricted key is created by an admin for existing contexts, and cannot be an admin key', async () => {
@@ -91,9 +91,9 @@ describe('a key restricted to some contexts', () => {
     await tenant.context('passing')
     const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')
-    expect(itemsOf(await passing.get('/contexts'))).toEqual([])
+    expect(getItems(await passing.get('/contexts'))).toEqual([])
     await tenant.context('passing')
-    expect(refusal(await passing.get('/contexts/passing'))).toEqual([404, 'not_found'])
-    expect(itemsOf(await passing.get('/files'))).toEqual([])
+    expect(toStatusAndCode(await passing.get('/contexts/passing'))).toEqual([404, 'not_found'])
+    expect(getItems(await passing.get('/files'))).toEqual([])
   })
 })

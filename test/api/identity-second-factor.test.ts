@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -13,11 +13,11 @@ afterAll(() => world.close())
 
 type Person = Caller & { email: string; password: string }
 
-const data = ({ body }: Answer) => {
+const data = ({ body }: ApiResponse) => {
   expect(body.errors).toBeUndefined()
   return body.data
 }
-const begin = (user: Caller, password: string) =>
+const startSession = (user: Caller, password: string) =>
   user.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret uri } }', { password })
 const confirm = (user: Caller, code: string) =>
   user.graphql('mutation ($code: String!) { confirmSecondFactor(code: $code) { recoveryCodes } }', { code })
@@ -40,7 +40,7 @@ const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ ti
 /** Each code is single-use. This one belongs to the time step after that of the setup code. */
 const nextCodeOf = (secret: string) => codeOf(secret, 1)
 async function setUp(user: Person) {
-  const { secret } = data(await begin(user, user.password)).beginSecondFactor
+  const { secret } = data(await startSession(user, user.password)).beginSecondFactor
   const { recoveryCodes } = data(await confirm(user, codeOf(secret))).confirmSecondFactor
   return { secret, recoveryCodes: recoveryCodes as string[] }
 }
@@ -49,9 +49,9 @@ describe('a second factor', () => {
   test('requires a second factor with the password only after the factor is confirmed', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    expect(getGraphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
-    expect(getGraphqlCode(await begin(tenant.admin, user.password))).toBe('FORBIDDEN')
-    const { secret, uri } = data(await begin(user, user.password)).beginSecondFactor
+    expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await startSession(tenant.admin, user.password))).toBe('FORBIDDEN')
+    const { secret, uri } = data(await startSession(user, user.password)).beginSecondFactor
     expect(uri).toContain(`secret=${secret}`)
     expect(uri).toMatch(/^otpauth:\/\/totp\/Assay:/)
     expect(data(await signIn(user)).signIn.user.hasSecondFactor).toBe(false)
@@ -70,9 +70,9 @@ describe('a second factor', () => {
     const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
     expect(who.hasSecondFactor).toBe(true)
     expect((await world.as(token).get('/files')).status).toBe(200)
-    const [entry] = itemsOf(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
+    const [entry] = getItems(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
     expect(entry).toMatchObject({ entity_type: 'user', details: { changed: { second_factor: true } } })
-    expect(JSON.stringify(itemsOf(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
+    expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
   test('accepts each code once, also if two clients sign in with it concurrently', async () => {
@@ -114,11 +114,11 @@ describe('a second factor', () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
-    const kept = JSON.stringify(rows[0], (_, value) =>
+    const stored = JSON.stringify(rows[0], (_, value) =>
       value?.type === 'Buffer' ? Buffer.from(value.data).toString('latin1') : value,
     )
-    expect(kept).not.toContain(secret)
-    expect(kept).not.toContain(recoveryCodes[0])
+    expect(stored).not.toContain(secret)
+    expect(stored).not.toContain(recoveryCodes[0])
     const renewed = new MasterKey([Buffer.alloc(32, 3), world.config.masterKey!])
     expect(await reencryptSecrets(world.database.pool, renewed)).toBeGreaterThanOrEqual(3)
     expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
@@ -141,8 +141,8 @@ describe('wrong codes of the second factor', () => {
     return rows[0]
   }
   const locksOf = async (tenant: TestTenant) =>
-    dataOf(await tenant.admin.get('/events?types=security.second_factor_locked')).data.map(({ data }: { data: object }) => data)
-  const error = ({ body }: Answer) => {
+    getData(await tenant.admin.get('/events?types=security.second_factor_locked')).data.map(({ data }: { data: object }) => data)
+  const error = ({ body }: ApiResponse) => {
     const { message, extensions } = body.errors[0]
     const { retry_after, ...details } = extensions.details
     return { message, code: extensions.code, details }
@@ -160,11 +160,11 @@ describe('wrong codes of the second factor', () => {
         body: JSON.stringify({ email: user.email, password: user.password, code }),
       })
     const guesses = Array.from({ length: 10 }, (_, at) => signInAt(at % 2 ? replica : world, wrong))
-    for (const guess of await Promise.all(guesses)) expect(refusal(guess)).toEqual([401, 'unauthenticated'])
+    for (const guess of await Promise.all(guesses)) expect(toStatusAndCode(guess)).toEqual([401, 'unauthenticated'])
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 10, hours: 1 })
 
     const locked = await signInAt(replica, wrong)
-    expect(refusal(locked)).toEqual([429, 'rate_limited'])
+    expect(toStatusAndCode(locked)).toEqual([429, 'rate_limited'])
     const until = (await stateOf(user)).codes_locked_until.toISOString()
     expect(locked.body.error.details).toMatchObject({ second_factor: 'locked', locked_until: until })
     expect(locked.body.message).toContain(until)
@@ -184,7 +184,7 @@ describe('wrong codes of the second factor', () => {
     expect(await locksOf(tenant)).toEqual([
       { ...facts, subject_id: userId, performed_by_id: 'system', performed_by_type: 'system' },
     ])
-    const entries = itemsOf(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
+    const entries = getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
     expect(entries).toContainEqual(expect.objectContaining({ entity_id: userId, ip_address: '127.0.0.1', details: facts }))
 
     await endLock(user)
@@ -252,14 +252,14 @@ describe('wrong codes of the second factor', () => {
     expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 10, performed_by_type: 'user' })])
 
     const newcomer = await tenant.user(['metadata'])
-    const begun = data(await begin(newcomer, newcomer.password)).beginSecondFactor
+    const started = data(await startSession(newcomer, newcomer.password)).beginSecondFactor
     await setWrongCodes(newcomer, 9)
     expect(getGraphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
-    expect(getGraphqlCode(await confirm(newcomer, codeOf(begun.secret)))).toBe('RATE_LIMITED')
-    expect(getGraphqlCode(await begin(newcomer, newcomer.password))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await confirm(newcomer, codeOf(started.secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await startSession(newcomer, newcomer.password))).toBe('RATE_LIMITED')
     expect(getGraphqlCode(await signIn(newcomer))).toBeUndefined()
     await endLock(newcomer)
-    expect(data(await confirm(newcomer, codeOf(begun.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+    expect(data(await confirm(newcomer, codeOf(started.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
@@ -280,7 +280,7 @@ describe('a tenant that requires a second factor', () => {
     expect((await user.get('/files')).status).toBe(200)
     expect(data(await require(tenant, true)).requireSecondFactor.secondFactorRequired).toBe(true)
     for (const path of ['/files', '/contexts', '/tenant', '/audit-logs/export'])
-      expect([path, ...refusal(await user.get(path))]).toEqual([path, 403, 'forbidden'])
+      expect([path, ...toStatusAndCode(await user.get(path))]).toEqual([path, 403, 'forbidden'])
     expect(getGraphqlCode(await user.graphql('{ contexts { data { contextKey } } }'))).toBe('FORBIDDEN')
     expect(getGraphqlCode(await user.graphql('{ mySessions { data { sessionId } } }'))).toBe('FORBIDDEN')
     expect(data(await user.graphql('{ me { secondFactorDue } }')).me.secondFactorDue).toBe(true)
@@ -302,7 +302,7 @@ describe('a tenant that requires a second factor', () => {
     expect((await user.get('/files')).status).toBe(403)
     await require(tenant, false)
     expect((await user.get('/files')).status).toBe(200)
-    expect(itemsOf(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))[0]).toMatchObject({
+    expect(getItems(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))[0]).toMatchObject({
       entity_type: 'tenant',
       details: { changed: { second_factor_required: { previous: true, new: false } } },
     })

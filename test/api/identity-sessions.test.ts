@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -13,7 +13,7 @@ afterAll(() => world.close())
 type Person = Caller & { email: string; password: string }
 
 const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
-const dataOf = async (by: Caller, query: string, variables: object = {}) => {
+const queryData = async (by: Caller, query: string, variables: object = {}) => {
   const { body } = await by.graphql(query, variables as Record<string, unknown>)
   expect(body.errors).toBeUndefined()
   return body.data
@@ -32,10 +32,10 @@ describe('a disabled user', () => {
   test('a disabled user loses every session permanently, and must sign in again after being enabled', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
-    await dataOf(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
-    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
-    await dataOf(tenant.admin, 'mutation ($userId: ID!) { enableUser(userId: $userId) { status } }', { userId })
-    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    await queryData(tenant.admin, 'mutation ($userId: ID!) { enableUser(userId: $userId) { status } }', { userId })
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
     expect((await (await again(user)).get('/files')).status).toBe(200)
   })
 })
@@ -45,7 +45,9 @@ describe('active sessions', () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const other = await again(user)
-    const byAdmin = await dataOf(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })
+    const byAdmin = await queryData(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, {
+      userId,
+    })
     const session = {
       sessionId: anyId('ses'),
       createdAt: anyTimestamp,
@@ -55,10 +57,10 @@ describe('active sessions', () => {
       isCurrent: false,
     }
     expect(byAdmin.userSessions).toEqual({ data: [session, session], pagination: { totalItems: 2 } })
-    const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
+    const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
     expect(mySessions.data).toEqual([{ ...session, isCurrent: true }, session])
     const none = { data: [], pagination: { totalItems: 0 } }
-    expect((await dataOf(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
+    expect((await queryData(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
   test('only an admin of the same tenant can list and end sessions of other users', async () => {
@@ -82,15 +84,15 @@ describe('active sessions', () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const [second, third] = [await again(user), await again(user)]
-    const { mySessions } = await dataOf(second, `{ mySessions { ${fields} } }`)
+    const { mySessions } = await queryData(second, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => isCurrent)
     const one = 'mutation ($userId: ID!, $sessionId: ID) { endUserSessions(userId: $userId, sessionId: $sessionId) }'
-    expect((await dataOf(tenant.admin, one, { userId, sessionId })).endUserSessions).toBe(1)
+    expect((await queryData(tenant.admin, one, { userId, sessionId })).endUserSessions).toBe(1)
     expect(getGraphqlCode(await tenant.admin.graphql(one, { userId, sessionId }))).toBe('NOT_FOUND')
     expect([(await user.get('/files')).status, (await second.get('/files')).status]).toEqual([200, 401])
-    expect((await dataOf(tenant.admin, one, { userId })).endUserSessions).toBe(2)
+    expect((await queryData(tenant.admin, one, { userId })).endUserSessions).toBe(2)
     expect([(await user.get('/files')).status, (await third.get('/files')).status]).toEqual([401, 401])
-    expect(itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${sessionId}&action=revoked`))).toMatchObject([
+    expect(getItems(await tenant.admin.get(`/audit-logs?entity_id=${sessionId}&action=revoked`))).toMatchObject([
       { entity_type: 'session', performed_by_id: tenant.admin.id, details: { user_id: userId } },
     ])
   })
@@ -98,11 +100,11 @@ describe('active sessions', () => {
   test('a user can end own sessions, and receives 404 for sessions of other users', async () => {
     const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await again(user)
-    const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
+    const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => !isCurrent)
     const end = 'mutation ($sessionId: ID!) { endMySession(sessionId: $sessionId) }'
     expect(getGraphqlCode(await otherUser.graphql(end, { sessionId }))).toBe('NOT_FOUND')
-    expect((await dataOf(other, end, { sessionId })).endMySession).toBe(true)
+    expect((await queryData(other, end, { sessionId })).endMySession).toBe(true)
     expect([(await user.get('/files')).status, (await other.get('/files')).status]).toEqual([401, 200])
   })
 })
@@ -111,7 +113,7 @@ describe('passwords', () => {
   test('a password reset by an admin shows the new password once and ends every session', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
-    const { resetUserPassword } = await dataOf(
+    const { resetUserPassword } = await queryData(
       tenant.admin,
       'mutation ($userId: ID!) { resetUserPassword(userId: $userId) { password user { userId } } }',
       { userId },

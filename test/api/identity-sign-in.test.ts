@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { Passwords } from '../../src/access/passwords.js'
-import { anyId, anyTimestamp, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -15,7 +15,7 @@ const signIn =
 const me = '{ me { id type tenantId userId apiKeyId name email scopes } }'
 const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
 const audits = async (tenant: TestTenant, entityId: string) =>
-  itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
+  getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
   test('signs in for twelve hours by REST and GraphQL, and audits the sign-in', async () => {
@@ -38,7 +38,7 @@ describe('signing in', () => {
       scopes: ['metadata', 'admin'],
     })
     expect((await caller.get('/files')).status).toBe(200)
-    const sessions = itemsOf(await caller.get('/audit-logs?action=created&audit_type=tenant')).filter(
+    const sessions = getItems(await caller.get('/audit-logs?action=created&audit_type=tenant')).filter(
       (entry: Record<string, string>) => entry.entity_type === 'session',
     )
     expect(sessions[0]).toMatchObject({
@@ -164,10 +164,10 @@ describe('a session', () => {
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
     const other = world.as(body.data.signIn.token)
     expect((await user.graphql('mutation { signOut }')).body.data.signOut).toBe(true)
-    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
     expect(getGraphqlCode(await user.graphql(me))).toBe('UNAUTHENTICATED')
     expect((await other.get('/files')).status).toBe(200)
-    const entries = itemsOf(await tenant.admin.get('/audit-logs?action=revoked'))
+    const entries = getItems(await tenant.admin.get('/audit-logs?action=revoked'))
     expect(entries).toMatchObject([{ entity_type: 'session', performed_by_type: 'user', performed_by_email: user.email }])
     expect((await tenant.admin.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
   })
@@ -187,7 +187,7 @@ describe('a session', () => {
     expect(getGraphqlCode(await changePassword(tenant.admin, 'x', 'a new password'))).toBe('FORBIDDEN')
     expect((await changePassword(user, user.password, 'a new password')).body.data.changePassword).toBe(true)
     expect((await user.get('/files')).status).toBe(200)
-    expect(refusal(await other.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await other.get('/files'))).toEqual([401, 'unauthenticated'])
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
       'UNAUTHENTICATED',
     )
@@ -245,6 +245,6 @@ describe('a session', () => {
       await idOf(user),
     ])
     world.app.services.identity.tokens.clear()
-    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 })

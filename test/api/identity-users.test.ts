@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anyId, anyTimestamp, dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -25,7 +25,7 @@ const invite = (by: Caller, input: object) =>
     { input },
   )
 const audits = async (tenant: TestTenant, entityId: string) =>
-  itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
+  getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('an admin', () => {
   test('an admin invites a user, with or without a password, once per address', async () => {
@@ -44,13 +44,13 @@ describe('an admin', () => {
     expect(getGraphqlCode(await invite(tenant.admin, { email: 'EVE@example.com', name: 'E', scopes: ['metadata'] }))).toBe(
       'CONFLICT',
     )
-    const given = await invite(tenant.admin, {
+    const input = await invite(tenant.admin, {
       email: 'bob@example.com',
       name: 'Bob',
       scopes: ['upload'],
       password: 'his own choice',
     })
-    expect(given.body.data.inviteUser.password).toBeNull()
+    expect(input.body.data.inviteUser.password).toBeNull()
     for (const bad of [{ email: 'no address' }, { name: '' }, { scopes: [] }, { password: 'short' }])
       expect(getGraphqlCode(await invite(tenant.admin, { email: 'x@example.com', name: 'X', scopes: ['upload'], ...bad }))).toBe(
         'BAD_USER_INPUT',
@@ -73,12 +73,12 @@ describe('an admin', () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
     const id = await idOf(user)
-    expect(refusal(await user.get('/files'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([403, 'forbidden'])
     await change(tenant.admin, 'updateUser', id, { scopes: ['metadata'] })
     expect((await user.get('/files')).status).toBe(200)
     await change(tenant.admin, 'updateUser', id, { scopes: ['metadata'] })
     await change(tenant.admin, 'disableUser', id)
-    expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
       'UNAUTHENTICATED',
     )
@@ -134,8 +134,8 @@ describe('actions of a user', () => {
     const user = await tenant.user(['admin'])
     const id = await idOf(user)
     const uploaded = async (name: string) =>
-      dataOf(await user.upload('inbox', name, name), { status: 201, message: true, timestamp: false })
-    dataOf(
+      getData(await user.upload('inbox', name, name), { status: 201, message: true, timestamp: false })
+    getData(
       await user.post('/contexts', {
         context_key: 'inbox',
         display_name: 'In',
@@ -145,12 +145,12 @@ describe('actions of a user', () => {
       { status: 201 },
     )
     const file = await uploaded('a.txt')
-    const made = await user.graphql('mutation { createApiKey(input: { name: "K" }) { apiKeyId apiKey } }')
+    const created = await user.graphql('mutation { createApiKey(input: { name: "K" }) { apiKeyId apiKey } }')
     await user.delete(`/files/${(await uploaded('b.txt')).file_id}`)
-    const { apiKeyId } = made.body.data.createApiKey
-    expect(dataOf(await user.get(`/api-keys/${apiKeyId}`)).created_by).toBe(id)
+    const { apiKeyId } = created.body.data.createApiKey
+    expect(getData(await user.get(`/api-keys/${apiKeyId}`)).created_by).toBe(id)
 
-    const before = itemsOf(await tenant.admin.get('/audit-logs?page_size=100')).filter(
+    const before = getItems(await tenant.admin.get('/audit-logs?page_size=100')).filter(
       (entry: Record<string, string>) => entry.performed_by_id === id,
     )
     expect(before.map(({ entity_type, action }: Record<string, string>) => `${entity_type} ${action}`)).toEqual([
@@ -169,16 +169,16 @@ describe('actions of a user', () => {
         performed_by_scopes: ['admin'],
       })
     await change(tenant.admin, 'updateUser', id, { name: 'Grace', scopes: ['metadata'] })
-    const after = itemsOf(await tenant.admin.get('/audit-logs?page_size=100')).filter(
+    const after = getItems(await tenant.admin.get('/audit-logs?page_size=100')).filter(
       (entry: Record<string, string>) => entry.performed_by_id === id,
     )
     expect(after).toEqual(before)
-    expect(itemsOf(await user.get(`/files?uploaded_by=${id}`))).toMatchObject([
+    expect(getItems(await user.get(`/files?uploaded_by=${id}`))).toMatchObject([
       { file_id: file.file_id, uploaded_by: id, uploaded_by_name: null },
     ])
     // Only requests by API keys are calls.
     expect(
-      itemsOf(await user.get('/stats/logs')).filter((call: Record<string, string>) => call.operation !== 'metadata'),
+      getItems(await user.get('/stats/logs')).filter((call: Record<string, string>) => call.operation !== 'metadata'),
     ).toEqual([])
   })
 })
@@ -186,20 +186,20 @@ describe('actions of a user', () => {
 test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, and works again if resumed', async () => {
   const tenant = await world.tenant()
   await tenant.context('inbox')
-  const { file_id: fileId } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
+  const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
     status: 201,
     message: true,
     timestamp: false,
   })
   const user = await tenant.user(['metadata'])
-  const { download_url: url } = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
+  const { download_url: url } = getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
   const { tenants, identity } = world.app.services
   await tenants.suspend(tenant.tenantId)
   identity.forget('tenant', tenant.tenantId)
   for (const caller of [tenant.admin, user]) {
-    const refused = await caller.get('/files')
-    expect(refusal(refused)).toEqual([403, 'forbidden'])
-    expect(refused.body.message).toMatch(/suspended/)
+    const rejected = await caller.get('/files')
+    expect(toStatusAndCode(rejected)).toEqual([403, 'forbidden'])
+    expect(rejected.body.message).toMatch(/suspended/)
     expect(getGraphqlCode(await caller.graphql(me))).toBe('FORBIDDEN')
   }
   expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
@@ -211,14 +211,14 @@ test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, a
   expect((await fetch(url)).status).toBe(403)
   await tenants.resume(tenant.tenantId)
   identity.forget('tenant', tenant.tenantId)
-  for (const caller of [tenant.admin, user]) expect(itemsOf(await caller.get('/files'))).toHaveLength(1)
+  for (const caller of [tenant.admin, user]) expect(getItems(await caller.get('/files'))).toHaveLength(1)
   expect(await (await fetch(url)).text()).toBe('kept')
   expect(
-    itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${tenant.tenantId}`)).map(
+    getItems(await tenant.admin.get(`/audit-logs?entity_id=${tenant.tenantId}`)).map(
       (entry: Record<string, string>) => entry.action,
     ),
   ).toEqual(['enabled', 'disabled', 'created'])
-  expect(itemsOf(await tenant.admin.get('/stats/logs?status=failure'))).toMatchObject([
+  expect(getItems(await tenant.admin.get('/stats/logs?status=failure'))).toMatchObject([
     { operation: 'metadata', status: 'failure', error_message: expect.stringMatching(/suspended/) },
   ])
 })
@@ -236,14 +236,14 @@ test('deletes a tenant with all its data only if its name is repeated', async ()
   await expect(tenants.delete('ten_nonsense', 'Doomed')).rejects.toMatchObject({ code: 'not_found' })
   expect(await tenants.delete(tenant.tenantId, 'Doomed')).toEqual({ tenantId: tenant.tenantId, files: 1 })
   identity.forget('tenant', tenant.tenantId)
-  for (const caller of [tenant.admin, user]) expect(refusal(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
-  expect(itemsOf(await bystander.admin.get('/files'))).toHaveLength(1)
+  for (const caller of [tenant.admin, user]) expect(toStatusAndCode(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
+  expect(getItems(await bystander.admin.get('/files'))).toHaveLength(1)
   const { rows } = await world.database.pool.query<{ table: string }>(
     `SELECT table_name AS table FROM information_schema.columns WHERE table_schema = 'public' AND column_name = 'tenant_id' AND table_name <> 'blob_garbage'`,
   )
   for (const { table } of rows) {
-    const left = await world.database.pool.query(`SELECT count(*) FROM ${table} WHERE tenant_id = $1`, [tenant.tenantId])
-    expect([table, Number(left.rows[0].count)]).toEqual([table, 0])
+    const remaining = await world.database.pool.query(`SELECT count(*) FROM ${table} WHERE tenant_id = $1`, [tenant.tenantId])
+    expect([table, Number(remaining.rows[0].count)]).toEqual([table, 0])
   }
   // The blob of the file is due, and leased paths become due later.
   const garbage = await world.database.pool.query('SELECT count(*) FROM blob_garbage WHERE tenant_id = $1 AND due_at <= now()', [

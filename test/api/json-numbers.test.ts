@@ -59,7 +59,7 @@ test('rejects a number that would lose digits in GraphQL variables, documents an
   expect(inMultipart.status).toBe(400)
   expect(JSON.stringify(inMultipart.body)).toContain(number)
 
-  const kept = await tenant.admin.graphql(create('9007199254740992'))
-  expect(kept.body).toEqual({ data: { createContext: { metadata: { order: 9007199254740992 } } } })
+  const stored = await tenant.admin.graphql(create('9007199254740992'))
+  expect(stored.body).toEqual({ data: { createContext: { metadata: { order: 9007199254740992 } } } })
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(0)
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
@@ -59,7 +59,7 @@ describe('the blob of a completed upload', () => {
     // The first upload creates the leases, the second uses one of them.
     await upload(tenant)
     const head = await lockHead(tenant)
-    const answer = upload(tenant)
+    const response = upload(tenant)
     await untilLocked()
     // Simulates an upload that took longer than its lease.
     await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second' WHERE tenant_id = $1`, [tenant.tenantId])
@@ -69,10 +69,10 @@ describe('the blob of a completed upload', () => {
     const mayRemove = new Promise<void>((resolve) => {
       removing = resolve
     })
-    const asked: string[] = []
+    const requested: string[] = []
     const sweep = new Sweeper(sweeping, {
       remove: async (path) => {
-        if (asked.push(path) === 1)
+        if (requested.push(path) === 1)
           await query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'a sweep'`)
         await mayRemove
         await world.app.services.storage.remove(path)
@@ -80,9 +80,9 @@ describe('the blob of a completed upload', () => {
     })
       .sweep()
       .catch(() => {})
-    while (asked.length === 0) await new Promise(setImmediate)
+    while (requested.length === 0) await new Promise(setImmediate)
     await head.release()
-    const { status, body } = await answer
+    const { status, body } = await response
     removing()
     await sweep
     await sweeping.end()
@@ -103,10 +103,11 @@ test('one Idempotency-Key stores one file, even if its first request is delayed 
   const { rowCount } = await query(`UPDATE idempotency_keys SET leased_until = now() - interval '1 second' WHERE key = 'frozen'`)
   expect(rowCount).toBe(1)
   const second = upload(tenant, headers)
-  const taken = async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND leased_until > now()`)).rowCount
-  while ((await taken()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  const isLeased = async () =>
+    (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND leased_until > now()`)).rowCount
+  while ((await isLeased()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
   await head.release()
-  const facts = ({ status, body }: Answer) => [status, body.data.file_id]
+  const facts = ({ status, body }: ApiResponse) => [status, body.data.file_id]
   expect(facts(await first)).toEqual(facts(await second))
   expect((await first).status).toBe(201)
   expect(await filesOf(tenant)).toBe(1)
@@ -157,14 +158,14 @@ describe('is answered only if no older decision can still commit', () => {
     const { id } = await tenant.key(['upload'])
     // A group of another replica that is decided and not yet committed.
     const older = await holding(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
-    let answered = false
-    const answer = change(tenant, id).finally(() => {
-      answered = true
+    let responded = false
+    const response = change(tenant, id).finally(() => {
+      responded = true
     })
     await untilLocked()
-    expect(answered).toBe(false)
+    expect(responded).toBe(false)
     await older.release()
-    expect(await answer).toMatchObject({ status: 200 })
+    expect(await response).toMatchObject({ status: 200 })
   })
 })
 
@@ -178,14 +179,14 @@ describe('the rules of an upload', () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
-    const answer = send(tenant)
+    const response = send(tenant)
     await untilLocked()
     await other.query(
       "UPDATE file_contexts SET allowed_extensions = '{json}', rules_version = rules_version + 1, updated_at = now() WHERE tenant_id = $1",
       [tenant.tenantId],
     )
     await other.release()
-    expect(await answer).toMatchObject({ status: 422, body: { error: { code: 'invalid_extension' } } })
+    expect(await response).toMatchObject({ status: 422, body: { error: { code: 'invalid_extension' } } })
     expect(await filesOf(tenant)).toBe(1)
     expect(await verified()).toMatchObject(healthy)
   })
@@ -225,7 +226,7 @@ describe('the rules of an upload', () => {
 
 describe('an upload whose rules change while it is received', () => {
   /** Changes the context after the upload has read its rules, and then sends the rest of the file. */
-  async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<Answer>): Promise<Answer> {
+  async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const read = jest.spyOn(world.app.services.contexts, 'findOnce')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
     async function* body() {
@@ -249,24 +250,24 @@ describe('an upload whose rules change while it is received', () => {
 
   test('accepts an upload in progress that only the old rules reject, and counts nothing as blocked', async () => {
     const tenant = await newTenant()
-    const answer = await uploadDuring(tenant, 'a.log', () =>
+    const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
     )
-    expect(answer.status).toBe(201)
+    expect(response.status).toBe(201)
     expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   })
 
   test('rejects an upload in progress that only the new rules reject', async () => {
     const tenant = await newTenant()
-    const answer = await uploadDuring(tenant, 'a.txt', () =>
+    const response = await uploadDuring(tenant, 'a.txt', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['pdf'] }),
     )
-    expect([answer.status, answer.body.error.code]).toEqual([422, 'invalid_extension'])
+    expect([response.status, response.body.error.code]).toEqual([422, 'invalid_extension'])
   })
 
   test('does not apply the old rules to an upload in progress if the context is disabled', async () => {
     const tenant = await newTenant()
-    const answer = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
-    expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict'])
+    const response = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
+    expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
   })
 })

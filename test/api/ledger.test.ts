@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { expectExact } from '../support/accounting.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let second: World
@@ -19,10 +19,10 @@ afterAll(async () => {
 
 const megabyte = 1_048_576
 const through = (caller: Caller) => second.as(caller.credential)
-function codes(answers: Answer[]): Record<string, number> {
+function codes(responses: ApiResponse[]): Record<string, number> {
   const counts: Record<string, number> = {}
-  for (const { status, body } of answers) {
-    const code = status === 201 ? 'kept' : body.error.code
+  for (const { status, body } of responses) {
+    const code = status === 201 ? 'stored' : body.error.code
     counts[code] = (counts[code] ?? 0) + 1
   }
   return counts
@@ -32,19 +32,19 @@ const textOf = (bytes: number) => 'a'.repeat(bytes)
 test('fifty concurrent uploads on two replicas fill the quota of a context exactly', async () => {
   const tenant = await world.tenant()
   await tenant.context('edge', { storage_quota_mb: 1 })
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
       (index % 2 ? tenant.admin : through(tenant.admin)).upload('edge', `${index}.txt`, textOf(megabyte / 16)),
     ),
   )
-  expect(codes(answers)).toEqual({ kept: 16, quota_exceeded: 34 })
+  expect(codes(responses)).toEqual({ stored: 16, quota_exceeded: 34 })
   expect((await tenant.admin.get('/contexts/edge')).body.data.storage_used_bytes).toBe(megabyte)
-  const refused = await tenant.admin.upload('edge', 'last.txt', 'x')
-  expect(refused.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
+  const rejected = await tenant.admin.upload('edge', 'last.txt', 'x')
+  expect(rejected.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
   // A quota rejection is not a block reason, and released bytes can be used again.
   expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
-  const kept = answers.find(({ status }) => status === 201)!.body.data.file_id
-  await tenant.admin.delete(`/files/${kept}`)
+  const stored = responses.find(({ status }) => status === 201)!.body.data.file_id
+  await tenant.admin.delete(`/files/${stored}`)
   expect((await through(tenant.admin).upload('edge', 'again.txt', textOf(megabyte / 16))).status).toBe(201)
   expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
 })
@@ -53,13 +53,13 @@ test('fifty concurrent uploads to two contexts fill the quota of a tenant exactl
   const tenant = await world.tenant({ quotaMb: 1 })
   await tenant.context('one')
   await tenant.context('two')
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
       (index % 3 ? tenant.admin : through(tenant.admin)).upload(index % 2 ? 'one' : 'two', `${index}.txt`, textOf(50_000)),
     ),
   )
   // 20 files of 50,000 bytes leave 48,576 bytes, which is not enough for another.
-  expect(codes(answers)).toEqual({ kept: 20, quota_exceeded: 30 })
+  expect(codes(responses)).toEqual({ stored: 20, quota_exceeded: 30 })
   expect((await tenant.admin.upload('one', 'rest.txt', textOf(48_576))).status).toBe(201)
   expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(megabyte)
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
@@ -226,7 +226,7 @@ test('truncates user agents to 512 bytes of whole characters, and removes contro
   const tenant = await world.tenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })
-  const kept = (await tenant.admin.get('/stats/logs?page_size=2')).body.data.data[0].user_agent as string
-  expect(kept).toBe('é'.repeat(256))
-  expect(Buffer.byteLength(kept)).toBe(512)
+  const stored = (await tenant.admin.get('/stats/logs?page_size=2')).body.data.data[0].user_agent as string
+  expect(stored).toBe('é'.repeat(256))
+  expect(Buffer.byteLength(stored)).toBe(512)
 })

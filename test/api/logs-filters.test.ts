@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import { getFirstId } from '../../src/platform/ids.js'
-import { dataOf, getInvalidFields } from '../support/answers.js'
+import { getData, getInvalidFields } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -36,7 +36,7 @@ describe('filters', () => {
   // Queries by a user, whose requests are not calls.
   const list = async (query: string) => {
     const user = await reader()
-    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    const { data, pagination } = getData(await user.get(`/stats/logs?${query}`))
     expect(pagination.total_items).toBe(data.length)
     return data.map(({ operation, status }: LoggedCall) => `${operation} ${status}`)
   }
@@ -87,7 +87,7 @@ describe('dates', () => {
   let tenant: TestTenant
   let key: Caller
   let user: Caller
-  const moments = [
+  const timestamps = [
     '2026-03-01T00:00:00.000Z',
     '2026-03-01T12:30:15.250Z',
     '2026-03-01T12:30:15.251Z',
@@ -99,43 +99,47 @@ describe('dates', () => {
     tenant = await world.tenant()
     key = await tenant.key(['metadata'])
     user = await tenant.user(['metadata'])
-    await writeCalls(tenant, key, moments)
+    await writeCalls(tenant, key, timestamps)
   })
   const times = async (query: string) => {
-    const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
+    const { data, pagination } = getData(await user.get(`/stats/logs?${query}`))
     expect(pagination.total_items).toBe(data.length)
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
   test('date filters include both bounds, to the millisecond', async () => {
-    expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([moments[1]])
-    expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(moments.slice(2))
-    expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(moments.slice(0, 2))
-    expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(moments.slice(3, 5))
+    expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([timestamps[1]])
+    expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(timestamps.slice(2))
+    expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(timestamps.slice(0, 2))
+    expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(timestamps.slice(3, 5))
   })
 
   test('an upper date bound without a time includes the whole day', async () => {
-    expect(await times('end_date=2026-03-01')).toEqual(moments.slice(0, 4))
-    expect(await times('start_date=2026-03-02')).toEqual(moments.slice(4))
-    expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(moments.slice(0, 4))
+    expect(await times('end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
+    expect(await times('start_date=2026-03-02')).toEqual(timestamps.slice(4))
+    expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
   test('converts a time with an offset, and treats one without an offset as UTC', async () => {
-    expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(moments.slice(4))
-    expect(await times('start_date=2026-03-02T00:00:00.001')).toEqual(moments.slice(5))
-    expect(await times('start_date=2026-03-02T05:00')).toEqual(moments.slice(5))
+    expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(
+      timestamps.slice(4),
+    )
+    expect(await times('start_date=2026-03-02T00:00:00.001')).toEqual(timestamps.slice(5))
+    expect(await times('start_date=2026-03-02T05:00')).toEqual(timestamps.slice(5))
   })
 
   test('combines date filters with other filters', async () => {
-    expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(moments.slice(0, 4))
+    expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(
+      timestamps.slice(0, 4),
+    )
     expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
   })
 
   test('pages of a date range neither repeat nor skip entries', async () => {
-    const seen: string[] = []
+    const observed: string[] = []
     for (let page = 1; page <= 4; page++) {
-      const { data, pagination } = dataOf(await user.get(`/stats/logs?page=${page}&page_size=2`))
+      const { data, pagination } = getData(await user.get(`/stats/logs?page=${page}&page_size=2`))
       expect(pagination).toMatchObject({
         page,
         page_size: 2,
@@ -144,27 +148,27 @@ describe('dates', () => {
         has_next: page < 3,
         has_previous: page > 1,
       })
-      seen.push(...data.map(({ created_at }: LoggedCall) => created_at))
+      observed.push(...data.map(({ created_at }: LoggedCall) => created_at))
     }
-    expect(seen.reverse()).toEqual(moments)
-    expect(dataOf(await user.get('/stats/logs?page=2147483647&page_size=100')).data).toEqual([])
-    const within = dataOf(await user.get('/stats/logs?page=2&page_size=3&end_date=2026-03-01')).data
-    expect(within.map(({ created_at }: LoggedCall) => created_at)).toEqual([moments[0]])
+    expect(observed.reverse()).toEqual(timestamps)
+    expect(getData(await user.get('/stats/logs?page=2147483647&page_size=100')).data).toEqual([])
+    const within = getData(await user.get('/stats/logs?page=2&page_size=3&end_date=2026-03-01')).data
+    expect(within.map(({ created_at }: LoggedCall) => created_at)).toEqual([timestamps[0]])
   })
 })
 
 /** Writes calls at other times with the statements of the ledger. */
-async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
+async function writeCalls(tenant: TestTenant, key: Caller, times: string[]) {
   const { pool } = world.database
   await ensurePartitions(
     pool,
-    moments.map((moment) => new Date(`${moment.slice(0, 7)}-01`)),
+    times.map((time) => new Date(`${time.slice(0, 7)}-01`)),
   )
-  for (const moment of moments) {
+  for (const time of times) {
     await pool.query(
       `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
        VALUES ($1, $2, $3, 'key', 'metadata', 'success', '127.0.0.1', '', $4)`,
-      [getFirstId('call', new Date(moment)), tenant.tenantId, key.id, moment],
+      [getFirstId('call', new Date(time)), tenant.tenantId, key.id, time],
     )
     for (const subject of ['', key.id])
       for (const grain of ['hour', 'day', 'total'])
@@ -172,7 +176,7 @@ async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
           `INSERT INTO usage_counters (tenant_id, subject, grain, bucket, metadata_success)
            VALUES ($1, $2, $3::text, CASE $3::text WHEN 'total' THEN to_timestamp(0) ELSE date_trunc($3::text, $4::timestamptz, 'UTC') END, 1)
            ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = usage_counters.metadata_success + 1`,
-          [tenant.tenantId, subject, grain, moment],
+          [tenant.tenantId, subject, grain, time],
         )
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { currentUsage } from '../../src/ledger/counters.js'
 import { storageUnavailable } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
-import { anyId, anyTimestamp, dataOf, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getItems, toStatusAndCode } from '../support/answers.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -30,7 +30,7 @@ describe('the log contains every call, successful or not', () => {
     fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
   })
   const lastCall = async (of: Caller = key) =>
-    itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${of.id}&page_size=1`))[0] as LoggedCall | undefined
+    getItems(await tenant.admin.get(`/stats/logs?api_key_id=${of.id}&page_size=1`))[0] as LoggedCall | undefined
 
   type Expected = { operation: string; file?: boolean; context?: boolean }
   const successes: [string, () => Promise<unknown>, Expected][] = [
@@ -83,9 +83,9 @@ describe('the log contains every call, successful or not', () => {
     ['a dry run in an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
   ]
   test.each(failures)('logs a failed call for %s: %i', async (_what, status, act, operation) => {
-    const answer = await act()
-    expect(answer.status).toBe(status)
-    expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: answer.body.message })
+    const response = await act()
+    expect(response.status).toBe(status)
+    expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: response.body.message })
   })
 
   test.each([
@@ -93,24 +93,24 @@ describe('the log contains every call, successful or not', () => {
     ['a download URL request', ''],
   ])('logs one failed call if %s is rejected, also if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])
-    const neighbour = await world.tenant()
-    await neighbour.context('notes')
-    const foreign = (await neighbour.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
-    const gone = (await tenant.admin.upload('notes', 'c.txt', 'text')).body.data.file_id
-    await tenant.admin.delete(`/files/${gone}`)
+    const otherTenant = await world.tenant()
+    await otherTenant.context('notes')
+    const foreign = (await otherTenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
+    const deleted = (await tenant.admin.upload('notes', 'c.txt', 'text')).body.data.file_id
+    await tenant.admin.delete(`/files/${deleted}`)
     const infected = await quarantinedFile(world, tenant, 'notes')
-    const refused: [string, number, object][] = [
+    const rejections: [string, number, object][] = [
       [newId('file'), 404, { file_id: null, context_key: null }],
       [foreign, 404, { file_id: null, context_key: null }],
-      [gone, 404, { file_id: null, context_key: null }],
+      [deleted, 404, { file_id: null, context_key: null }],
       [infected, 403, { file_id: infected, context_key: 'notes' }],
     ]
-    for (const [count, [id, status, involved]] of refused.entries()) {
-      const answer = await reader.get(`/files/${id}${path}`)
-      expect(answer.status).toBe(status)
-      const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+    for (const [count, [id, status, involved]] of rejections.entries()) {
+      const response = await reader.get(`/files/${id}${path}`)
+      expect(response.status).toBe(status)
+      const calls = getData(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
       expect(calls.pagination.total_items).toBe(count + 1)
-      expect(calls.data[0]).toMatchObject({ status: 'failure', error_message: answer.body.message, ...involved })
+      expect(calls.data[0]).toMatchObject({ status: 'failure', error_message: response.body.message, ...involved })
     }
   })
 
@@ -118,7 +118,7 @@ describe('the log contains every call, successful or not', () => {
     const reader = await tenant.key(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
-    const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+    const calls = getData(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
     expect(calls.data).toEqual([
       expect.objectContaining({ operation: 'download', status: 'success', file_id, context_key: 'notes' }),
     ])
@@ -133,12 +133,12 @@ describe('the log contains every call, successful or not', () => {
 
   test('logs each of several repeated or concurrent lists as one call, and returns the same page', async () => {
     const reader = await tenant.key(['metadata'])
-    const list = async () => dataOf(await reader.get('/files')).data
+    const list = async () => getData(await reader.get('/files')).data
     const page = await list()
     expect(page.length).toBeGreaterThan(0)
     for (let time = 0; time < 20; time++) await list()
     expect(await Promise.all(Array.from({ length: 8 }, list))).toEqual(Array.from({ length: 8 }, () => page))
-    const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
+    const calls = getData(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
     expect(calls.pagination.total_items).toBe(29)
     const { rows } = await world.database.pool.query(
       `SELECT sum(metadata_success)::int AS calls FROM ${currentUsage} u WHERE subject = $1 AND grain = 'total'`,
@@ -154,7 +154,7 @@ describe('the log contains every call, successful or not', () => {
     await tenant.admin.upload('drafts', 'b.txt', 'a draft')
     await other.admin.upload('notes', 'c.txt', 'theirs')
     const reader = await tenant.key(['metadata'])
-    const asked: [Caller, string][] = [
+    const requested: [Caller, string][] = [
       [reader, '/files'],
       [other.admin, '/files'],
       [await tenant.key(['metadata'], { contexts: ['drafts'] }), '/files'],
@@ -163,29 +163,29 @@ describe('the log contains every call, successful or not', () => {
       [tenant.admin, '/files'],
     ]
     const alone: unknown[] = []
-    for (const [caller, path] of asked) alone.push(dataOf(await caller.get(path)))
-    expect(new Set(alone.map((page) => JSON.stringify(page))).size).toBe(asked.length - 1)
+    for (const [caller, path] of requested) alone.push(getData(await caller.get(path)))
+    expect(new Set(alone.map((page) => JSON.stringify(page))).size).toBe(requested.length - 1)
     for (let round = 0; round < 5; round++) {
       for (let time = 0; time < 20; time++) await reader.get('/files')
-      const together = [...asked, ...asked, ...asked].map(async ([caller, path]) => dataOf(await caller.get(path)))
+      const together = [...requested, ...requested, ...requested].map(async ([caller, path]) => getData(await caller.get(path)))
       expect(await Promise.all(together)).toEqual([...alone, ...alone, ...alone])
     }
   })
 
   test('logs a call with a missing scope as a failure (403)', async () => {
-    const poor = await tenant.key([...(['upload'] as const)])
+    const limitedKey = await tenant.key([...(['upload'] as const)])
     for (const [operation, act] of [
-      ['metadata', () => poor.get('/files')],
-      ['metadata', () => poor.get('/stats')],
-      ['download', () => poor.get(`/files/${fileId}`)],
-      ['delete', () => poor.delete(`/files/${fileId}`)],
+      ['metadata', () => limitedKey.get('/files')],
+      ['metadata', () => limitedKey.get('/stats')],
+      ['download', () => limitedKey.get(`/files/${fileId}`)],
+      ['delete', () => limitedKey.delete(`/files/${fileId}`)],
     ] as const) {
-      const answer = await act()
-      expect(refusal(answer)).toEqual([403, 'forbidden'])
-      expect(await lastCall(poor)).toMatchObject({ operation, status: 'failure', error_message: answer.body.message })
+      const response = await act()
+      expect(toStatusAndCode(response)).toEqual([403, 'forbidden'])
+      expect(await lastCall(limitedKey)).toMatchObject({ operation, status: 'failure', error_message: response.body.message })
     }
     const reader = await tenant.key(['metadata'])
-    expect(refusal(await reader.upload('notes', 'a.txt', 'x'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await reader.upload('notes', 'a.txt', 'x'))).toEqual([403, 'forbidden'])
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
@@ -198,9 +198,9 @@ describe('the log contains every call, successful or not', () => {
           [ended.id],
         )
       else await tenant.admin.post(`/api-keys/${ended.id}/${end}`)
-      expect(refusal(await ended.get('/files'))).toEqual([401, 'unauthenticated'])
+      expect(toStatusAndCode(await ended.get('/files'))).toEqual([401, 'unauthenticated'])
       expect(await lastCall(ended)).toMatchObject({ operation: 'metadata', status: 'failure' })
-      expect(refusal(await ended.upload('notes', 'a.txt', 'x'))).toEqual([401, 'unauthenticated'])
+      expect(toStatusAndCode(await ended.upload('notes', 'a.txt', 'x'))).toEqual([401, 'unauthenticated'])
       expect(await lastCall(ended)).toMatchObject({ operation: 'upload', status: 'failure' })
     }
   })
@@ -220,7 +220,7 @@ describe('the log contains every call, successful or not', () => {
     const { signDownload } = storage
     storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
     try {
-      expect(refusal(await key.get(`/files/${fileId}`))).toEqual([503, 'storage_unavailable'])
+      expect(toStatusAndCode(await key.get(`/files/${fileId}`))).toEqual([503, 'storage_unavailable'])
     } finally {
       Object.assign(storage, { signDownload })
     }
@@ -234,7 +234,7 @@ describe('the log contains every call, successful or not', () => {
 
   test('does not log admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
     const user = await tenant.user(['upload', 'metadata', 'download', 'delete', 'admin'])
-    const total = async () => dataOf(await tenant.admin.get('/stats/logs')).pagination.total_items
+    const total = async () => getData(await tenant.admin.get('/stats/logs')).pagination.total_items
     const before = await total()
     await tenant.admin.get('/api-keys')
     await tenant.admin.get('/contexts')
@@ -259,7 +259,7 @@ test('a call log entry has the key name at the time, and the address and user ag
   const key = await tenant.key(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })
   await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
-  const [call] = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  const [call] = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
   expect(call).toMatchObject({ api_key_name: 'Before', ip_address: '127.0.0.1' })
   expect(call.user_agent).toBe(`agent/${'x'.repeat(506)}`)
 })

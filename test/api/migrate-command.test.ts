@@ -8,7 +8,7 @@ import { runCommand } from '../support/service.js'
 const folder = mkdtempSync(join(tmpdir(), 'assay-migrate-command-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const ours = readdirSync('prisma/migrations', { withFileTypes: true })
+const migrations = readdirSync('prisma/migrations', { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
   .sort()
@@ -18,7 +18,7 @@ test('npm run migrate updates a database to the newest migration, and does nothi
   const DATABASE_URL_FILE = join(folder, 'url')
   writeFileSync(DATABASE_URL_FILE, `${database.url}\n`)
   const first = await runCommand(['migrate'], { DATABASE_URL_FILE })
-  expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { applied: ours }])
+  expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { applied: migrations }])
   const second = await runCommand(['migrate'], { DATABASE_URL_FILE })
   expect([second.status, JSON.parse(second.stdout)]).toEqual([0, { applied: [] }])
   await database.drop()

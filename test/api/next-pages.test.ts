@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { getInvalidFields, itemsOf } from '../support/answers.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { getInvalidFields, getItems } from '../support/answers.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -35,7 +35,8 @@ const lists: Record<string, { path: string; id: string; add(): Promise<unknown>;
   },
 }
 
-const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+const nextOf = (response: ApiResponse): string | undefined =>
+  /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 
 describe.each(Object.keys(lists))('next links of %s', (name) => {
   const { path, id, add, remove } = lists[name]!
@@ -44,20 +45,20 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
     tenant = await world.tenant()
     await tenant.context('notes')
     for (let index = 0; index < 8; index++) await add()
-    const idsOn = (answer: Answer) => itemsOf(answer).map((item: Record<string, string>) => item[id]!)
+    const idsOn = (response: ApiResponse) => getItems(response).map((item: Record<string, string>) => item[id]!)
     const before = idsOn(await tenant.admin.get(`${path}&page_size=100`))
-    const seen: string[] = []
+    const observed: string[] = []
     for (let next: string | undefined = `${path}&page_size=3`; next !== undefined; ) {
-      const answer: Answer = await tenant.admin.get(next)
-      seen.push(...idsOn(answer))
-      expect(answer.body.data.pagination.has_next).toBe(nextOf(answer) !== undefined)
-      next = nextOf(answer)
+      const response: ApiResponse = await tenant.admin.get(next)
+      observed.push(...idsOn(response))
+      expect(response.body.data.pagination.has_next).toBe(nextOf(response) !== undefined)
+      next = nextOf(response)
       await add()
-      if (remove && next !== undefined) await remove(idsOn(answer)[0]!)
+      if (remove && next !== undefined) await remove(idsOn(response)[0]!)
     }
     // Items added after the first page precede it.
-    expect(seen.filter((item) => before.includes(item))).toEqual(before)
-    expect(new Set(seen).size).toBe(seen.length)
+    expect(observed.filter((item) => before.includes(item))).toEqual(before)
+    expect(new Set(observed).size).toBe(observed.length)
   })
 })
 
@@ -70,9 +71,9 @@ test('the last page and an empty list have no next link', async () => {
 test('next links preserve the filters, include the page number, and are readable by browsers', async () => {
   tenant = await world.tenant()
   await addKey()
-  const answer = await tenant.admin.get('/api-keys?status=active&page_size=1')
-  expect(nextOf(answer)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
-  expect((await tenant.admin.get(nextOf(answer)!)).body.data.pagination).toMatchObject({
+  const response = await tenant.admin.get('/api-keys?status=active&page_size=1')
+  expect(nextOf(response)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
+  expect((await tenant.admin.get(nextOf(response)!)).body.data.pagination).toMatchObject({
     page: 2,
     page_size: 1,
     has_previous: true,

@@ -3,7 +3,7 @@ import { DocumentedApi, type DocumentedOperation } from '../support/documented.j
 import { eicar } from '../support/eicar.js'
 import { hold, quarantinedFile } from '../support/quarantined.js'
 import { LinkClient } from '../support/upload-link.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
 
@@ -43,7 +43,7 @@ function call(
   caller: Caller,
   { operationId, method, path }: DocumentedOperation,
   more: { values?: Record<string, string>; query?: string; body?: unknown; headers?: Record<string, string> } = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const values: Record<string, string> = {
     api_key_id: tenant.admin.id,
     context_key: 'notes',
@@ -77,7 +77,7 @@ const bodies: Record<string, object> = {
 }
 
 /** Every route once, in an order in which each can succeed: creations first, deletions last. */
-async function everySuccess(): Promise<[string, Answer][]> {
+async function everySuccess(): Promise<[string, ApiResponse][]> {
   const { admin } = tenant
   const key = await admin.post('/api-keys', { name: 'Robot', scopes: ['upload', 'metadata'], expires_in_days: 30 })
   const values = { api_key_id: key.body.data.api_key_id as string, context_key: 'gone' }
@@ -88,7 +88,7 @@ async function everySuccess(): Promise<[string, Answer][]> {
   const deleted = await admin.post('/files/delete', { file_ids: [another.body.data.file_id, 'x'] })
   const webhook = await admin.post('/webhooks', { url: nowhere })
   const trashed = await inTrash()
-  const known: Record<string, Answer> = {
+  const known: Record<string, ApiResponse> = {
     createApiKey: key,
     createContext: context,
     uploadFile: uploaded,
@@ -97,7 +97,7 @@ async function everySuccess(): Promise<[string, Answer][]> {
   }
   const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey', 'deleteContext'].indexOf(id)
   const order = ofTable().sort((a, b) => rank(a.operationId) - rank(b.operationId))
-  const answers: [string, Answer][] = []
+  const responses: [string, ApiResponse][] = []
   for (const operation of order) {
     const { operationId } = operation
     const doomed: Record<string, Record<string, string>> = {
@@ -107,12 +107,12 @@ async function everySuccess(): Promise<[string, Answer][]> {
       purgeFile: { file_id: trashed[1]! },
       ...(/FromQuarantine$/.test(operationId) && { [operationId]: { file_id: await quarantinedFile(world, tenant, 'notes') } }),
     }
-    answers.push([
+    responses.push([
       operationId,
       known[operationId] ?? (await call(admin, operation, { values: { ...values, ...doomed[operationId] } })),
     ])
   }
-  return answers
+  return responses
 }
 
 async function inTrash(): Promise<string[]> {
@@ -133,13 +133,13 @@ const contextBody = (contextKey: string) => ({
 })
 
 test('every successful response matches its description, and a response with a secret has a message', async () => {
-  const answers = await everySuccess()
-  for (const [operationId, answer] of answers) {
-    expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
-    expect(api.findMismatches(operationId, answer)).toEqual([])
+  const responses = await everySuccess()
+  for (const [operationId, response] of responses) {
+    expect([operationId, response.status < 300, response.body.status]).toEqual([operationId, true, 'SUCCESS'])
+    expect(api.findMismatches(operationId, response)).toEqual([])
   }
   // The URL of a new upload link contains its token.
-  const secrets = answers.filter(
+  const secrets = responses.filter(
     ([operationId, { body }]) =>
       operationId === 'createUploadLink' || ['api_key', 'secret', 'token'].some((name) => name in body.data),
   )
@@ -175,11 +175,11 @@ test('returns documented errors for a missing credential or scope and for unknow
     const { operationId, scope } = operation
     const problem = await call(world.unauthenticated, operation, { headers: { accept: 'application/problem+json' } })
     expect(problem.headers.get('content-type')).toMatch(/^application\/problem\+json/)
-    const answers: [number, Answer][] = [
+    const responses: [number, ApiResponse][] = [
       [401, await call(world.unauthenticated, operation)],
       [401, problem],
     ]
-    if (scope) answers.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
+    if (scope) responses.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
     const unknown = {
       api_key_id: 'x',
       context_key: 'x',
@@ -190,10 +190,10 @@ test('returns documented errors for a missing credential or scope and for unknow
       webhook_id: 'x',
     }
     if (operation.responses['404'] && operation.path.includes('{'))
-      answers.push([404, await call(tenant.admin, operation, { values: unknown })])
-    for (const [status, answer] of answers) {
-      expect([operationId, answer.status]).toEqual([operationId, status])
-      expect(api.findMismatches(operationId, answer)).toEqual([])
+      responses.push([404, await call(tenant.admin, operation, { values: unknown })])
+    for (const [status, response] of responses) {
+      expect([operationId, response.status]).toEqual([operationId, status])
+      expect(api.findMismatches(operationId, response)).toEqual([])
     }
   }
 })
@@ -217,8 +217,8 @@ function wrong(schema: Json): unknown[] {
   ]
 }
 
-const fieldsOf = (answer: Answer): string[] =>
-  (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
+const fieldsOf = (response: ApiResponse): string[] =>
+  (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
 test('enforces the documented limits of query parameters exactly', async () => {
   let tried = 0
@@ -232,14 +232,14 @@ test('enforces the documented limits of query parameters exactly', async () => {
           ? [true, false]
           : [schema.minimum, schema.maximum].filter((value) => value !== undefined)
       for (const value of good) {
-        const answer = await call(tenant.admin, operation, { query: `?${name}=${value}` })
-        expect([operation.operationId, name, value, answer.status]).toEqual([operation.operationId, name, value, 200])
-        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
+        const response = await call(tenant.admin, operation, { query: `?${name}=${value}` })
+        expect([operation.operationId, name, value, response.status]).toEqual([operation.operationId, name, value, 200])
+        expect(api.findMismatches(operation.operationId, response)).toEqual([])
       }
       for (const value of enumeration || schema.minimum !== undefined || schema.type === 'boolean' ? wrong(schema) : []) {
-        const answer = await call(tenant.admin, operation, { query: `?${name}=${value}` })
-        expect([operation.operationId, answer.status, fieldsOf(answer)]).toEqual([operation.operationId, 400, [name]])
-        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
+        const response = await call(tenant.admin, operation, { query: `?${name}=${value}` })
+        expect([operation.operationId, response.status, fieldsOf(response)]).toEqual([operation.operationId, 400, [name]])
+        expect(api.findMismatches(operation.operationId, response)).toEqual([])
         tried++
       }
     }
@@ -255,10 +255,10 @@ test('enforces the documented limits of JSON bodies exactly, and rejects undocum
     for (const [name, property] of Object.entries(schema.properties)) {
       for (const value of wrong(property)) {
         expect(api.checker.findErrors(value, property)).not.toEqual([])
-        const answer = await call(tenant.admin, operation, { body: { [name]: value } })
-        expect([operation.operationId, name, value, answer.status]).toEqual([operation.operationId, name, value, 400])
-        expect(fieldsOf(answer)).toContain(name)
-        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
+        const response = await call(tenant.admin, operation, { body: { [name]: value } })
+        expect([operation.operationId, name, value, response.status]).toEqual([operation.operationId, name, value, 400])
+        expect(fieldsOf(response)).toContain(name)
+        expect(api.findMismatches(operation.operationId, response)).toEqual([])
         tried++
       }
     }
@@ -278,7 +278,7 @@ test('every rejection of an upload matches its description', async () => {
   const megabyte = 'x'.repeat(1_048_576)
   await admin.upload('tiny', 'full.txt', megabyte)
   await admin.upload('notes', 'once.txt', 'one', { headers: { 'idempotency-key': 'twice' } })
-  const refused: [number, string, Answer][] = [
+  const rejected: [number, string, ApiResponse][] = [
     [400, 'bad_user_input', await admin.upload(undefined, 'a.txt', 'x')],
     [404, 'not_found', await admin.upload('nowhere', 'a.txt', 'x')],
     [409, 'conflict', await admin.upload('shut', 'a.txt', 'x')],
@@ -291,25 +291,25 @@ test('every rejection of an upload matches its description', async () => {
     [422, 'virus_detected', await admin.upload('notes', 'a.txt', eicar)],
     [422, 'quota_exceeded', await admin.upload('tiny', 'a.txt', 'x')],
   ]
-  for (const [status, code, answer] of refused) {
-    expect([answer.status, answer.body.error.code]).toEqual([status, code])
-    expect(api.findMismatches('uploadFile', answer)).toEqual([])
+  for (const [status, code, response] of rejected) {
+    expect([response.status, response.body.error.code]).toEqual([status, code])
+    expect(api.findMismatches('uploadFile', response)).toEqual([])
   }
 })
 
 test('every rejection of a dry run matches its description', async () => {
   const dryRun = (context: string | undefined, content: string) =>
     tenant.admin.upload(context, 'a.txt', content, { path: '/files/validate' })
-  const refused: [number, Answer][] = [
+  const rejected: [number, ApiResponse][] = [
     [400, await dryRun(undefined, 'x')],
     [404, await dryRun('nowhere', 'x')],
     [409, await dryRun('shut', 'x')],
     [413, await dryRun('notes', 'x'.repeat(1_300_000))],
     [415, await tenant.admin.post('/files/validate', { context: 'notes' })],
   ]
-  for (const [status, answer] of refused) {
-    expect(answer.status).toBe(status)
-    expect(api.findMismatches('validateFile', answer)).toEqual([])
+  for (const [status, response] of rejected) {
+    expect(response.status).toBe(status)
+    expect(api.findMismatches('validateFile', response)).toEqual([])
   }
 })
 
@@ -317,19 +317,19 @@ test('rejects a suspended tenant on every route as documented', async () => {
   const other = await world.tenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of ofTable()) {
-    const answer = await call(other.admin, operation)
-    expect([operation.operationId, answer.status]).toEqual([operation.operationId, 403])
-    expect(api.findMismatches(operation.operationId, answer)).toEqual([])
+    const response = await call(other.admin, operation)
+    expect([operation.operationId, response.status]).toEqual([operation.operationId, 403])
+    expect(api.findMismatches(operation.operationId, response)).toEqual([])
   }
 })
 
-async function onHold(): Promise<Answer> {
+async function onHold(): Promise<ApiResponse> {
   const held = (await tenant.admin.upload('notes', 'held.txt', 'held')).body.data.file_id
   await tenant.admin.rest('PUT', `/files/${held}/hold`, { reason: 'A claim.' })
   return tenant.admin.delete(`/files/${held}`)
 }
 
-async function intoDisabled(): Promise<Answer> {
+async function intoDisabled(): Promise<ApiResponse> {
   const { admin } = tenant
   await admin.post('/contexts', contextBody('closing'))
   await admin.patch('/contexts/closing/policy', { trash_days: 1 })
@@ -340,7 +340,7 @@ async function intoDisabled(): Promise<Answer> {
 }
 
 /** Reaches the limit of a hundred tokens. */
-async function oneShareTooMany(): Promise<Answer> {
+async function oneShareTooMany(): Promise<ApiResponse> {
   const { admin, tenantId } = await world.tenant()
   await world.database.pool.query(
     `INSERT INTO log_shares SELECT $1, 'shr_' || n, '\\x00', 'key_x', now(), now() + interval '1 day' FROM generate_series(1, 100) n`,
@@ -354,13 +354,13 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
   await admin.post('/api-keys', { name: 'Once' }, once)
-  const oneTooMany = async (): Promise<Answer> => {
-    const made = await admin.post('/webhooks', { url: nowhere })
-    return made.status === 201 ? oneTooMany() : made
+  const oneTooMany = async (): Promise<ApiResponse> => {
+    const created = await admin.post('/webhooks', { url: nowhere })
+    return created.status === 201 ? oneTooMany() : created
   }
   const infected = await quarantinedFile(world, tenant, 'notes')
   await hold(world, tenant, infected)
-  const conflicts: [string, Answer][] = [
+  const conflicts: [string, ApiResponse][] = [
     ['createApiKey', await admin.post('/api-keys', { name: 'Once' }, once)],
     ['createContext', await admin.post('/contexts', contextBody('notes'))],
     ['deleteContext', await admin.delete('/contexts/notes')],
@@ -375,13 +375,13 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     ['createUploadLink', await admin.post('/upload-links', { context: 'closing' })],
     ['purgeFromQuarantine', await admin.delete(`/quarantine/${infected}`)],
   ]
-  for (const [operationId, answer] of conflicts) {
-    expect([operationId, answer.status]).toEqual([operationId, 409])
-    expect(api.findMismatches(operationId, answer)).toEqual([])
+  for (const [operationId, response] of conflicts) {
+    expect([operationId, response.status]).toEqual([operationId, 409])
+    expect(api.findMismatches(operationId, response)).toEqual([])
   }
-  const poor = await World.open({ SCANNER_URL: 'none:', RATE_LIMIT_PER_MINUTE: '2' }, world)
+  const limitedWorld = await World.open({ SCANNER_URL: 'none:', RATE_LIMIT_PER_MINUTE: '2' }, world)
   try {
-    const caller = poor.as((await tenant.key(['upload', 'metadata'])).credential)
+    const caller = limitedWorld.as((await tenant.key(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
     expect([scannerless.status, api.findMismatches('uploadFile', scannerless)]).toEqual([503, []])
     // The rate limit window may end once during the loop.
@@ -389,7 +389,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     for (let more = 4; more > 0 && limited.status === 200; more--) limited = await caller.get('/files')
     expect([limited.status, api.findMismatches('listFiles', limited)]).toEqual([429, []])
   } finally {
-    await poor.close()
+    await limitedWorld.close()
   }
 })
 
@@ -405,12 +405,13 @@ test('exports match their description: rows, columns and errors', async () => {
     const csv = await call(tenant.admin, operation, { query: '?format=csv' })
     expect(api.findMismatches(operationId, csv)).toEqual([])
     expect(String(csv.body).split('\r\n')[0]).toBe((row.required as string[]).join(','))
-    const refused: [number, Answer][] = [
+    const rejected: [number, ApiResponse][] = [
       [400, await call(tenant.admin, operation, { query: '?format=xml' })],
       [401, await call(world.unauthenticated, operation)],
       [403, await call(weak, operation)],
     ]
-    for (const [status, answer] of refused) expect([answer.status, api.findMismatches(operationId, answer)]).toEqual([status, []])
+    for (const [status, response] of rejected)
+      expect([response.status, api.findMismatches(operationId, response)]).toEqual([status, []])
   }
 })
 
@@ -420,14 +421,17 @@ test('the transparency log matches its description: texts, tiles and errors', as
   for (const operationId of ofLog) {
     const operation = api.operation(operationId)
     // The slashes are part of the tile parameter.
-    const asked = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
-    const answers: [number, Answer][] = [
-      [200, await call(tenant.admin, asked)],
-      [401, await call(world.unauthenticated, asked)],
-      [403, await call(weak, asked)],
-      ...(operation.path === asked.path ? [] : [[404, await call(tenant.admin, operation, tile('1'))] as [number, Answer]]),
+    const requested = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
+    const responses: [number, ApiResponse][] = [
+      [200, await call(tenant.admin, requested)],
+      [401, await call(world.unauthenticated, requested)],
+      [403, await call(weak, requested)],
+      ...(operation.path === requested.path
+        ? []
+        : [[404, await call(tenant.admin, operation, tile('1'))] as [number, ApiResponse]]),
     ]
-    for (const [status, answer] of answers) expect([answer.status, api.findMismatches(operationId, answer)]).toEqual([status, []])
+    for (const [status, response] of responses)
+      expect([response.status, api.findMismatches(operationId, response)]).toEqual([status, []])
   }
 })
 
@@ -439,7 +443,7 @@ test('every response of an upload link matches its description', async () => {
   const [other, key] = [{ origin: 'https://other.example' }, (name: string) => ({ 'idempotency-key': name })]
   const tooLarge = 'x'.repeat(1_048_577)
   const untyped = { body: 'x', headers: { 'content-type': 'text/plain' } }
-  const answers: [string, number, Answer][] = [
+  const answers: [string, number, ApiResponse][] = [
     ['getLinkRules', 200, await link.rules()],
     ['getLinkRules', 403, await link.rules(other)],
     ['getLinkRules', 404, await invalid.rules()],
@@ -471,5 +475,5 @@ test('every documented response was tested above, except those that need an outa
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),
   )
-  expect(described.filter((answer) => !api.seen.has(answer))).toEqual([])
+  expect(described.filter((response) => !api.seen.has(response))).toEqual([])
 })

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { DocumentedApi } from '../support/documented.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
 
@@ -84,8 +84,8 @@ test('every operation has examples that match its schema', () => {
     const good = Object.entries(responses).find(([status]) => status.startsWith('2'))![1] as {
       content: Record<string, { schema: Json; example?: unknown }>
     }
-    const answer = good.content['application/json']
-    if (answer) expect([operationId, api.checker.findErrors(answer.example, answer.schema)]).toEqual([operationId, []])
+    const response = good.content['application/json']
+    if (response) expect([operationId, api.checker.findErrors(response.example, response.schema)]).toEqual([operationId, []])
   }
   for (const { content } of Object.values(api.document.components.responses) as { content: Json }[]) {
     const { example, schema } = content['application/json'] as { example: unknown; schema: Json }
@@ -134,8 +134,8 @@ const contextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-const fieldsOf = (answer: Answer): string[] =>
-  (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
+const fieldsOf = (response: ApiResponse): string[] =>
+  (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
 test('treats null as omitted in creations and rejects it in changes, as documented', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
@@ -239,8 +239,8 @@ test.each(['br', 'gzip'])('compresses the files of /docs with %s if the client a
   for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
     const sizes = await Promise.all(
       ['identity', encoding].map(async (accepted) => {
-        const asked = get(`${world.url}${path}`, { headers: { 'accept-encoding': accepted }, agent: false })
-        const [response] = (await once(asked, 'response')) as [IncomingMessage]
+        const pending = get(`${world.url}${path}`, { headers: { 'accept-encoding': accepted }, agent: false })
+        const [response] = (await once(pending, 'response')) as [IncomingMessage]
         expect([response.statusCode, response.headers['content-encoding']]).toEqual([
           200,
           accepted === encoding ? encoding : undefined,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type CryptoKey, exportSPKI, importJWK } from 'jose'
-import { anyId, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
 import { type Caller, World } from '../support/world.js'
 
@@ -44,8 +44,8 @@ describe('a token of the external provider', () => {
       )
       const caller = world.as(token)
       // Many concurrent requests use a token for the first time.
-      const answers = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
-      expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
+      const responses = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
+      expect(responses.map((response) => response.status)).toEqual(Array(8).fill(200))
       const user = await who(caller)
       expect(user).toEqual({
         id: anyId('usr'),
@@ -57,8 +57,8 @@ describe('a token of the external provider', () => {
       })
       const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
       expect(await who(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
-      const made = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
-      expect(made).toMatchObject([
+      const created = getItems(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
+      expect(created).toMatchObject([
         {
           action: 'created',
           entity_type: 'user',
@@ -71,13 +71,13 @@ describe('a token of the external provider', () => {
 
   test('external tokens create different users for the same subject or address in different tenants', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
-    const seen = await Promise.all(
+    const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
         who(world.as(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
       ),
     )
-    expect(seen[0].id).not.toBe(seen[1].id)
-    expect(seen.map(({ tenantId }) => tenantId)).toEqual([one.tenantId, two.tenantId])
+    expect(observed[0].id).not.toBe(observed[1].id)
+    expect(observed.map(({ tenantId }) => tenantId)).toEqual([one.tenantId, two.tenantId])
     const other = await who(
       world.as(await provider.sign({ tenant_id: one.tenantId, sub: 'bob', scope: 'metadata', email: 'a@b.c' })),
     )
@@ -100,8 +100,8 @@ describe('a token of the external provider', () => {
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
     expect((await caller.upload('inbox', 'a.txt', 'a')).status).toBe(201)
     const { id } = await who(caller)
-    expect(itemsOf(await tenant.admin.get('/files'))).toMatchObject([{ uploaded_by: id, uploaded_by_name: null }])
-    expect(itemsOf(await tenant.admin.get('/audit-logs?audit_type=file'))).toMatchObject([
+    expect(getItems(await tenant.admin.get('/files'))).toMatchObject([{ uploaded_by: id, uploaded_by_name: null }])
+    expect(getItems(await tenant.admin.get('/audit-logs?audit_type=file'))).toMatchObject([
       { performed_by_id: id, performed_by_type: 'user', performed_by_name: 'Ada', performed_by_email: 'ada@x.org' },
     ])
   })
@@ -117,7 +117,7 @@ describe('a token of the external provider', () => {
     expect(await status(caller.credential!)).toBe(200)
     await world.app.services.tenants.suspend(tenant.tenantId)
     world.app.services.identity.forget('tenant', tenant.tenantId)
-    expect(refusal(await caller.get('/files'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await caller.get('/files'))).toEqual([403, 'forbidden'])
   })
 
   test('a token without the scopes claim keeps the scopes that an admin assigned', async () => {
@@ -131,7 +131,7 @@ describe('a token of the external provider', () => {
     expect((await caller.get('/files')).status).toBe(200)
     // Claims of a token replace stored values.
     const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
-    expect(refusal(await less.get('/files'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
 
   test('the user of an external token has no password and no session in the service', async () => {
@@ -197,8 +197,8 @@ describe('an invalid external token is rejected', () => {
     ['half a surrogate pair in the subject', { sub: 'a\ud800' }],
     ['a subject that is an object', { sub: { a: 1 } }],
   ])('rejects an external token with %s', async (_what, claims) => {
-    const refused = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
-    expect(refusal(refused)).toEqual([401, 'unauthenticated'])
+    const rejected = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
+    expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
   })
 
   test('a NUL character in a claimed name or address removes only the name', async () => {
@@ -221,10 +221,10 @@ describe('an invalid external token is rejected', () => {
       await provider.sign(usual(), { kid: 'made up' }),
       await provider.sign(usual(), { alg: 'RS256', kid: provider.keys.ES256.kid }),
     ]
-    for (const token of forged) expect(refusal(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
-    const asked = provider.state.asked
+    for (const token of forged) expect(toStatusAndCode(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
+    const requested = provider.state.requests
     for (let time = 0; time < 20; time++) expect(await status(await provider.sign(usual(), { kid: `made up ${time}` }))).toBe(401)
-    expect(provider.state.asked - asked).toBeLessThanOrEqual(1)
+    expect(provider.state.requests - requested).toBeLessThanOrEqual(1)
   })
 })
 
@@ -236,7 +236,7 @@ test('accepts known tokens, starts, and returns 503 for other tokens while the p
     const token = await provider.sign({ tenant_id: tenantId, scope: 'metadata' })
     expect(await status(token)).toBe(200)
     const caller = second.as(token)
-    expect(refusal(await caller.get('/files'))).toEqual([503, 'overloaded'])
+    expect(toStatusAndCode(await caller.get('/files'))).toEqual([503, 'overloaded'])
     provider.state.down = false
     expect((await caller.get('/files')).status).toBe(200)
   } finally {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
 import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
 
@@ -24,7 +24,7 @@ async function verified(receipt: string, ...files: string[]) {
     writeOutput: note,
     writeError: note,
   })
-  return { status, said: lines.join('\n') }
+  return { status, output: lines.join('\n') }
 }
 
 describe('a receipt', () => {
@@ -65,7 +65,7 @@ describe('a receipt', () => {
       },
     })
     writeFileSync(join(folder, 'report.txt'), reportText)
-    expect(await verified(receipt, join(folder, 'report.txt'))).toEqual({ status: 0, said: expect.not.stringContaining('NOT') })
+    expect(await verified(receipt, join(folder, 'report.txt'))).toEqual({ status: 0, output: expect.not.stringContaining('NOT') })
   })
 
   test('a receipt remains available after its file is deleted, by file and by call', async () => {
@@ -90,8 +90,8 @@ describe('a receipt', () => {
       filename: 'blank.txt',
       size_bytes: 2,
     })
-    const { status, said } = await verified(receipt)
-    expect(said).toContain("'blank.txt' was rejected (blank_file)")
+    const { status, output } = await verified(receipt)
+    expect(output).toContain("'blank.txt' was rejected (blank_file)")
     expect(status).toBe(0)
   })
 
@@ -115,10 +115,13 @@ describe('a receipt', () => {
     const [logged] = (await setup.tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`)).body.data.data
     expect(logged).toMatchObject({ operation: 'metadata', status: 'success', file_id: fileId })
     const restricted = await setup.tenant.key(['metadata'], { contexts: ['others'] })
-    expect(refusal(await restricted.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await restricted.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
     const allowed = await setup.tenant.key(['metadata'], { contexts: ['notes'] })
     expect((await allowed.get(`/files/${fileId}/receipt`)).status).toBe(200)
-    expect(refusal(await (await setup.tenant.key(['download'])).get(`/files/${fileId}/receipt`))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await (await setup.tenant.key(['download'])).get(`/files/${fileId}/receipt`))).toEqual([
+      403,
+      'forbidden',
+    ])
   })
 
   test('returns 404 for a receipt of an unknown object or of another tenant', async () => {
@@ -131,17 +134,17 @@ describe('a receipt', () => {
       '/files/x/receipt',
       "/calls/call_'/receipt",
     ])
-      expect([path, ...refusal(await setup.tenant.admin.get(path))]).toEqual([path, 404, 'not_found'])
-    expect(refusal(await other.admin.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
-    expect(refusal(await other.admin.get(`/calls/${await refusedCall()}/receipt`))).toEqual([404, 'not_found'])
+      expect([path, ...toStatusAndCode(await setup.tenant.admin.get(path))]).toEqual([path, 404, 'not_found'])
+    expect(toStatusAndCode(await other.admin.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await other.admin.get(`/calls/${await refusedCall()}/receipt`))).toEqual([404, 'not_found'])
   })
 
   test('GraphQL returns the same receipt, and requires exactly one id', async () => {
     const fileId = await setup.upload()
-    const ask = async (args: string) => (await setup.tenant.admin.graphql(`{ receipt(${args}) { receipt } }`)).body
-    expect(parseClaims((await ask(`fileId: "${fileId}"`)).data.receipt.receipt).sub).toBe(fileId)
+    const request = async (args: string) => (await setup.tenant.admin.graphql(`{ receipt(${args}) { receipt } }`)).body
+    expect(parseClaims((await request(`fileId: "${fileId}"`)).data.receipt.receipt).sub).toBe(fileId)
     for (const args of [`fileId: "${fileId}", callId: "call_x"`, 'fileId: null'])
-      expect((await ask(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
+      expect((await request(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
   })
 
   test('a receipt can be verified after its keys are rotated and the log has grown', async () => {
@@ -155,7 +158,7 @@ describe('a receipt', () => {
     expect(decodeProtectedHeader(renewed).kid).not.toBe(decodeProtectedHeader(receipt).kid)
     expect((await verified(renewed)).status).toBe(0)
     await signing.receipt.rotate({ leaked: true })
-    expect((await verified(receipt)).said).toContain('NOT PROVEN: The key set does not contain key')
+    expect((await verified(receipt)).output).toContain('NOT PROVEN: The key set does not contain key')
   })
 })
 
@@ -170,9 +173,9 @@ test('every checkpoint during uploads contains all earlier responses, and the lo
   ).finally(() => {
     isDone = true
   })
-  let asked = 0
-  for (; !isDone || asked === 0; asked++) {
-    const { body } = await busy.admin.upload('notes', 'mine.txt', `mine ${asked}`)
+  let queries = 0
+  for (; !isDone || queries === 0; queries++) {
+    const { body } = await busy.admin.upload('notes', 'mine.txt', `mine ${queries}`)
     const receipt = await setup.getReceipt(`/files/${body.data.file_id}/receipt`, busy.admin)
     expect(await verified(receipt)).toMatchObject({ status: 0 })
   }

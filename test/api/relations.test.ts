@@ -61,16 +61,16 @@ async function grow(from: number, to: number) {
 
 test('a dashboard query needs as many reads for many rows as for few', async () => {
   await grow(0, 2)
-  const look = async () => {
+  const countReads = async () => {
     const { body } = await user.graphql(dashboard)
     expect(body.errors).toBeUndefined()
     return body.data
   }
-  await look()
-  const few = await reads(look)
+  await countReads()
+  const few = await reads(countReads)
   await grow(2, 12)
-  const many = await reads(look)
-  const data = await look()
+  const many = await reads(countReads)
+  const data = await countReads()
   expect([data.files.data.length, data.apiKeys.data.length, data.contexts.data.length]).toEqual([14, 13, 12])
   expect(few).toBeGreaterThan(5)
   expect(many).toBe(few)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, refusal } from '../support/answers.js'
+import { getData, toStatusAndCode } from '../support/answers.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { hold } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -33,8 +33,8 @@ function infected(context: string, name: string): Promise<string> {
 }
 
 const learn = () => clamd.updateSignatures(world)
-const progressOf = async (context: string) => dataOf(await admin.get(`/contexts/${context}/rescan`))
-const reportsOf = async (file: string) => dataOf(await admin.get(`/files/${file}/validations`)).data
+const progressOf = async (context: string) => getData(await admin.get(`/contexts/${context}/rescan`))
+const reportsOf = async (file: string) => getData(await admin.get(`/files/${file}/validations`)).data
 
 describe('when the signatures of the scanner change', () => {
   test('rescans stored files after a signature change, and each scan adds a report', async () => {
@@ -51,9 +51,9 @@ describe('when the signatures of the scanner change', () => {
       expect(others).toEqual([])
       expect(latest).toMatchObject({ outcome: 'accepted', engine: { signatures_version: version } })
       expect(first).toMatchObject({ outcome: 'accepted', engine: { signatures_version: before } })
-      expect(dataOf(await admin.get(`/files/${file}/validation`))).toEqual(latest)
+      expect(getData(await admin.get(`/files/${file}/validation`))).toEqual(latest)
     }
-    expect(dataOf(await admin.get('/contexts/notes/rescan'))).toMatchObject({
+    expect(getData(await admin.get('/contexts/notes/rescan'))).toMatchObject({
       context_key: 'notes',
       status: 'finished',
       signatures: `ClamAV ${version}`,
@@ -76,16 +76,16 @@ describe('when the signatures of the scanner change', () => {
     const version = await learn()
     await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
-    for (const answer of [
+    for (const response of [
       await admin.get(`/files/${file}`),
       await admin.get(`/files/${file}/metadata`),
       await admin.delete(`/files/${file}`),
     ]) {
-      expect(answer.status).toBe(403)
-      expect(answer.body.error.code).toBe('quarantined')
+      expect(response.status).toBe(403)
+      expect(response.body.error.code).toBe('quarantined')
     }
-    expect(dataOf(await admin.get('/files?context=mail')).pagination.total_items).toBe(1)
-    const { data, pagination } = dataOf(await admin.get('/quarantine?context=mail'))
+    expect(getData(await admin.get('/files?context=mail')).pagination.total_items).toBe(1)
+    const { data, pagination } = getData(await admin.get('/quarantine?context=mail'))
     expect(pagination.total_items).toBe(1)
     expect(data).toEqual([
       {
@@ -98,12 +98,12 @@ describe('when the signatures of the scanner change', () => {
         quarantined_at: expect.any(String),
       },
     ])
-    expect(dataOf(await admin.get(`/files/${file}/validation`))).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
+    expect(getData(await admin.get(`/files/${file}/validation`))).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
 
-    expect(dataOf(await admin.post(`/quarantine/${file}/release`, { reason: 'A false alarm.' }))).toEqual({ file_id: file })
+    expect(getData(await admin.post(`/quarantine/${file}/release`, { reason: 'A false alarm.' }))).toEqual({ file_id: file })
     expect((await fetch(url)).status).toBe(200)
     await rescanAll(world)
-    dataOf(await admin.post('/contexts/mail/rescan'))
+    getData(await admin.post('/contexts/mail/rescan'))
     await rescanAll(world)
     expect((await fetch(url)).status).toBe(200)
     expect((await admin.post(`/quarantine/${file}/release`, { reason: 'Again.' })).status).toBe(404)
@@ -111,11 +111,11 @@ describe('when the signatures of the scanner change', () => {
     await learn()
     await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
-    expect(dataOf(await admin.delete(`/quarantine/${file}`))).toEqual({ file_id: file })
+    expect(getData(await admin.delete(`/quarantine/${file}`))).toEqual({ file_id: file })
     expect((await admin.get(`/files/${file}`)).status).toBe(404)
-    expect(dataOf(await admin.get('/files?context=mail')).pagination.total_items).toBe(0)
+    expect(getData(await admin.get('/files?context=mail')).pagination.total_items).toBe(0)
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toMatchObject({ countersDrift: 0 })
-    const audits = dataOf(await admin.get(`/audit-logs/entity/file/${file}`)).data
+    const audits = getData(await admin.get(`/audit-logs/entity/file/${file}`)).data
     expect(
       audits.map(({ action, details }: { action: string; details: { change?: string } }) => [action, details.change]),
     ).toEqual([
@@ -141,7 +141,7 @@ describe('requested rescans', () => {
   test('a requested rescan skips a context that does not scan', async () => {
     await tenant.context('unscanned', { scan_for_viruses: false })
     const file = await infected('unscanned', 'a.txt')
-    expect(dataOf(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
+    expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
     await learn()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
@@ -150,13 +150,13 @@ describe('requested rescans', () => {
 
   test('allows a requested rescan if the policy disables automatic rescans', async () => {
     await tenant.context('left_alone')
-    dataOf(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
+    getData(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
     const file = await infected('left_alone', 'a.txt')
     await learn()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
     expect(await progressOf('left_alone')).toMatchObject({ status: 'none', signatures: null })
-    expect(dataOf(await admin.post('/contexts/left_alone/rescan'))).toMatchObject({ status: 'running', files: 1, files_done: 0 })
+    expect(getData(await admin.post('/contexts/left_alone/rescan'))).toMatchObject({ status: 'running', files: 1, files_done: 0 })
     await rescanAll(world)
     expect(await progressOf('left_alone')).toMatchObject({ status: 'finished', files_done: 1, files_quarantined: 1 })
     expect(await reportsOf(file)).toHaveLength(2)
@@ -165,18 +165,18 @@ describe('requested rescans', () => {
   test('a requested rescan scans a file again with the same signatures, and stores one report for them', async () => {
     await tenant.context('again')
     const [clean, hidden] = [await uploaded('again', 'clean.txt', 'clean'), await infected('again', 'hidden.txt')]
-    const { asked } = clamd.daemon
-    dataOf(await admin.post('/contexts/again/rescan'))
+    const { requests: requested } = clamd.daemon
+    getData(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
-    expect(clamd.daemon.asked - asked).toBe(2)
+    expect(clamd.daemon.requests - requested).toBe(2)
     expect(await reportsOf(clean)).toHaveLength(1)
     // Signatures that do not change the version.
     clamd.find()
-    dataOf(await admin.post('/contexts/again/rescan'))
+    getData(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
     expect(await reportsOf(clean)).toHaveLength(1)
     expect(await reportsOf(hidden)).toHaveLength(2)
-    expect(refusal(await admin.get(`/files/${hidden}`))).toEqual([403, 'quarantined'])
+    expect(toStatusAndCode(await admin.get(`/files/${hidden}`))).toEqual([403, 'quarantined'])
   })
 
   test('GraphQL starts a rescan', async () => {
@@ -184,8 +184,8 @@ describe('requested rescans', () => {
     const file = await infected('by_graphql', 'a.txt')
     const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
     clamd.find()
-    const begun = await admin.graphql(`mutation { rescanContext(contextKey: "by_graphql") { ${fields} } }`)
-    expect(begun.body.data.rescanContext).toMatchObject({ status: 'running', files: 1 })
+    const started = await admin.graphql(`mutation { rescanContext(contextKey: "by_graphql") { ${fields} } }`)
+    expect(started.body.data.rescanContext).toMatchObject({ status: 'running', files: 1 })
     await rescanAll(world)
     const { body } = await admin.graphql(
       `{ context(contextKey: "by_graphql") { rescanProgress { ${fields} } }
@@ -218,7 +218,7 @@ describe('a background rescan', () => {
     await learn()
     clamd.daemon.script = {
       version: clamd.daemon.script.version!,
-      answer: (stream) => {
+      response: (stream) => {
         const words = /the words of number \d+/.exec(stream.toString('latin1'))?.[0]
         if (words) order.push(words)
         return 'stream: OK\0'
@@ -229,14 +229,14 @@ describe('a background rescan', () => {
     expect(numbers).toHaveLength(40)
     // Two scans run concurrently, so that at most one newer file is unfinished when a scan ends.
     const newerLeft = numbers.map((n, place) => 39 - n - numbers.slice(0, place).filter((earlier) => earlier > n).length)
-    expect(newerLeft.filter((left) => left > 1)).toEqual([])
+    expect(newerLeft.filter((remaining) => remaining > 1)).toEqual([])
   })
 
   test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
     await tenant.context('patient')
     const file = await infected('patient', 'a.txt')
     await learn()
-    clamd.daemon.script = { ...clamd.daemon.script, answer: () => 'stream: Can not allocate memory ERROR\0' }
+    clamd.daemon.script = { ...clamd.daemon.script, response: () => 'stream: Can not allocate memory ERROR\0' }
     while (!['paused'].includes((await progressOf('patient')).status)) await world.app.rescanner.turn().catch(() => {})
     expect(await reportsOf(file)).toHaveLength(1)
     clamd.find()
@@ -247,7 +247,7 @@ describe('a background rescan', () => {
 
   test('a background rescan reports a file with missing content as failed, and scans the other files', async () => {
     await tenant.context('damaged')
-    const [lost, kept] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
+    const [lost, intact] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
       lost,
     ])
@@ -255,7 +255,7 @@ describe('a background rescan', () => {
     await learn()
     await rescanAll(world)
     expect(await progressOf('damaged')).toMatchObject({ status: 'finished', files_done: 2, files_scanned: 1, files_failed: 1 })
-    expect(await reportsOf(kept)).toHaveLength(2)
+    expect(await reportsOf(intact)).toHaveLength(2)
     await admin.delete(`/files/${lost}`)
   })
 
@@ -263,21 +263,21 @@ describe('a background rescan', () => {
     await tenant.context('fleeting')
     const file = await uploaded('fleeting', 'a.txt', 'soon gone')
     await learn()
-    let gone: Promise<unknown> | undefined
+    let deletion: Promise<unknown> | undefined
     clamd.daemon.script = {
       ...clamd.daemon.script,
-      answer: (stream) => {
-        if (stream.includes('soon gone')) gone = admin.delete(`/files/${file}`)
+      response: (stream) => {
+        if (stream.includes('soon gone')) deletion = admin.delete(`/files/${file}`)
         return 'stream: OK\0'
       },
     }
     await rescanAll(world)
-    await gone
-    const left = await world.database.pool.query(
+    await deletion
+    const remaining = await world.database.pool.query(
       'SELECT file_id FROM validation_reports WHERE file_id = $1 UNION ALL SELECT file_id FROM rescan_queue WHERE file_id = $1',
       [file],
     )
-    expect(left.rows).toEqual([])
+    expect(remaining.rows).toEqual([])
   })
 
   test('the metrics count background rescans', async () => {
@@ -304,7 +304,7 @@ describe('a quarantined file', () => {
     await reader.read()
     await learn()
     await rescanAll(world)
-    expect(refusal(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+    expect(toStatusAndCode(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
     expect(ranged.status).toBe(403)
     // The rest of the file exceeds all socket buffers, so that a full read would be noticed.
@@ -321,8 +321,8 @@ describe('a quarantined file', () => {
     await learn()
     await rescanAll(world)
     await hold(world, tenant, file)
-    expect(refusal(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
-    expect(dataOf(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
+    expect(toStatusAndCode(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
+    expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
   test('verify reports a quarantined file with two contradictory rows', async () => {
@@ -343,11 +343,11 @@ describe('a quarantined file', () => {
     for (const n of [1, 2, 3]) files.push(await infected('many', `${n}.txt`))
     await learn()
     await rescanAll(world)
-    expect(refusal(await admin.post(`/quarantine/${files[0]}/release`, {}))).toEqual([400, 'bad_user_input'])
+    expect(toStatusAndCode(await admin.post(`/quarantine/${files[0]}/release`, {}))).toEqual([400, 'bad_user_input'])
     const first = await admin.get('/quarantine?context=many&page_size=2')
     const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')![1]!
     const second = await admin.raw(next)
-    const listed = [...dataOf(first).data, ...dataOf(second).data].map(({ file_id }: { file_id: string }) => file_id)
+    const listed = [...getData(first).data, ...getData(second).data].map(({ file_id }: { file_id: string }) => file_id)
     expect(listed.sort()).toEqual(files.sort())
   })
 })

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { dataOf, refusal } from '../support/answers.js'
+import { getData, toStatusAndCode } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { freePort } from '../support/free-port.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
-import { healthy } from '../support/life.js'
+import { healthyStorage } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // A restored file whose signatures changed while it was in the trash is quarantined until it is scanned.
@@ -25,10 +25,10 @@ beforeEach(async () => {
 })
 
 async function trashingTenant(of: World): Promise<TestTenant> {
-  const made = await of.tenant()
-  await made.context('notes')
-  dataOf(await made.admin.patch('/contexts/notes/policy', { trash_days: 7 }))
-  return made
+  const created = await of.tenant()
+  await created.context('notes')
+  getData(await created.admin.patch('/contexts/notes/policy', { trash_days: 7 }))
+  return created
 }
 
 /** Creates a file in the trash and a download URL from before its deletion. */
@@ -37,11 +37,11 @@ async function trashedFile(content: string): Promise<{ fileId: string; url: stri
   const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${content}`)).body.data.file_id
   const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
   expect((await fetch(url)).status).toBe(200)
-  dataOf(await tenant.admin.delete(`/files/${fileId}`))
+  getData(await tenant.admin.delete(`/files/${fileId}`))
   return { fileId, url }
 }
 
-const restored = async (fileId: string) => dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+const restored = async (fileId: string) => getData(await tenant.admin.post(`/trash/${fileId}/restore`))
 
 async function expectServed({ fileId, url }: { fileId: string; url: string }): Promise<void> {
   expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(200)
@@ -49,7 +49,7 @@ async function expectServed({ fileId, url }: { fileId: string; url: string }): P
 }
 
 async function expectQuarantined({ fileId, url }: { fileId: string; url: string }): Promise<void> {
-  expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+  expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
   expect((await fetch(url)).status).toBe(403)
 }
 
@@ -58,7 +58,7 @@ describe('a restored file', () => {
     const file = await trashedFile('a note')
     await restored(file.fileId)
     await expectServed(file)
-    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
+    expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
   test('quarantines a restored file with outdated signatures, and serves it after a clean scan', async () => {
@@ -67,18 +67,18 @@ describe('a restored file', () => {
     await rescanAll(world)
     await restored(file.fileId)
     await expectQuarantined(file)
-    expect(refusal(await tenant.admin.delete(`/files/${file.fileId}`))).toEqual([403, 'quarantined'])
-    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([
+    expect(toStatusAndCode(await tenant.admin.delete(`/files/${file.fileId}`))).toEqual([403, 'quarantined'])
+    expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([
       expect.objectContaining({ file_id: file.fileId, viruses: [], signatures: `ClamAV ${version}` }),
     ])
     const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })
-    expect(await verify()).toMatchObject(healthy)
+    expect(await verify()).toMatchObject(healthyStorage)
     await rescanAll(world)
     await expectServed(file)
-    expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
-    expect(await verify()).toMatchObject(healthy)
+    expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
+    expect(await verify()).toMatchObject(healthyStorage)
     // The signatures have not changed since.
-    dataOf(await tenant.admin.delete(`/files/${file.fileId}`))
+    getData(await tenant.admin.delete(`/files/${file.fileId}`))
     await restored(file.fileId)
     await expectServed(file)
   })
@@ -91,13 +91,13 @@ describe('a restored file', () => {
     await expectQuarantined(file)
     await rescanAll(world)
     await expectQuarantined(file)
-    expect(dataOf(await tenant.admin.get('/quarantine')).data).toMatchObject([{ viruses: ['Test.Tomorrow'] }])
-    const changes = dataOf(await tenant.admin.get(`/audit-logs/entity/file/${file.fileId}`)).data
+    expect(getData(await tenant.admin.get('/quarantine')).data).toMatchObject([{ viruses: ['Test.Tomorrow'] }])
+    const changes = getData(await tenant.admin.get(`/audit-logs/entity/file/${file.fileId}`)).data
     expect(changes.map(({ details }: { details: { change?: string } }) => details.change).slice(0, 2)).toEqual([
       'quarantined',
       'restored',
     ])
-    const events = dataOf(await tenant.admin.get('/events?types=file.quarantined')).data
+    const events = getData(await tenant.admin.get('/events?types=file.quarantined')).data
     expect(events).toMatchObject([{ data: { file_id: file.fileId } }])
   })
 
@@ -128,7 +128,7 @@ describe('a restored file', () => {
   test('scans a restored file even if its context is not rescanned for new signatures', async () => {
     await clamd.updateSignatures(world)
     await rescanAll(world)
-    dataOf(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
+    getData(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
     const file = await trashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -146,10 +146,10 @@ describe('a restored file', () => {
     try {
       const own = behind.as(tenant.admin.credential)
       const fileId = (await own.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} a note`)).body.data.file_id
-      dataOf(await tenant.admin.delete(`/files/${fileId}`))
+      getData(await tenant.admin.delete(`/files/${fileId}`))
       await restored(fileId)
       await rescanAll(behind)
-      expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+      expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
       await rescanAll(world)
       expect((await tenant.admin.get(`/files/${fileId}`)).status).toBe(200)
     } finally {
@@ -178,15 +178,15 @@ describe('a restored file', () => {
     await rescanAll(world)
     await restored(file.fileId)
     const { version } = clamd.daemon.script
-    clamd.daemon.script = { version: version!, answer: 'stream: Can not allocate memory ERROR\0' }
+    clamd.daemon.script = { version: version!, response: 'stream: Can not allocate memory ERROR\0' }
     for (let attempt = 0; attempt < 3; attempt++) {
       await rescanAll(world)
       await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
     }
-    const report = dataOf(await tenant.admin.get(`/files/${file.fileId}/validation`))
+    const report = getData(await tenant.admin.get(`/files/${file.fileId}/validation`))
     expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scan_failed: true } })
     await expectQuarantined(file)
-    dataOf(await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'We know this file.' }))
+    getData(await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'We know this file.' }))
     await expectServed(file)
   })
 
@@ -194,7 +194,7 @@ describe('a restored file', () => {
     const [before, after] = [await trashedFile('one'), await trashedFile('two')]
     await clamd.updateSignatures(world)
     await restored(after.fileId)
-    dataOf(await tenant.admin.patch('/contexts/notes', { scan_for_viruses: false }))
+    getData(await tenant.admin.patch('/contexts/notes', { scan_for_viruses: false }))
     await restored(before.fileId)
     await expectServed(before)
     await expectQuarantined(after)
@@ -213,11 +213,11 @@ test('moves a restored file in a bucket so that its existing URLs end, and serve
     await restored(fileId)
     await new Sweeper(own.database.pool, own.app.services.storage).sweep()
     expect((await fetch(url)).status).toBe(404)
-    expect(refusal(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
+    expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}`))).toEqual([403, 'quarantined'])
     await rescanAll(own)
-    const again = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false }).download_url
+    const again = getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false }).download_url
     expect(await (await fetch(again)).text()).toContain('a note in a bucket')
-    expect(await own.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthy)
+    expect(await own.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthyStorage)
   } finally {
     await own.close()
     await bucketWorld.close()

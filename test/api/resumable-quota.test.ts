@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { overloaded } from '../../src/platform/errors/errors.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -51,7 +51,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(first, 0, bytes(3 * megabyte))).status).toBe(204)
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, bytes(2 * megabyte))
-    expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
     expect(answer.body.message).toContain('The tenant has 1048576 bytes of its quota of 4 MB left')
     expect(answer.body.error.details).toEqual({
       quota_mb: 4,
@@ -62,7 +62,7 @@ describe('the received bytes of unfinished uploads', () => {
     })
     expect([(await tus.head(second)).status, await tus.offset(second)]).toEqual([200, 0])
     expect((await tus.patch(second, 0, bytes(megabyte))).status).toBe(204)
-    expect(refusal(await tus.patch(first, 3 * megabyte, bytes(1)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(first, 3 * megabyte, bytes(1)))).toEqual([422, 'quota_exceeded'])
 
     const { body } = await tenant.admin.get('/stats')
     expect([body.data.storage.total_bytes, body.data.storage_quota.used_bytes]).toEqual([0, 0])
@@ -81,7 +81,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(first, 0, bytes(1.5 * megabyte))).status).toBe(204)
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, bytes(megabyte))
-    expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
     expect(answer.body.message).toContain("Context 'raw' has 524288 bytes of its quota of 2 MB left")
     const elsewhere = await tus.begin('other', 'c.bin', 2 * megabyte)
     expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
@@ -92,25 +92,25 @@ describe('the received bytes of unfinished uploads', () => {
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3 * megabyte))
     const restricted = new Tus(await tenant.key(['upload'], { contexts: ['raw'] }))
-    const answer = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, bytes(2 * megabyte))
-    expect([answer.status, answer.body.error.details]).toEqual([422, { size_bytes: 2 * megabyte }])
-    expect(answer.body.message).not.toContain(String(megabyte))
+    const response = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, bytes(2 * megabyte))
+    expect([response.status, response.body.error.details]).toEqual([422, { size_bytes: 2 * megabyte }])
+    expect(response.body.message).not.toContain(String(megabyte))
   })
 
   test('the quota limits a creation with bytes, a body without a length, and a deferred length', async () => {
     const { tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3.5 * megabyte))
-    expect(refusal(await tus.create('raw', 'b.bin', 2 * megabyte, {}, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.create('raw', 'b.bin', 2 * megabyte, {}, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
     const deferred = await tus.begin('raw', 'c.bin', null)
-    expect(refusal(await tus.patch(deferred, 0, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(deferred, 0, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
     const chunked = await tus.caller.raw(deferred, {
       method: 'PATCH',
       headers: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
       body: new Blob([bytes(megabyte)]).stream(),
       duplex: 'half',
     } as RequestInit)
-    expect(refusal(chunked)).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(chunked)).toEqual([422, 'quota_exceeded'])
     expect(await tus.offset(deferred)).toBe(0)
   })
 
@@ -129,7 +129,7 @@ describe('the received bytes of unfinished uploads', () => {
       'its rejection',
       async ({ tenant, tus, path }) => {
         await tenant.admin.patch('/contexts/raw', { reject_blank_files: true })
-        expect(refusal(await tus.patch(path, 3 * megabyte, Buffer.alloc(megabyte)))).toEqual([422, 'blank_file'])
+        expect(toStatusAndCode(await tus.patch(path, 3 * megabyte, Buffer.alloc(megabyte)))).toEqual([422, 'blank_file'])
       },
     ],
     [
@@ -145,7 +145,7 @@ describe('the received bytes of unfinished uploads', () => {
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
     await tus.patch(path, 0, Buffer.alloc(3 * megabyte))
-    expect(refusal(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
     await end({ tenant, tus, path })
     expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
   })
@@ -159,7 +159,7 @@ describe('the received bytes of unfinished uploads', () => {
       3 * megabyte,
       path.split('/').at(-1),
     ])
-    expect(refusal(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
     expect(await tus.offset(path)).toBe(0)
     expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
   })
@@ -171,7 +171,7 @@ test('removes a stored part if the overloaded database could not add its row', a
   jest
     .spyOn(world.app.services.resumableUploads, 'addPart')
     .mockRejectedValueOnce(overloaded('Too many reads of this tenant are under way.'))
-  expect(refusal(await tus.patch(path, 0, bytes(megabyte)))).toEqual([503, 'overloaded'])
+  expect(toStatusAndCode(await tus.patch(path, 0, bytes(megabyte)))).toEqual([503, 'overloaded'])
   expect([await storedBytes(tenant), await tus.offset(path)]).toEqual([0, 0])
   expect((await tus.patch(path, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })

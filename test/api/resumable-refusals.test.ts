@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { maxUnfinished } from '../../src/features/uploads/unfinished-uploads.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
 import { Tus, uploadMetadata } from '../support/tus.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 const uploadCalls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data
 const blocked = async () => (await tenant.admin.get('/stats')).body.data.security.by_reason
-const facts = ({ status, body }: Answer) => [status, body.error.code, body.message, body.error.details]
+const facts = ({ status, body }: ApiResponse) => [status, body.error.code, body.message, body.error.details]
 const blobs = async () => {
   let count = 0
   for await (const { path } of world.app.services.storage.list(`${tenant.tenantId}/`)) {
@@ -48,11 +48,11 @@ describe('an upload in several requests is rejected with the same errors as an u
     const bytes = Buffer.from(content as string)
     const other = await world.tenant()
     await other.context('notes', { max_file_size_mb: 1 })
-    const whole = await other.admin.upload('notes', name, bytes)
+    const complete = await other.admin.upload('notes', name, bytes)
     const path = await tus.begin('notes', name, bytes.length)
     expect((await tus.patch(path, 0, bytes.subarray(0, 2))).status).toBe(204)
     const last = await tus.patch(path, 2, bytes.subarray(2))
-    expect(facts(last)).toEqual(facts(whole))
+    expect(facts(last)).toEqual(facts(complete))
     expect(last.body.error.code).toBe(reason)
 
     const { data, pagination } = await uploadCalls()
@@ -73,9 +73,9 @@ describe('an upload in several requests is rejected with the same errors as an u
     const extension = await tus.create('notes', 'program.exe', 10)
     expect(facts(extension)).toEqual(facts(await other.admin.upload('notes', 'program.exe', '0123456789')))
     const size = await tus.create('notes', 'large.txt', 1_048_577)
-    expect(refusal(size)).toEqual([413, 'size_exceeded'])
+    expect(toStatusAndCode(size)).toEqual([413, 'size_exceeded'])
     expect(size.body.message).toBe("The file has 1048577 bytes; context 'notes' allows 1 MB (1048576 bytes).")
-    expect(refusal(await tus.create('nowhere', 'a.txt', 10))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tus.create('nowhere', 'a.txt', 10))).toEqual([404, 'not_found'])
     expect(await blocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
     const { data } = await uploadCalls()
     expect(data.map(({ error_message: message, context_key: key }: Record<string, string>) => [key, message])).toEqual([
@@ -94,26 +94,26 @@ describe('an upload in several requests is rejected with the same errors as an u
     ])
     expect((await byOther.create('wider', 'a.txt', 4_000_000)).body.message).toMatch(/^The tenant has 3145728 bytes of its quota/)
     await other.admin.patch('/contexts/wide', { status: 'disabled' })
-    expect(refusal(await byOther.create('wide', 'a.txt', 1))).toEqual([409, 'conflict'])
+    expect(toStatusAndCode(await byOther.create('wide', 'a.txt', 1))).toEqual([409, 'conflict'])
   })
 
   test('rejects a resumable upload with size_exceeded if its deferred length is too large', async () => {
     const path = await tus.begin('notes', 'long.txt', null)
-    const answer = await tus.patch(path, 0, 'x'.repeat(1_048_577))
-    expect(refusal(answer)).toEqual([413, 'size_exceeded'])
+    const response = await tus.patch(path, 0, 'x'.repeat(1_048_577))
+    expect(toStatusAndCode(response)).toEqual([413, 'size_exceeded'])
     expect((await tus.head(path)).status).toBe(410)
     const declared = await tus.begin('notes', 'long.txt', null)
-    expect(refusal(await tus.patch(declared, 0, 'x', { 'upload-length': '1048577' }))).toEqual([413, 'size_exceeded'])
+    expect(toStatusAndCode(await tus.patch(declared, 0, 'x', { 'upload-length': '1048577' }))).toEqual([413, 'size_exceeded'])
     expect((await tus.head(declared)).status).toBe(410)
     expect(await blocked()).toMatchObject({ size_exceeded: 2 })
     expect((await uploadCalls()).pagination.total_items).toBe(2)
   })
 
   test('rejects a length of 0 with blank_file at creation, unless the context accepts blank files', async () => {
-    expect(refusal(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
-    const whole = await tenant.admin.upload('lax', 'empty.txt', '')
+    expect(toStatusAndCode(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
+    const complete = await tenant.admin.upload('lax', 'empty.txt', '')
     const empty = await tus.create('lax', 'empty.txt', 0)
-    expect(empty.status).toBe(whole.status)
+    expect(empty.status).toBe(complete.status)
     expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
@@ -122,21 +122,21 @@ describe('an upload in several requests is rejected with the same errors as an u
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)
     await tenant.admin.upload('tight', 'first.txt', bytes)
-    expect(refusal(await tus.patch(path, 0, bytes))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(path, 0, bytes))).toEqual([422, 'quota_exceeded'])
     expect((await tus.head(path)).status).toBe(410)
   })
 })
 
 test('reports all errors of a creation together, as one failed call', async () => {
-  const answer = await tus.create('', '', 10, {
+  const response = await tus.create('', '', 10, {
     'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
     'upload-checksum': 'md5 x',
     'content-type': 'application/offset+octet-stream',
     'upload-concat': 'partial',
   })
-  expect(refusal(answer)).toEqual([400, 'bad_user_input'])
-  expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual([
+  expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
+  expect(response.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual([
     'Upload-Length',
     'Upload-Concat',
     'Upload-Checksum',
@@ -154,8 +154,10 @@ describe('an upload belongs to the credential that created it', () => {
     const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
     for (const other of others.map((caller) => new Tus(caller))) {
       expect((await other.head(path)).status).toBe(404)
-      for (const answer of [await other.patch(path, 0, 'text'), await other.delete(path), await other.get(path)])
-        expect(facts(answer)).toEqual(facts(await maker.get('/api/v1/uploads/upl_x')).map((fact) => swapped(fact, 'upl_x', path)))
+      for (const response of [await other.patch(path, 0, 'text'), await other.delete(path), await other.get(path)])
+        expect(facts(response)).toEqual(
+          facts(await maker.get('/api/v1/uploads/upl_x')).map((fact) => swapped(fact, 'upl_x', path)),
+        )
     }
     expect((await uploadCalls()).pagination.total_items).toBe(0)
     expect((await maker.patch(path, 0, 'text')).headers.get('assay-file-id')).toMatch(/^file_/)
@@ -168,12 +170,12 @@ describe('an upload belongs to the credential that created it', () => {
     const path = await tus.begin('notes', 'a.txt', 4)
     const anonymous = new Tus(world.unauthenticated)
     expect((await anonymous.head(path)).status).toBe(401)
-    for (const answer of [
+    for (const response of [
       await anonymous.create('notes', 'a.txt', 4),
       await anonymous.patch(path, 0, 'text'),
       await anonymous.get(path),
     ])
-      expect(refusal(answer)).toEqual([401, 'unauthenticated'])
+      expect(toStatusAndCode(response)).toEqual([401, 'unauthenticated'])
     const { status, headers } = await anonymous.options()
     expect(status).toBe(204)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -193,8 +195,8 @@ describe('the end of an upload', () => {
     expect(await blobs()).toBe(1)
     expect((await tus.delete(path)).status).toBe(204)
     expect((await tus.head(path)).status).toBe(404)
-    expect(refusal(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
-    expect(refusal(await tus.delete(path))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tus.delete(path))).toEqual([404, 'not_found'])
     await sweep()
     expect(await blobs()).toBe(0)
     expect((await uploadCalls()).pagination.total_items).toBe(0)
@@ -218,7 +220,7 @@ describe('the end of an upload', () => {
       [tenantId],
     )
     expect((await tus.head(path)).status).toBe(404)
-    expect(refusal(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
     await sweep()
     expect(await blobs()).toBe(0)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE tenant_id = $1', [tenantId])
@@ -251,7 +253,7 @@ describe('a checksum', () => {
   test('rejects an unknown checksum algorithm or a malformed checksum with 400', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     for (const checksum of [digest('md5', 'text'), 'sha256', 'sha256 !', digest('sha256', 'text').slice(0, -1)])
-      expect(refusal(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
+      expect(toStatusAndCode(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
     expect(await tus.offset(path)).toBe(0)
   })
 })
@@ -260,10 +262,10 @@ test('an Idempotency-Key creates one file from two uploads, also if one is a sin
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
-  const whole = await tenant.admin.upload('notes', 'a.txt', 'text', { headers: key })
+  const complete = await tenant.admin.upload('notes', 'a.txt', 'text', { headers: key })
   const id = first.headers.get('assay-file-id')
-  expect([second.headers.get('assay-file-id'), whole.body.data.file_id]).toEqual([id, id])
-  expect(refusal(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
+  expect([second.headers.get('assay-file-id'), complete.body.data.file_id]).toEqual([id, id])
+  expect(toStatusAndCode(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
 test('limits the number and bytes of unfinished uploads with 429, until an upload ends', async () => {
@@ -275,9 +277,9 @@ test('limits the number and bytes of unfinished uploads with 429, until an uploa
       [tenant.tenantId, `upl_${actor}`, actor, 'notes', 'a.txt', '', bytes, count],
     )
   await fill(maxUnfinished.uploads / 2, actorId, 1)
-  const answer = await tus.create('notes', 'a.txt', 4)
-  expect(refusal(answer)).toEqual([429, 'rate_limited'])
-  expect(answer.body.message).toContain(
+  const response = await tus.create('notes', 'a.txt', 4)
+  expect(toStatusAndCode(response)).toEqual([429, 'rate_limited'])
+  expect(response.body.message).toContain(
     `this credential has ${maxUnfinished.uploads / 2} unfinished uploads, which is the maximum`,
   )
   expect((await uploadCalls()).pagination.total_items).toBe(1)

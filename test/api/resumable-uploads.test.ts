@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { Tus, uploadMetadata } from '../support/tus.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -15,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 async function newTenant(): Promise<TestTenant> {
-  const made = await world.tenant()
-  await made.context('notes')
-  await made.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
-  return made
+  const created = await world.tenant()
+  await created.context('notes')
+  await created.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
+  return created
 }
 
-const fileId = (answer: Answer) => answer.headers.get('assay-file-id')
+const fileId = (response: ApiResponse) => response.headers.get('assay-file-id')
 const idOf = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
@@ -48,8 +48,8 @@ const sweep = async () => {
 
 describe('an upload in several requests', () => {
   test('a resumable upload creates the same file and call as a single request', async () => {
-    const mine = await newTenant()
-    const by = new Tus(mine.admin)
+    const own = await newTenant()
+    const by = new Tus(own.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
     const metadata = uploadMetadata({ filename: 'a.txt', context: 'notes', metadata: '{"year":2026}', more: 'given back' })
     const path = await by.begin('notes', 'a.txt', content.length, { 'upload-metadata': metadata })
@@ -66,52 +66,52 @@ describe('an upload in several requests', () => {
       'upload-metadata': metadata,
       'cache-control': 'no-store',
     })
-    expect((await calls(mine)).pagination.total_items).toBe(0)
+    expect((await calls(own)).pagination.total_items).toBe(0)
 
     const last = await by.patch(path, 5000, content.subarray(5000))
     expect([last.status, last.headers.get('upload-offset')]).toEqual([204, String(content.length)])
-    expect(await bytesOf(fileId(last)!, mine)).toEqual(content)
-    expect((await mine.admin.get(`/files/${fileId(last)}/metadata`)).body.data).toMatchObject({
+    expect(await bytesOf(fileId(last)!, own)).toEqual(content)
+    expect((await own.admin.get(`/files/${fileId(last)}/metadata`)).body.data).toMatchObject({
       original_filename: 'a.txt',
       metadata: { year: 2026 },
       checksum: `sha256:${createHash('sha256').update(content).digest('hex')}`,
     })
-    const { data, pagination } = await calls(mine)
+    const { data, pagination } = await calls(own)
     expect(pagination.total_items).toBe(1)
     expect(data[0]).toMatchObject({ operation: 'upload', status: 'success', file_id: fileId(last), context_key: 'notes' })
-    expect((await mine.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
+    expect((await own.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
 
     const after = await by.head(path)
     expect([after.status, after.headers.get('upload-offset'), fileId(after)]).toEqual([200, String(content.length), fileId(last)])
     const again = await by.patch(path, 5000, content.subarray(5000))
     expect([again.status, fileId(again), again.headers.get('upload-offset')]).toEqual([204, fileId(last), String(content.length)])
-    expect((await calls(mine)).pagination.total_items).toBe(1)
+    expect((await calls(own)).pagination.total_items).toBe(1)
     await sweep()
-    expect(await blobsOf(mine)).toBe(1)
-    expect(await world.app.services.storageHealth.verify({ tenantId: mine.tenantId, deep: true })).toEqual(healthy)
+    expect(await blobsOf(own)).toBe(1)
+    expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
   test('a creation with all bytes returns 201 with the file', async () => {
     const content = Buffer.from('all at once')
-    const answer = await tus.create('notes', 'once.txt', content.length, {}, content)
-    expect(answer.status).toBe(201)
-    expect(answer.headers.get('upload-offset')).toBe(String(content.length))
-    expect(await bytesOf(fileId(answer)!)).toEqual(content)
-    expect(fileId(await tus.head(answer.headers.get('location')!))).toBe(fileId(answer))
+    const response = await tus.create('notes', 'once.txt', content.length, {}, content)
+    expect(response.status).toBe(201)
+    expect(response.headers.get('upload-offset')).toBe(String(content.length))
+    expect(await bytesOf(fileId(response)!)).toEqual(content)
+    expect(fileId(await tus.head(response.headers.get('location')!))).toBe(fileId(response))
   })
 
   test('a creation can contain the first bytes, and returns the expiry of the upload', async () => {
-    const answer = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
-    expect([answer.status, answer.headers.get('upload-offset'), fileId(answer)]).toEqual([201, '5', null])
-    const left = Date.parse(answer.headers.get('upload-expires')!) - Date.now()
-    expect(Math.round(left / 3_600_000)).toBe(24)
-    expect(fileId(await tus.patch(answer.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
+    const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
+    expect([response.status, response.headers.get('upload-offset'), fileId(response)]).toEqual([201, '5', null])
+    const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()
+    expect(Math.round(remaining / 3_600_000)).toBe(24)
+    expect(fileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
   test('the length of an upload can be declared later, once', async () => {
     const path = await tus.begin('notes', 'later.txt', null)
-    const begun = await tus.patch(path, 0, 'one ')
-    expect(begun.status).toBe(204)
+    const started = await tus.patch(path, 0, 'one ')
+    expect(started.status).toBe(204)
     expect((await tus.head(path)).headers.get('upload-defer-length')).toBe('1')
     expect((await tus.patch(path, 4, 'two ', { 'upload-length': '11' })).status).toBe(204)
     expect((await tus.patch(path, 8, '', { 'upload-length': '12' })).status).toBe(400)

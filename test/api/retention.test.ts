@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { dataOf, itemsOf, refusal } from '../support/answers.js'
-import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
+import { getData, getItems, toStatusAndCode } from '../support/answers.js'
+import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -20,10 +20,10 @@ const upload = async (contextKey: string): Promise<string> =>
   (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
 const keeping = async (contextKey: string, policy: object) => {
   await tenant.context(contextKey, { scan_for_viruses: false })
-  dataOf(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
+  getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
 }
 const statusOf = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
-const idsIn = async (path: string) => itemsOf(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
+const idsIn = async (path: string) => getItems(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
 
 /** Creates files of ten bytes that were uploaded two days ago. */
 const seed = async (contextKey: string, files: number) => {
@@ -45,10 +45,10 @@ test('deletes files past the retention of their context as the system, and no ot
     await moveUploadBack(world, await upload('short'), 29.9),
     await moveUploadBack(world, await upload('short'), 30.1),
   ]
-  const kept = await moveUploadBack(world, await upload('endless'), 400)
+  const retained = await moveUploadBack(world, await upload('endless'), 400)
   expect(await runExpiry(world)).toEqual({ deleted: 1, purged: 0 })
-  expect(await Promise.all([young, almost, old, kept].map(statusOf))).toEqual([200, 200, 404, 200])
-  const [entry] = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${old}`))
+  expect(await Promise.all([young, almost, old, retained].map(statusOf))).toEqual([200, 200, 404, 200])
+  const [entry] = getItems(await tenant.admin.get(`/audit-logs?entity_id=${old}`))
   expect(entry).toMatchObject({ action: 'deleted', performed_by_type: 'system', details: { size_bytes: 10, retention_days: 30 } })
   expect(await idsIn('/trash')).toEqual([])
 })
@@ -72,7 +72,7 @@ test('a restored file past its retention expires again', async () => {
   await keeping('again', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('again'), 31)
   await runExpiry(world)
-  dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
+  getData(await tenant.admin.post(`/trash/${fileId}/restore`))
   await runExpiry(world)
   expect(await idsIn('/trash?context=again')).toEqual([fileId])
 })
@@ -81,14 +81,14 @@ test('deletes many files in batches, during uploads, on two replicas, each file 
   await keeping('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
-    const kept: string[] = []
-    for (let at = 0; at < 20; at++) kept.push(await upload('many'))
-    return kept
+    const retainedIds: string[] = []
+    for (let at = 0; at < 20; at++) retainedIds.push(await upload('many'))
+    return retainedIds
   })()
   const turns = await Promise.all([runExpiry(world), runExpiry(other)])
   expect(turns.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(450)
-  const kept = await uploads
-  expect((await idsIn('/files?context=many&page_size=100')).sort()).toEqual(kept.sort())
+  const uploadedIds = await uploads
+  expect((await idsIn('/files?context=many&page_size=100')).sort()).toEqual(uploadedIds.sort())
   const { rows } = await world.database.pool.query(
     `SELECT count(*)::int AS events, count(DISTINCT subject)::int AS files FROM journal WHERE type = 'file.deleted' AND context_key = 'many'`,
   )
@@ -105,7 +105,7 @@ test('resumes an interrupted run, and skips files on hold', async () => {
       [tenant.tenantId],
     )
   ).rows
-  for (const { file_id } of ids.slice(0, 3)) dataOf(await tenant.admin.rest('PUT', `/files/${file_id}/hold`, { reason: 'x' }))
+  for (const { file_id } of ids.slice(0, 3)) getData(await tenant.admin.rest('PUT', `/files/${file_id}/hold`, { reason: 'x' }))
   let batches = 0
   await world.app.services.expiry.expire({
     goOn: () => ++batches <= 2,
@@ -113,7 +113,7 @@ test('resumes an interrupted run, and skips files on hold', async () => {
       throw error
     },
   })
-  expect(dataOf(await tenant.admin.get('/files?context=resumed')).pagination.total_items).toBeGreaterThan(100)
+  expect(getData(await tenant.admin.get('/files?context=resumed')).pagination.total_items).toBeGreaterThan(100)
   await runExpiry(world)
   expect((await idsIn('/files?context=resumed&page_size=100')).length).toBe(
     (
@@ -128,18 +128,18 @@ test('resumes an interrupted run, and skips files on hold', async () => {
 test('deletes nothing if the retention is disabled before the run', async () => {
   await keeping('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
-  dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
+  getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
   await runExpiry(world)
   expect(await statusOf(fileId)).toBe(200)
-  dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: 30 }))
+  getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: 30 }))
   await runExpiry(world)
-  expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
+  expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
 test('a failure in one context does not stop the retention of other contexts', async () => {
   await keeping('broken', { retention_days: 30 })
   await keeping('sound', { retention_days: 30 })
-  const [stuck, gone] = [
+  const [stuck, deleted] = [
     await moveUploadBack(world, await upload('broken'), 60),
     await moveUploadBack(world, await upload('sound'), 60),
   ]
@@ -151,8 +151,8 @@ test('a failure in one context does not stop the retention of other contexts', a
   await world.app.services.expiry.expire({ onFailed: (context) => failed.push(context) })
   await world.database.pool.query('DROP FUNCTION refuse CASCADE')
   expect(failed).toHaveLength(1)
-  expect([await statusOf(stuck), await statusOf(gone)]).toEqual([200, 404])
+  expect([await statusOf(stuck), await statusOf(deleted)]).toEqual([200, 404])
   await runExpiry(world)
   expect(await statusOf(stuck)).toBe(404)
-  expect(healthy.countersDrift).toBe((await world.app.services.storageHealth.verify()).countersDrift)
+  expect(healthyStorage.countersDrift).toBe((await world.app.services.storageHealth.verify()).countersDrift)
 })

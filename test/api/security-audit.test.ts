@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { itemsOf } from '../support/answers.js'
+import { getItems } from '../support/answers.js'
 import { waitUntil } from '../support/identity-world.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const trailOf = async (tenant: TestTenant) => itemsOf(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
+const trailOf = async (tenant: TestTenant) => getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
 /** Entries are written after the response. The test polls the database, because the service limits requests per minute. */
 async function entryOf(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
@@ -62,7 +62,7 @@ test('records a missing scope and a rejected key as actions of that key', async 
 })
 
 describe('a rejected token', () => {
-  const refusals = async () =>
+  const getRejections = async () =>
     [...(await world.unauthenticated.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
       ([, reason]) => reason,
     )
@@ -71,14 +71,14 @@ describe('a rejected token', () => {
     const [head, , signature] = token.split('.')
     return [head, Buffer.from(JSON.stringify(claims)).toString('base64url'), signature].join('.')
   }
-  const refused = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
+  const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
   test('records a rejected token of an ended session for its user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await user.graphql('mutation { signOut }')
-    for (let times = 0; times < 3; times++) await refused(user.credential!)
+    for (let times = 0; times < 3; times++) await expectRejected(user.credential!)
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: userId,
@@ -86,7 +86,7 @@ describe('a rejected token', () => {
       details: { message: 'This session has ended. Sign in again.' },
     })
     expect(await trailOf(tenant)).toHaveLength(1)
-    expect(await refusals()).toContain('session_ended')
+    expect(await getRejections()).toContain('session_ended')
   })
 
   test('records a rejected token of a disabled user', async () => {
@@ -94,7 +94,7 @@ describe('a rejected token', () => {
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { userId } }', { id: userId })
-    await refused(user.credential!)
+    await expectRejected(user.credential!)
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
@@ -104,7 +104,7 @@ describe('a rejected token', () => {
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [userId])
     world.app.services.identity.forget('user', userId)
-    await refused(user.credential!)
+    await expectRejected(user.credential!)
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
@@ -112,22 +112,22 @@ describe('a rejected token', () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
-    await refused(forged(user.credential!))
+    await expectRejected(forged(user.credential!))
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: 'system',
       details: { message: 'The signature of this token is invalid.' },
     })
-    expect(await refusals()).toContain('token_signature')
+    expect(await getRejections()).toContain('token_signature')
   })
 
   test('records a token that names another tenant only in the tenant of its session', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const user = await tenant.user(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
-    await refused(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
+    await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
     await entryOf(tenant, 'credential_refused')
-    await refused(withClaims(user.credential!, { ...claims, tid: other.tenantId, sid: 'ses_00000000000000000000000000' }))
+    await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId, sid: 'ses_00000000000000000000000000' }))
     expect(await trailOf(other)).toEqual([])
   })
 })

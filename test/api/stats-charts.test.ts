@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, getInvalidFields } from '../support/answers.js'
-import { avoidMidnight, avoidMidnightMs, inOneWindow } from '../support/clock.js'
+import { getData, getInvalidFields } from '../support/answers.js'
+import { avoidMidnight, avoidMidnightMs, runInOneWindow } from '../support/clock.js'
 import { countUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -35,13 +35,13 @@ describe('charts', () => {
     files_count: number
   }
   const chart = async (name: string, query = '') => {
-    const data = dataOf(await user.get(`/stats/charts/${name}${query}`))
+    const data = getData(await user.get(`/stats/charts/${name}${query}`))
     expect(Object.keys(data).sort()).toEqual(['data_points', 'period'])
     return data as { period: string; data_points: Point[] }
   }
   const startOf = (step: number, back = 0) => new Date(Math.floor(Date.now() / step) * step - back * step).toISOString()
-  const monday = (moment: number) => {
-    const midnight = Math.floor(moment / day) * day
+  const monday = (time: number) => {
+    const midnight = Math.floor(time / day) * day
     return midnight - ((new Date(midnight).getUTCDay() + 6) % 7) * day
   }
 
@@ -57,7 +57,7 @@ describe('charts', () => {
   )
 
   test.each(['api-calls', 'uploads'])('the chart %s has hourly points', async (name) => {
-    await inOneWindow(hour / 1000, async () => {
+    await runInOneWindow(hour / 1000, async () => {
       const { period, data_points } = await chart(name, '?period=hourly')
       expect(period).toBe('hourly')
       expect(data_points).toHaveLength(7 * 24)
@@ -124,7 +124,7 @@ describe('charts', () => {
     expect(sum(hours)).toBe(8)
   })
 
-  const faulty: [string, string, string[]][] = [
+  const invalidCases: [string, string, string[]][] = [
     ['api-calls', 'days=0', ['days']],
     ['api-calls', 'days=366', ['days']],
     ['api-calls', 'days=', ['days']],
@@ -136,7 +136,7 @@ describe('charts', () => {
     ['storage', 'period=hourly', ['period']],
     ['storage', 'days=1&days=2', ['days']],
   ]
-  test.each(faulty)('rejects a chart request %s?%s with 400', async (name, query, fields) => {
+  test.each(invalidCases)('rejects a chart request %s?%s with 400', async (name, query, fields) => {
     expect(getInvalidFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
   })
 })

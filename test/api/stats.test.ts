@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { seeded } from '../../packages/formats/test/support/samples/archive.js'
-import { dataOf } from '../support/answers.js'
+import { getData } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { countUsage } from '../support/usage-counters.js'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
-const stats = async (caller: Caller) => dataOf(await caller.get('/stats'))
+const stats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
 
 test('the statistics of a new tenant have every section and member, with zeros', async () => {
@@ -57,8 +57,8 @@ test('counts each action as the contract defines', async () => {
   await key.upload('b', 'x.txt', 'x'.repeat(100))
   await key.upload('b', 'y.txt', 'x'.repeat(100))
   await key.upload('c', 'x.txt', 'x'.repeat(50))
-  const gone = (await key.upload('d', 'x.txt', 'x'.repeat(10))).body.data.file_id
-  await key.delete(`/files/${gone}`)
+  const deletedFile = (await key.upload('d', 'x.txt', 'x'.repeat(10))).body.data.file_id
+  await key.delete(`/files/${deletedFile}`)
   await key.get(`/files/${file}`)
   await key.get(`/files/${file}`)
   await key.get(`/files/${file}/metadata`)
@@ -102,14 +102,14 @@ test('counts each action as the contract defines', async () => {
       by_reason: { blank_file: 1, corrupt_file: 0, virus_detected: 1, invalid_extension: 1, size_exceeded: 0 },
     },
   })
-  expect(dataOf(await user.get('/stats/by-context/files'))).toEqual([
+  expect(getData(await user.get('/stats/by-context/files'))).toEqual([
     { context_key: 'a', context_name: 'A', file_count: 1, total_bytes: 1_536, total_formatted: '1.5 KB' },
     { context_key: 'b', context_name: 'B', file_count: 2, total_bytes: 200, total_formatted: '200 B' },
     { context_key: 'c', context_name: 'C', file_count: 2, total_bytes: 64, total_formatted: '64 B' },
     { context_key: 'd', context_name: 'D', file_count: 0, total_bytes: 0, total_formatted: '0 B' },
   ])
   const calls = (operations: Partial<typeof noCalls>) => ({ ...noCalls, ...operations })
-  expect(dataOf(await user.get('/stats/by-context/api-calls'))).toEqual([
+  expect(getData(await user.get('/stats/by-context/api-calls'))).toEqual([
     {
       context_key: 'a',
       context_name: 'A',
@@ -155,7 +155,7 @@ test('sums above 2^32 and 2^31 are exact', async () => {
   await count(tenant, 0, { upload_success: 5_000_000_000, files_uploaded: 5_000_000_000, bytes_uploaded: huge })
   const { api_calls, files_uploaded } = await stats(user)
   expect([api_calls.today, files_uploaded.total]).toEqual([5_000_000_000, 5_000_000_000])
-  const points = dataOf(await user.get('/stats/charts/uploads')).data_points
+  const points = getData(await user.get('/stats/charts/uploads')).data_points
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
 })
 
@@ -224,8 +224,8 @@ test('every count equals a recount after random calls', async () => {
   expect([sum(api_calls.by_operation), sum(api_calls.by_status)]).toEqual([api_calls.today, api_calls.today])
   expect(sum(security.by_reason)).toBe(security.files_blocked_total)
   for (const query of ['', 'operation=upload', 'status=failure', `api_key_id=${keys[1]!.id}`]) {
-    const page = dataOf(await reader.get(`/stats/logs?${query}&page_size=100`))
-    const second = dataOf(await reader.get(`/stats/logs?${query}&page_size=100&page=2`))
+    const page = getData(await reader.get(`/stats/logs?${query}&page_size=100`))
+    const second = getData(await reader.get(`/stats/logs?${query}&page_size=100&page=2`))
     expect(page.data.length + second.data.length).toBe(page.pagination.total_items)
   }
 })

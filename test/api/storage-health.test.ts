@@ -12,8 +12,8 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 
 test('rejects a request by its cost if it queries storage health under several aliases', async () => {
   const { admin } = await world.tenant()
-  const answer = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
-  expect(answer.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])
+  const response = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
+  expect(response.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 
@@ -35,12 +35,12 @@ test('limits concurrent storage health checks to one per tenant and two in total
     await held
     return verify.call(storageHealth, options)
   }
-  const ask = async (tenant: typeof one) => (await tenant.admin.graphql(`{ storageHealth ${fields} }`)).body
-  const asked = [ask(one), ask(other)]
+  const request = async (tenant: typeof one) => (await tenant.admin.graphql(`{ storageHealth ${fields} }`)).body
+  const requested = [request(one), request(other)]
   await both
-  expect((await ask(one)).errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED' } }])
-  expect((await ask(third)).errors).toMatchObject([{ extensions: { code: 'OVERLOADED' } }])
+  expect((await request(one)).errors).toMatchObject([{ extensions: { code: 'RATE_LIMITED' } }])
+  expect((await request(third)).errors).toMatchObject([{ extensions: { code: 'OVERLOADED' } }])
   end()
-  for (const { data } of await Promise.all(asked)) expect(data).toEqual({ storageHealth: healthy })
+  for (const { data } of await Promise.all(requested)) expect(data).toEqual({ storageHealth: healthy })
   storageHealth.verify = verify
 })

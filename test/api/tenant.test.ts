@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anyTimestamp, dataOf, getInvalidFields, refusal } from '../support/answers.js'
+import { anyTimestamp, getData, getInvalidFields, toStatusAndCode } from '../support/answers.js'
 import { World } from '../support/world.js'
 
 let world: World
@@ -12,7 +12,7 @@ test('the tenant has exactly the documented fields, a quota of 102400 MB and the
   const tenant = await world.tenant({ name: 'Acme' })
   await tenant.context('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
-  expect(dataOf(await tenant.admin.get('/tenant'))).toEqual({
+  expect(getData(await tenant.admin.get('/tenant'))).toEqual({
     tenant_id: tenant.tenantId,
     name: 'Acme',
     storage_quota_mb: 102_400,
@@ -24,18 +24,18 @@ test('the tenant has exactly the documented fields, a quota of 102400 MB and the
 
 test('changes name and quota separately', async () => {
   const tenant = await world.tenant()
-  const before = dataOf(await tenant.admin.get('/tenant'))
-  expect(dataOf(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
+  const before = getData(await tenant.admin.get('/tenant'))
+  expect(getData(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
     ...before,
     name: 'Renamed',
     updated_at: anyTimestamp,
   })
-  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 7 }))).toMatchObject({
+  expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 7 }))).toMatchObject({
     name: 'Renamed',
     storage_quota_mb: 7,
   })
-  expect(dataOf(await tenant.admin.get('/stats')).storage_quota).toMatchObject({ quota_mb: 7, remaining_formatted: '7 MB' })
-  expect(dataOf(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
+  expect(getData(await tenant.admin.get('/stats')).storage_quota).toMatchObject({ quota_mb: 7, remaining_formatted: '7 MB' })
+  expect(getData(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
 test('rejects invalid tenant fields with 400, all reported together', async () => {
@@ -62,12 +62,12 @@ test('a suspended tenant rejects keys and sessions with 403 and logs the calls, 
   const { tenants } = world.app.services
   await tenants.suspend(tenant.tenantId)
   await expectEventually(async () => (await key.get('/files')).status === 403)
-  expect(refusal(await key.get('/files'))).toEqual([403, 'forbidden'])
-  expect(refusal(await user.get('/files'))).toEqual([403, 'forbidden'])
+  expect(toStatusAndCode(await key.get('/files'))).toEqual([403, 'forbidden'])
+  expect(toStatusAndCode(await user.get('/files'))).toEqual([403, 'forbidden'])
   await tenants.resume(tenant.tenantId)
   await expectEventually(async () => (await key.get('/files')).status === 200)
-  dataOf(await user.get('/files'))
-  const log = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&status=failure`)).data
+  getData(await user.get('/files'))
+  const log = getData(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&status=failure`)).data
   expect(log[0]).toMatchObject({ operation: 'metadata', status: 'failure', error_message: expect.stringContaining('suspended') })
 })
 
@@ -82,14 +82,14 @@ async function expectEventually(holds: () => Promise<boolean>) {
 
 test('an admin can lower the quota and raise it again up to the limit of the operator', async () => {
   const tenant = await world.tenant({ quotaMb: 50 })
-  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
-  expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)
-  const refused = await tenant.admin.patch('/tenant', { storage_quota_mb: 51 })
-  expect(getInvalidFields(refused)).toEqual(['storage_quota_mb'])
-  expect(refused.body.message).toContain('at most 50')
+  expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
+  expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)
+  const rejected = await tenant.admin.patch('/tenant', { storage_quota_mb: 51 })
+  expect(getInvalidFields(rejected)).toEqual(['storage_quota_mb'])
+  expect(rejected.body.message).toContain('at most 50')
   await world.app.services.tenants.setQuota(tenant.tenantId, 20)
   expect(getInvalidFields(await tenant.admin.patch('/tenant', { storage_quota_mb: 21 }))).toEqual(['storage_quota_mb'])
-  expect(dataOf(await tenant.admin.get('/tenant')).storage_quota_mb).toBe(20)
+  expect(getData(await tenant.admin.get('/tenant')).storage_quota_mb).toBe(20)
   const standard = await world.tenant()
   expect(getInvalidFields(await standard.admin.patch('/tenant', { storage_quota_mb: 102_401 }))).toEqual(['storage_quota_mb'])
 })

@@ -54,11 +54,11 @@ const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
 test('two concurrent uploads create two traces with checks, scan, store and ledger wait', async () => {
   const [one, two, unsampled] = [newTrace(), newTrace(), newTrace()]
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: sampled(one) }),
     tenant.admin.upload('notes', 'other.txt', 'two', { headers: sampled(two) }),
   ])
-  expect(answers.map(({ status }) => status)).toEqual([201, 201])
+  expect(responses.map(({ status }) => status)).toEqual([201, 201])
   await tenant.admin.get('/files?context=notes', { traceparent: `00-${unsampled.traceId}-${unsampled.spanId}-00` })
   await tenant.admin.get('/files', { traceparent: 'nonsense' })
   bucketWorld.bucket.faults.plan('upload', { kind: 'status', status: 403 })
@@ -69,13 +69,13 @@ test('two concurrent uploads create two traces with checks, scan, store and ledg
   await world.close()
 
   for (const [n, { traceId, spanId }] of [one, two].entries()) {
-    const mine = of(traceId)
-    const root = mine.find((span) => span.name === 'POST rest')!
+    const own = of(traceId)
+    const root = own.find((span) => span.name === 'POST rest')!
     expect(root).toMatchObject({ parentSpanId: spanId })
-    expect(JSON.stringify(root.attributes)).toContain(answers[n]!.headers.get('x-request-id'))
-    expect(mine.map(({ name }) => name).sort()).toEqual(['POST rest', 'checks', 'ledger wait', 'scan', 'store'])
-    const known = new Set(mine.map((span) => span.spanId))
-    for (const span of mine.filter((each) => each !== root)) {
+    expect(JSON.stringify(root.attributes)).toContain(responses[n]!.headers.get('x-request-id'))
+    expect(own.map(({ name }) => name).sort()).toEqual(['POST rest', 'checks', 'ledger wait', 'scan', 'store'])
+    const known = new Set(own.map((span) => span.spanId))
+    for (const span of own.filter((each) => each !== root)) {
       expect(known).toContain(span.parentSpanId)
       expect(BigInt(span.startTimeUnixNano)).toBeLessThanOrEqual(BigInt(span.endTimeUnixNano))
     }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parseCheckpoint } from '../../packages/proofs/src/checkpoint.js'
 import { parseNote } from '../../packages/proofs/src/signed-note.js'
 import { routes } from '../../src/api/rest/routes.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
 import { MemoryLog } from '../support/memory-log.js'
 import { exchange } from '../support/raw-exchange.js'
@@ -109,7 +109,7 @@ describe('a transparency log of 66,000 entries', () => {
 
   test('rejects path traversal in a tile path before reading it', async () => {
     for (const path of ['0/../0/000', '0//000', './0/000', '0/000/..', '../checkpoint']) {
-      const answer = await exchange(
+      const response = await exchange(
         world.url,
         [
           `GET /api/v1/log/tile/${path} HTTP/1.1`,
@@ -120,7 +120,7 @@ describe('a transparency log of 66,000 entries', () => {
           '',
         ].join('\r\n'),
       )
-      expect([path, answer.status]).toEqual([path, 404])
+      expect([path, response.status]).toEqual([path, 404])
     }
   })
 })
@@ -133,18 +133,18 @@ describe('responses of the log', () => {
     expect(headers.get('vary')).toContain('Authorization')
     expect(headers.get('content-type')).toBe('application/octet-stream')
     for (const path of ['/log/checkpoint', '/log/key']) {
-      const answer = await tenant.admin.get(path)
-      expect(answer.headers.get('cache-control')).toBe('no-store')
-      expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
-      expect(answer.headers.get('ratelimit')).toMatch(/^"key";r=/)
+      const response = await tenant.admin.get(path)
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+      expect(response.headers.get('ratelimit')).toMatch(/^"key";r=/)
     }
   })
 
   test('GraphQL returns the same checkpoint and key as REST', async () => {
     const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
-    const { checkpoint, verifierKey, ...said } = body.data.logCheckpoint
+    const { checkpoint, verifierKey, ...output } = body.data.logCheckpoint
     const { origin, size, root } = await checkpointOf(tenant.admin)
-    expect(said).toEqual({ origin, size, rootHash: root.toString('base64') })
+    expect(output).toEqual({ origin, size, rootHash: root.toString('base64') })
     expect((await tenant.admin.get('/log/checkpoint')).body).toBe(checkpoint)
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
   })
@@ -153,8 +153,8 @@ describe('responses of the log', () => {
     for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
       expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
-        const answer = await tenant.admin.rest(method, path)
-        expect([...refusal(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
+        const response = await tenant.admin.rest(method, path)
+        expect([...toStatusAndCode(response), response.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
       }
     }
   })
@@ -162,7 +162,7 @@ describe('responses of the log', () => {
   test('a key restricted to some contexts cannot read the log of the tenant', async () => {
     await tenant.context('notes')
     const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
-    expect(refusal(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 })
 
@@ -187,15 +187,15 @@ describe('a token for an auditor', () => {
   test('all other endpoints reject an auditor token', async () => {
     const { reader } = await share()
     for (const { method, path } of routes) {
-      const answer = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
-      expect([path, ...refusal(answer)]).toEqual([path, 401, 'unauthenticated'])
-      expect([path, answer.body.message]).toEqual([
+      const response = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
+      expect([path, ...toStatusAndCode(response)]).toEqual([path, 401, 'unauthenticated'])
+      expect([path, response.body.message]).toEqual([
         path,
         expect.stringMatching(/^This is a log-share token\. It reads only .*\/log\//),
       ])
     }
     for (const path of ['/stats/logs/export', '/audit-logs/export', '/uploads/upl_x'])
-      expect([path, ...refusal(await reader.get(path))]).toEqual([path, 401, 'unauthenticated'])
+      expect([path, ...toStatusAndCode(await reader.get(path))]).toEqual([path, 401, 'unauthenticated'])
     const graphql = await reader.graphql('{ logCheckpoint { size } me { name } }')
     expect(graphql.body.errors.length).toBeGreaterThan(0)
     expect(graphql.body.errors[0].message).toMatch(/^This is a log-share token\./)
@@ -224,8 +224,8 @@ describe('a token for an auditor', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('an auditor token with days %p is valid for %d days', async (given, days) => {
-    const { expiresAt } = await share(given)
+  ])('an auditor token with days %p is valid for %d days', async (requestedDays, days) => {
+    const { expiresAt } = await share(requestedDays)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })
 
@@ -241,43 +241,43 @@ describe('a token for an auditor', () => {
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     const revoked = await tenant.admin.delete(`/log/shares/${id}`)
     expect([revoked.status, revoked.body.data.share_id]).toEqual([200, id])
-    expect(refusal(await reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
-    expect(refusal(await tenant.admin.delete(`/log/shares/${id}`))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await tenant.admin.delete(`/log/shares/${id}`))).toEqual([404, 'not_found'])
     const late = await share()
     await world.database.pool.query("UPDATE log_shares SET expires_at = now() - interval '1 second' WHERE share_id = $1", [
       late.id,
     ])
-    expect(refusal(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
+    expect(toStatusAndCode(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
   })
 
   test('rejects an auditor token if any part of it belongs to another token', async () => {
     const other = await world.tenant()
-    const theirs = (await other.admin.post('/log/share', {})).body.data.token as string
-    const mine = (await share()).reader.credential!
-    const [, tenantPart, sharePart] = mine.split('_', 3) as [string, string, string]
-    const [, theirTenant, theirShare] = theirs.split('_', 3) as [string, string, string]
-    const secret = mine.slice(`log_${tenantPart}_${sharePart}_`.length)
+    const foreign = (await other.admin.post('/log/share', {})).body.data.token as string
+    const own = (await share()).reader.credential!
+    const [, tenantPart, sharePart] = own.split('_', 3) as [string, string, string]
+    const [, theirTenant, theirShare] = foreign.split('_', 3) as [string, string, string]
+    const secret = own.slice(`log_${tenantPart}_${sharePart}_`.length)
     const forged = [
       `log_${theirTenant}_${sharePart}_${secret}`,
       `log_${theirTenant}_${theirShare}_${secret}`,
       `log_${tenantPart}_${theirShare}_${secret}`,
       `log_${tenantPart}_${sharePart}_${'A'.repeat(43)}`,
-      mine.slice(0, -1),
-      `${mine}A`,
-      mine.toUpperCase(),
+      own.slice(0, -1),
+      `${own}A`,
+      own.toUpperCase(),
       'log_',
       `log_${"'".repeat(26)}_${sharePart}_${secret}`,
     ]
     for (const token of forged)
-      expect([token, ...refusal(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
+      expect([token, ...toStatusAndCode(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
     // One permission does not grant the other.
     const both = await exchange(
       world.url,
       [
         'GET /api/v1/log/checkpoint HTTP/1.1',
         'Host: x',
-        `Authorization: Bearer ${mine}`,
-        `Authorization: Bearer ${theirs}`,
+        `Authorization: Bearer ${own}`,
+        `Authorization: Bearer ${foreign}`,
         'Connection: close',
         '',
         '',
@@ -291,7 +291,7 @@ describe('a token for an auditor', () => {
     const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     await world.app.services.tenants.suspend(other.tenantId)
-    expect(refusal(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
+    expect(toStatusAndCode(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
   test('limits a tenant to a hundred auditor tokens, not counting expired ones', async () => {
@@ -299,15 +299,15 @@ describe('a token for an auditor', () => {
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`
     await world.database.pool.query(fill, [other.tenantId, '1 day'])
-    expect(refusal(await other.admin.post('/log/share', {}))).toEqual([409, 'conflict'])
+    expect(toStatusAndCode(await other.admin.post('/log/share', {}))).toEqual([409, 'conflict'])
     await world.database.pool.query(fill, [other.tenantId, '-1 day'])
     expect((await other.admin.post('/log/share', {})).status).toBe(201)
     expect((await other.admin.get('/log/shares')).body.data.pagination.total_items).toBe(1)
   })
 
   test('GraphQL creates, lists and revokes auditor tokens', async () => {
-    const made = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
-    const { shareId, token } = made.body.data.shareLog
+    const created = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
+    const { shareId, token } = created.body.data.shareLog
     expect((await world.as(token).get('/log/key')).status).toBe(200)
     const listed = await tenant.admin.graphql('{ logShares(pageSize: 1) { data { shareId } } }')
     expect(listed.body.data.logShares.data).toEqual([{ shareId }])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { World } from '../support/world.js'
 
 let world: World
@@ -14,16 +14,19 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
   await tenant.context('scanned')
   await tenant.context('trusting', { scan_for_viruses: false })
   const key = await tenant.key(['upload'])
-  const refused = await key.upload('scanned', 'a.txt', 'text')
-  expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
-  expect(refusal(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([503, 'scanner_unavailable'])
+  const rejected = await key.upload('scanned', 'a.txt', 'text')
+  expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
+  expect(toStatusAndCode(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([
+    503,
+    'scanner_unavailable',
+  ])
   const upload = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "scanned") { fileId } }'
   expect(getGraphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
   // Rejections before the scan, and files without a scan, do not need the scanner.
-  expect(refusal(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
-  dataOf(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })
+  expect(toStatusAndCode(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
+  getData(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })
 
-  const calls = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+  const calls = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
   expect(calls.map(({ status, context_key }: { status: string; context_key: string }) => `${context_key} ${status}`)).toEqual([
     'trusting success',
     'scanned failure',
@@ -31,8 +34,8 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
     'scanned failure',
     'scanned failure',
   ])
-  expect(calls[4].error_message).toBe(refused.body.message)
-  const { security, overview } = dataOf(await tenant.admin.get('/stats'))
+  expect(calls[4].error_message).toBe(rejected.body.message)
+  const { security, overview } = getData(await tenant.admin.get('/stats'))
   expect([security.files_blocked_total, overview.total_files]).toEqual([1, 1])
   const ready = await fetch(`${world.url}/health/ready`)
   expect([ready.status, await ready.json()]).toMatchObject([
@@ -48,7 +51,7 @@ test('a service without a scanner rejects files that require a scan, stays ready
     const tenant = await unscanned.tenant()
     await tenant.context('scanned')
     await tenant.context('trusting', { scan_for_viruses: false })
-    expect(refusal(await tenant.admin.upload('scanned', 'a.txt', 'text'))).toEqual([503, 'scanner_unavailable'])
+    expect(toStatusAndCode(await tenant.admin.upload('scanned', 'a.txt', 'text'))).toEqual([503, 'scanner_unavailable'])
     expect((await tenant.admin.upload('trusting', 'a.txt', 'text')).status).toBe(201)
     const ready = await fetch(`${unscanned.url}/health/ready`)
     expect([ready.status, await ready.json()]).toMatchObject([200, { status: 'ready', checks: { scanner: { status: 'off' } } }])

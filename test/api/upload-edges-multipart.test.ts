@@ -88,8 +88,8 @@ describe('GraphQL uploads', () => {
       body: body as never,
     })
   }
-  const codes = (answer: { body: { errors?: { extensions: { code: string } }[] } }) =>
-    answer.body.errors?.map(({ extensions }) => extensions.code)
+  const codes = (response: { body: { errors?: { extensions: { code: string } }[] } }) =>
+    response.body.errors?.map(({ extensions }) => extensions.code)
 
   test('GraphQL accepts a small or large file without extra temporary files', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
@@ -106,13 +106,13 @@ describe('GraphQL uploads', () => {
     const query =
       'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
     const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
-    const answer = await graphql([
+    const response = await graphql([
       both,
       { name: 'map', content: '{"x":["variables.a"],"y":["variables.b"]}' },
       { name: 'y', filename: 'b.bin', content: randomBytes(megabyte) },
       { name: 'x', filename: 'a.bin', content: randomBytes(megabyte) },
     ])
-    expect(answer.body).toMatchObject({
+    expect(response.body).toMatchObject({
       data: { first: { originalFilename: 'a.bin' }, second: { originalFilename: 'b.bin' } },
     })
   })
@@ -137,14 +137,14 @@ describe('GraphQL uploads', () => {
     ],
   ])('GraphQL rejects an upload with the reason if %s', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
-    const answer = await graphql(parts, options)
-    expect(answer.status).toBeLessThan(500)
-    expect(codes(answer)).toEqual(['BAD_USER_INPUT'])
+    const response = await graphql(parts, options)
+    expect(response.status).toBeLessThan(500)
+    expect(codes(response)).toEqual(['BAD_USER_INPUT'])
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
   test('GraphQL rejects an upload without a credential or preflight header, or that is too large, before reading the body', async () => {
-    const refused = async (headers: Record<string, string | number>) => {
+    const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {
         'Content-Type': 'multipart/form-data; boundary=x',
@@ -152,14 +152,14 @@ describe('GraphQL uploads', () => {
         Expect: '100-continue',
         ...headers,
       })
-      const { status, body } = await client.answer()
+      const { status, body } = await client.readResponse()
       return [status, body.errors[0].extensions.code]
     }
     const preflight = { 'Apollo-Require-Preflight': 'true' }
-    expect(await refused(preflight)).toEqual([401, 'UNAUTHENTICATED'])
-    expect(await refused({ Authorization: bearer(tenant.admin) })).toEqual([400, 'BAD_USER_INPUT'])
+    expect(await expectRejected(preflight)).toEqual([401, 'UNAUTHENTICATED'])
+    expect(await expectRejected({ Authorization: bearer(tenant.admin) })).toEqual([400, 'BAD_USER_INPUT'])
     expect(
-      await refused({ ...preflight, Authorization: bearer(tenant.admin), 'Content-Length': (maxUploadMb + 1) * megabyte }),
+      await expectRejected({ ...preflight, Authorization: bearer(tenant.admin), 'Content-Length': (maxUploadMb + 1) * megabyte }),
     ).toEqual([413, 'SIZE_EXCEEDED'])
   })
 

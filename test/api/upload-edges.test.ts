@@ -38,20 +38,20 @@ describe('before the body is read', () => {
     ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
   ])('rejects %s without 100 Continue', async (_who, caller, status, code) => {
     const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
-    expect(await client.answer()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
+    expect(await client.readResponse()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
   })
 
   test('rejects a key without the scope, and logs the call', async () => {
     const key = await tenant.key(['metadata'])
     const client = await announce(key, 3 * megabyte, { Expect: '100-continue' })
-    expect(await client.answer()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
   test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client waits for 100 Continue', async () => {
     const client = await announce(tenant.admin, (maxUploadMb + 1) * megabyte, { Expect: '100-continue' })
-    expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(client.rest).toBe('')
     expect(await client.ended).toBe('end')
   })
@@ -60,7 +60,7 @@ describe('before the body is read', () => {
     const client = await announce(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
-    expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(await client.ended).toBe('end')
     expect((await tenant.admin.get('/stats')).body.data.security.by_reason.size_exceeded).toBeGreaterThan(0)
   })
@@ -69,7 +69,7 @@ describe('before the body is read', () => {
     const small = await uploads.world.tenant({ quotaMb: 1 })
     await small.context('notes', { max_file_size_mb: 1 })
     const client = await announce(small.admin, 2 * megabyte, { Expect: '100-continue' })
-    expect(await client.answer()).toMatchObject({ status: 422, body: { error: { code: 'quota_exceeded' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 422, body: { error: { code: 'quota_exceeded' } } })
     expect((await small.admin.get('/stats/logs?operation=upload')).body.data.data).toMatchObject([{ status: 'failure' }])
   })
 
@@ -79,9 +79,9 @@ describe('before the body is read', () => {
       { name: 'file', filename: 'a.txt', content: 'hello' },
     ])
     const client = await announce(tenant.admin, body.length, { Expect: '100-continue' })
-    expect(await client.answer()).toMatchObject({ status: 100 })
+    expect(await client.readResponse()).toMatchObject({ status: 100 })
     await client.send(body)
-    expect(await client.answer()).toMatchObject({ status: 201 })
+    expect(await client.readResponse()).toMatchObject({ status: 201 })
   })
 })
 
@@ -92,7 +92,7 @@ describe('while the body is streamed', () => {
     }).body.subarray(0, -2)
 
   /** Starts an upload without a declared length. */
-  async function begin(): Promise<RawClient> {
+  async function startUpload(): Promise<RawClient> {
     const client = await uploads.connect()
     await client.head('POST', uploadPath, {
       Authorization: bearer(tenant.admin),
@@ -112,10 +112,10 @@ describe('while the body is streamed', () => {
     ['the limit of the context', true, 3],
     ['the limit of all contexts if the context is not known yet', false, 6],
   ])('rejects a chunked body without a length at %s', async (_limit, context, size) => {
-    const client = await begin()
+    const client = await startUpload()
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
-    expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure', context_key: context ? 'raw' : null })
   })
 
@@ -137,7 +137,7 @@ describe('while the body is streamed', () => {
     const client = await announce(tenant.admin, 2 * megabyte)
     await client.send(head(true))
     await client.send(randomBytes(megabyte))
-    expect(await client.answer()).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
+    expect(await client.readResponse()).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
@@ -149,7 +149,7 @@ describe('while the body is streamed', () => {
   ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
     const before = await uploads.uploadCalls()
     const inFile = place === 'in a file'
-    const client = inFile ? await begin() : await announce(tenant.admin, 2 * megabyte)
+    const client = inFile ? await startUpload() : await announce(tenant.admin, 2 * megabyte)
     for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
     expect(await waitUntilTrue(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
@@ -160,19 +160,19 @@ describe('while the body is streamed', () => {
   })
 
   test('stores a large file of unknown size in a temporary file, but not a file of known size', async () => {
-    const seen: string[] = []
+    const observed: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
-    const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => seen.push(String(name)))
+    const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => observed.push(String(name)))
     try {
       for (const size of [64 * 1024, 2 * megabyte])
         expect(await tenant.admin.upload('raw', 'a.bin', randomBytes(size))).toMatchObject({ status: 201 })
-      const announced = [...seen]
-      const client = await begin()
+      const announced = [...observed]
+      const client = await startUpload()
       for (const bytes of [head(true), randomBytes(megabyte)]) await chunked(client, bytes)
       await chunked(client, Buffer.from('\r\n--test-boundary--\r\n'))
       await client.send('0\r\n\r\n')
-      expect(await client.answer()).toMatchObject({ status: 201 })
-      expect(await waitUntilTrue(() => seen.length > 0)).toBe(true)
+      expect(await client.readResponse()).toMatchObject({ status: 201 })
+      expect(await waitUntilTrue(() => observed.length > 0)).toBe(true)
       expect(announced).toEqual([])
     } finally {
       watcher.close()
@@ -183,10 +183,10 @@ describe('while the body is streamed', () => {
 describe('the connection after an early response', () => {
   test('keeps the connection open after an early response if little of the body remains', async () => {
     const client = await announce(undefined, 10_000)
-    expect(await client.answer()).toMatchObject({ status: 401 })
+    expect(await client.readResponse()).toMatchObject({ status: 401 })
     await client.send(Buffer.alloc(10_000))
     await client.head('GET', '/health/live', {})
-    expect(await client.answer()).toMatchObject({ status: 200, body: { status: 'live' } })
+    expect(await client.readResponse()).toMatchObject({ status: 200, body: { status: 'live' } })
   })
 
   test('closes the connection if much of the body remains, without executing a pipelined request', async () => {
@@ -203,7 +203,7 @@ describe('the connection after an early response', () => {
       'Content-Length': body.length,
     })
     await client.send(body)
-    expect(await client.answer()).toMatchObject({ status: 401, headers: { connection: 'close' } })
+    expect(await client.readResponse()).toMatchObject({ status: 401, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
     expect(client.rest).toBe('')
     expect(await uploads.uploadCalls()).toBe(before)
@@ -223,15 +223,15 @@ describe('the connection after an early response', () => {
       })
       await client.send(body)
     }
-    expect((await client.answer()).status).toBe(201)
-    expect((await client.answer()).status).toBe(422)
+    expect((await client.readResponse()).status).toBe(201)
+    expect((await client.readResponse()).status).toBe(422)
   })
 
   test('does not treat a client as inactive during a slow validation', async () => {
     // Enough validations that the last one waits longer than a client may be silent.
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),
     )
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 201))
   })
 })

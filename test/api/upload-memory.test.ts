@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { dataOf } from '../support/answers.js'
+import { getData } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -55,7 +55,7 @@ test('does not overwrite an upload that is stored again because the rules change
   const words: string[] = []
   watch(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
-    dataOf(await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 }))
+    getData(await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 }))
     expect((await upload(text('second'))).status).toBe(201)
   })
   const recorded = storing.getMockImplementation()!
@@ -68,7 +68,7 @@ test('does not overwrite an upload that is stored again because the rules change
 })
 
 test('does not overwrite an upload that was stored without a complete scan', async () => {
-  dataOf(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
+  getData(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
   watch()
   expect((await upload(padded, 'a.7z')).status).toBe(201)

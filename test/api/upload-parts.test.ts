@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -16,12 +16,12 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }
-const send = (caller: Caller, parts: Part[]): Promise<Answer> => {
+const send = (caller: Caller, parts: Part[]): Promise<ApiResponse> => {
   const { body, headers } = multipart(parts)
   return caller.raw('/api/v1/files/upload', { method: 'POST', headers, body })
 }
-const nameOf = (answer: Answer) => dataOf(answer, uploaded).original_filename
-const lastCall = async () => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
+const nameOf = (response: ApiResponse) => getData(response, uploaded).original_filename
+const lastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
 
 describe('parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
@@ -36,8 +36,8 @@ describe('parts', () => {
       [metadata, context, file],
       [context, file, metadata],
     ]) {
-      const { file_id } = dataOf(await send(own.admin, parts), uploaded)
-      expect(dataOf(await own.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 7 })
+      const { file_id } = getData(await send(own.admin, parts), uploaded)
+      expect(getData(await own.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 7 })
     }
   })
 
@@ -50,8 +50,8 @@ describe('parts', () => {
       [...blobs, file],
       [file, ...blobs],
     ]) {
-      const { file_id } = dataOf(await send(tenant.admin, parts), uploaded)
-      expect(dataOf(await tenant.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 8 })
+      const { file_id } = getData(await send(tenant.admin, parts), uploaded)
+      expect(getData(await tenant.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 8 })
     }
     const large: Part = { name: 'metadata', filename: 'blob', content: `{"page":"${'x'.repeat(70_000)}"}` }
     expect(getInvalidFields(await send(tenant.admin, [context, large, file]))).toEqual(['metadata'])
@@ -63,13 +63,13 @@ describe('parts', () => {
       { name: 'contxt', content: 'notes' },
       { name: 'contxt', filename: 'blob', content: 'notes' },
     ]) {
-      const answer = await send(tenant.admin, [context, file, part])
-      expect(getInvalidFields(answer)).toEqual(['contxt'])
-      expect(answer.body.message).toContain("did you mean 'context'?")
+      const response = await send(tenant.admin, [context, file, part])
+      expect(getInvalidFields(response)).toEqual(['contxt'])
+      expect(response.body.message).toContain("did you mean 'context'?")
     }
   })
 
-  const faults: [string, Part[], string[]][] = [
+  const invalidBodies: [string, Part[], string[]][] = [
     ['no parts', [], ['context', 'file']],
     ['no file', [context], ['file']],
     ['no context', [file], ['context']],
@@ -115,14 +115,14 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(faults)('rejects a body with %s with 400, and logs a failed call', async (_what, parts, fields) => {
+  test.each(invalidBodies)('rejects a body with %s with 400, and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
   test('rejects an unknown context with 404, and logs a call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
-      expect(refusal(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
+      expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
     }
   })
@@ -138,26 +138,26 @@ describe('names and types', () => {
     ['a b;c=d.txt', 'a b;c=d.txt'],
     ['ARCHIVE.TXT', 'ARCHIVE.TXT'],
   ]
-  test.each(names)('stores the file name %j as %j', async (given, kept) => {
-    const answer = await send(tenant.admin, [
+  test.each(names)('stores the file name %j as %j', async (name, stored) => {
+    const response = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
-      { name: 'file', filename: given.replace(/\\/g, '\\\\'), content: 'text' },
+      { name: 'file', filename: name.replace(/\\/g, '\\\\'), content: 'text' },
     ])
-    expect(nameOf(answer)).toBe(kept)
-    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
+    expect(nameOf(response)).toBe(stored)
+    expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
   })
 
   test('removes control characters and bidirectional overrides from file names', async () => {
-    const answer = await send(tenant.admin, [
+    const response = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
       { disposition: 'form-data; name="file"; filename*=UTF-8\'\'a%01b%0D%0A%00%7F%E2%80%AEc.txt', content: 'text' },
     ])
-    expect(nameOf(answer)).toBe('abc.txt')
+    expect(nameOf(response)).toBe('abc.txt')
   })
 
   test('detects the type from the content, not from the client', async () => {
     const claim = async (filename: string, content: Uint8Array | string) =>
-      dataOf(
+      getData(
         await send(tenant.admin, [
           { name: 'context', content: 'notes' },
           { name: 'file', filename, content, headers: ['Content-Type: text/html'] },

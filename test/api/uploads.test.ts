@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { gif, pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getData, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { multipart, type Part } from '../support/multipart.js'
-import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 const megabyte = 1_048_576
 let world: World
@@ -20,12 +20,12 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }
-const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<Answer> => {
+const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<ApiResponse> => {
   const { body, headers } = multipart(parts)
   return caller.raw(`/api/v1${path}`, { method: 'POST', headers, body })
 }
-const lastCall = async () => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
-const security = async () => dataOf(await tenant.admin.get('/stats')).security
+const lastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
+const security = async () => getData(await tenant.admin.get('/stats')).security
 
 describe('a rejected file', () => {
   const cases: { reason: string; status: number; name: string; content: () => Uint8Array | string; says: string[] }[] = [
@@ -44,9 +44,9 @@ describe('a rejected file', () => {
     'rejects a file with $reason, which is logged and counted once: $name',
     async ({ reason, status, name, content, says }) => {
       const before = await security()
-      const answer = await key.upload('notes', name, content())
-      expect(refusal(answer)).toEqual([status, reason])
-      for (const text of says) expect(answer.body.message.toLowerCase()).toContain(text.toLowerCase())
+      const response = await key.upload('notes', name, content())
+      expect(toStatusAndCode(response)).toEqual([status, reason])
+      for (const text of says) expect(response.body.message.toLowerCase()).toContain(text.toLowerCase())
       expect(await lastCall()).toEqual({
         call_id: anyId('call'),
         api_key_id: key.id,
@@ -55,7 +55,7 @@ describe('a rejected file', () => {
         status: 'failure',
         file_id: null,
         context_key: 'notes',
-        error_message: answer.body.message,
+        error_message: response.body.message,
         ip_address: '127.0.0.1',
         user_agent: expect.any(String),
         created_at: anyTimestamp,
@@ -69,16 +69,16 @@ describe('a rejected file', () => {
       expect(Object.values(after.by_reason).reduce((sum: number, count) => sum + Number(count), 0)).toBe(
         after.files_blocked_total,
       )
-      expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
-      expect(dataOf(await tenant.admin.get('/tenant')).storage_used_bytes).toBe(0)
+      expect(getItems(await tenant.admin.get('/files'))).toEqual([])
+      expect(getData(await tenant.admin.get('/tenant')).storage_used_bytes).toBe(0)
     },
   )
 
   test('reports the first check that fails', async () => {
     const tooLargeAndForeign = await key.upload('notes', 'a.exe', 'x'.repeat(megabyte + 1))
-    expect(refusal(tooLargeAndForeign)[1]).toBe('invalid_extension')
-    expect(refusal(await key.upload('notes', 'a.txt', ' '.repeat(megabyte + 1)))[1]).toBe('size_exceeded')
-    expect(refusal(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
+    expect(toStatusAndCode(tooLargeAndForeign)[1]).toBe('invalid_extension')
+    expect(toStatusAndCode(await key.upload('notes', 'a.txt', ' '.repeat(megabyte + 1)))[1]).toBe('size_exceeded')
+    expect(toStatusAndCode(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
   })
 
   test('a context accepts files that its disabled checks would reject', async () => {
@@ -88,10 +88,10 @@ describe('a rejected file', () => {
       ['broken.pdf', pdf().subarray(0, 100)],
       ['eicar.txt', eicar],
     ] as const)
-      dataOf(await key.upload('lenient', name, content), uploaded)
+      getData(await key.upload('lenient', name, content), uploaded)
     const own = await world.tenant()
     await own.context('lenient', { reject_blank_files: false })
-    expect(dataOf(await own.admin.upload('lenient', 'blank.txt', ''), uploaded).size_bytes).toBe(0)
+    expect(getData(await own.admin.upload('lenient', 'blank.txt', ''), uploaded).size_bytes).toBe(0)
   })
 })
 
@@ -99,8 +99,8 @@ describe('sizes', () => {
   test('accepts a file of exactly the size limit and rejects one more byte', async () => {
     const own = await world.tenant()
     await own.context('notes', { max_file_size_mb: 1 })
-    expect(dataOf(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
-    expect(refusal(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
+    expect(getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
+    expect(toStatusAndCode(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
 
   test('enforces the size limit if the context follows the file, and without a Content-Length', async () => {
@@ -108,7 +108,7 @@ describe('sizes', () => {
       { name: 'file', filename: 'a.txt', content: 'x'.repeat(2 * megabyte) },
       { name: 'context', content: 'notes' },
     ]
-    expect(refusal(await send(key, parts))).toEqual([413, 'size_exceeded'])
+    expect(toStatusAndCode(await send(key, parts))).toEqual([413, 'size_exceeded'])
     const { body, headers } = multipart(parts.reverse())
     const chunked = await key.raw('/api/v1/files/upload', {
       method: 'POST',
@@ -121,12 +121,12 @@ describe('sizes', () => {
       }),
       duplex: 'half',
     } as RequestInit)
-    expect(refusal(chunked)).toEqual([413, 'size_exceeded'])
+    expect(toStatusAndCode(chunked)).toEqual([413, 'size_exceeded'])
   })
 
   test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts the rejection', async () => {
     const before = await security()
-    expect(refusal(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
+    expect(toStatusAndCode(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await security()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
     expect(await lastCall()).toMatchObject({ status: 'failure', file_id: null, context_key: null })
   })
@@ -137,42 +137,42 @@ describe('quotas', () => {
     const own = await world.tenant()
     await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
     await own.context('large')
-    dataOf(await own.admin.upload('small', 'a.txt', 'x'.repeat(megabyte - 10)), uploaded)
-    const refused = await own.admin.upload('small', 'b.txt', 'x'.repeat(11))
-    expect(refusal(refused)).toEqual([422, 'quota_exceeded'])
-    dataOf(await own.admin.upload('small', 'b.txt', 'x'.repeat(10)), uploaded)
-    dataOf(await own.admin.upload('large', 'b.txt', 'x'.repeat(11)), uploaded)
-    expect(dataOf(await own.admin.get('/contexts/small')).storage_used_bytes).toBe(megabyte)
+    getData(await own.admin.upload('small', 'a.txt', 'x'.repeat(megabyte - 10)), uploaded)
+    const rejected = await own.admin.upload('small', 'b.txt', 'x'.repeat(11))
+    expect(toStatusAndCode(rejected)).toEqual([422, 'quota_exceeded'])
+    getData(await own.admin.upload('small', 'b.txt', 'x'.repeat(10)), uploaded)
+    getData(await own.admin.upload('large', 'b.txt', 'x'.repeat(11)), uploaded)
+    expect(getData(await own.admin.get('/contexts/small')).storage_used_bytes).toBe(megabyte)
     // A quota rejection does not count as a blocked file.
-    expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
+    expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
   test('the quota of a tenant includes all its contexts, and a deletion releases its bytes', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('one')
     await own.context('two')
-    const { file_id } = dataOf(await own.admin.upload('one', 'a.txt', 'x'.repeat(700_000)), uploaded)
-    expect(refusal(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)))).toEqual([422, 'quota_exceeded'])
-    dataOf(await own.admin.delete(`/files/${file_id}`))
-    dataOf(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
+    const { file_id } = getData(await own.admin.upload('one', 'a.txt', 'x'.repeat(700_000)), uploaded)
+    expect(toStatusAndCode(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)))).toEqual([422, 'quota_exceeded'])
+    getData(await own.admin.delete(`/files/${file_id}`))
+    getData(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
   })
 
   test('reports a failed check before an exceeded quota', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('notes')
-    dataOf(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
-    expect(refusal(await own.admin.upload('notes', 'a.exe', 'x'))[1]).toBe('invalid_extension')
+    getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
+    expect(toStatusAndCode(await own.admin.upload('notes', 'a.exe', 'x'))[1]).toBe('invalid_extension')
   })
 
   test('accepts exactly as many concurrent uploads as the quota allows', async () => {
     const own = await world.tenant()
     await own.context('edge', { storage_quota_mb: 1 })
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 12 }, (_, index) => own.admin.upload('edge', `${index}.txt`, 'x'.repeat(200_000))),
     )
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5)
-    expect(answers.filter(({ status }) => status === 422)).toHaveLength(7)
-    expect(dataOf(await own.admin.get('/contexts/edge')).storage_used_bytes).toBe(1_000_000)
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(5)
+    expect(responses.filter(({ status }) => status === 422)).toHaveLength(7)
+    expect(getData(await own.admin.get('/contexts/edge')).storage_used_bytes).toBe(1_000_000)
   })
 })
 
@@ -181,26 +181,28 @@ describe('Idempotency-Key', () => {
     const own = await world.tenant()
     await own.context('notes')
     const headers = { 'idempotency-key': 'k-1' }
-    const first = dataOf(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)
-    expect(dataOf(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)).toEqual(first)
-    expect(refusal(await own.admin.upload('notes', 'a.txt', 'other', { headers }))).toEqual([409, 'idempotency_mismatch'])
-    expect(refusal(await own.admin.upload('notes', 'b.txt', 'text', { headers }))).toEqual([409, 'idempotency_mismatch'])
-    expect(itemsOf(await own.admin.get('/files'))).toHaveLength(1)
+    const first = getData(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)
+    expect(getData(await own.admin.upload('notes', 'a.txt', 'text', { headers }), uploaded)).toEqual(first)
+    expect(toStatusAndCode(await own.admin.upload('notes', 'a.txt', 'other', { headers }))).toEqual([409, 'idempotency_mismatch'])
+    expect(toStatusAndCode(await own.admin.upload('notes', 'b.txt', 'text', { headers }))).toEqual([409, 'idempotency_mismatch'])
+    expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
   test('replays the creation of a context, but neither repeats that of a key nor shows its secret again', async () => {
     const own = await world.tenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-    const first = dataOf(await own.admin.post('/contexts', body, headers), { status: 201 })
-    expect(dataOf(await own.admin.post('/contexts', body, headers), { status: 201 })).toEqual(first)
-    expect(refusal(await own.admin.post('/contexts', { ...body, max_file_size_mb: 2 }, headers))[1]).toBe('idempotency_mismatch')
+    const first = getData(await own.admin.post('/contexts', body, headers), { status: 201 })
+    expect(getData(await own.admin.post('/contexts', body, headers), { status: 201 })).toEqual(first)
+    expect(toStatusAndCode(await own.admin.post('/contexts', { ...body, max_file_size_mb: 2 }, headers))[1]).toBe(
+      'idempotency_mismatch',
+    )
     const secret = { 'idempotency-key': 'k-3' }
-    const made = dataOf(await own.admin.post('/api-keys', { name: 'x' }, secret), { status: 201, message: true })
+    const created = getData(await own.admin.post('/api-keys', { name: 'x' }, secret), { status: 201, message: true })
     const again = await own.admin.post('/api-keys', { name: 'x' }, secret)
-    expect(refusal(again)).toEqual([409, 'conflict'])
-    expect(JSON.stringify(again.body)).toContain(made.api_key_id)
-    expect(JSON.stringify(again.body)).not.toContain(made.api_key)
+    expect(toStatusAndCode(again)).toEqual([409, 'conflict'])
+    expect(JSON.stringify(again.body)).toContain(created.api_key_id)
+    expect(JSON.stringify(again.body)).not.toContain(created.api_key)
     expect(getInvalidFields(await own.admin.post('/api-keys', { name: 'x' }, { 'idempotency-key': 'x'.repeat(256) }))).toEqual([
       'Idempotency-Key',
     ])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, getGraphqlCode, getInvalidFields } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { waitUntil } from '../support/identity-world.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
@@ -16,11 +16,11 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const urlBy = async (by: Caller, query = '') =>
-  dataOf(await by.get(`/files/${fileId}${query}`), { timestamp: false }).download_url as string
+  getData(await by.get(`/files/${fileId}${query}`), { timestamp: false }).download_url as string
 const status = async (url: string, init: RequestInit = {}) => {
-  const answer = await fetch(url, init)
-  await answer.text()
-  return answer.status
+  const response = await fetch(url, init)
+  await response.text()
+  return response.status
 }
 
 describe('a download URL stops working with', () => {
@@ -29,8 +29,8 @@ describe('a download URL stops working with', () => {
     const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
     expect(await status(url)).toBe(200)
     await tenant.admin.post(`/api-keys/${key.id}/${move}`)
-    const refused = await fetch(url)
-    expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
+    const rejected = await fetch(url)
+    expect([rejected.status, ((await rejected.json()) as { message: string }).message]).toEqual([
       403,
       expect.stringContaining('no longer active'),
     ])
@@ -133,9 +133,9 @@ test('counts a download URL once, and logs each of its fetches', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
-  const { download_url: url } = dataOf(await own.admin.get(`/files/${uploaded}`), { timestamp: false })
+  const { download_url: url } = getData(await own.admin.get(`/files/${uploaded}`), { timestamp: false })
   expect([await status(url), await status(url), await status(`${url}x`)]).toEqual([200, 200, 403])
-  expect(dataOf(await own.admin.get('/stats')).overview.total_downloads).toBe(1)
+  expect(getData(await own.admin.get('/stats')).overview.total_downloads).toBe(1)
   const fetched = () => world.log.lines.map((line) => JSON.parse(line)).filter(({ path }) => path === `/download/${uploaded}`)
   await waitUntil(async () => fetched().length === 3)
   expect(

@@ -25,9 +25,9 @@ afterEach(async () => {
 })
 
 async function receive(): Promise<WebhookReceiver> {
-  const made = await WebhookReceiver.open()
-  opened.push(made)
-  return made
+  const created = await WebhookReceiver.open()
+  opened.push(created)
+  return created
 }
 
 /** Creates a webhook sender of a replica with these retry intervals. */
@@ -50,12 +50,12 @@ async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string
   expect(status).toBe(201)
   return body.data.webhook_id
 }
-const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
+const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
 /** Polls until the result satisfies a condition. */
-async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
+async function until<T>(poll: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
   for (;;) {
-    const value = await ask()
+    const value = await poll()
     if (isSo(value)) return value
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -137,12 +137,12 @@ describe('a failed delivery attempt', () => {
     receiver.reply = replyWith(410)
     const id = await hook()
     const last = await events({}, {})
-    const gone = await until(
+    const deleted = await until(
       () => webhook(id),
       ({ status }) => status === 'disabled',
     )
-    expect(gone).toMatchObject({ disabled_reason: 'gone', next_attempt_at: null })
-    expect(gone.last_sequence).toBeLessThan(last - 1)
+    expect(deleted).toMatchObject({ disabled_reason: 'gone', next_attempt_at: null })
+    expect(deleted.last_sequence).toBeLessThan(last - 1)
     expect(receiver.sequences).toEqual([last - 1])
     expect(await deliveries(id)).toMatchObject([{ sequence: last - 1, status: 'failed', response_status: 410 }])
     const audit = await tenant.admin.get(`/audit-logs/entity/webhook/${id}`)
@@ -273,7 +273,7 @@ test('a tenant occupies at most 16 delivery slots, so that webhooks of other ten
     maxOpen = Math.max(maxOpen, ++open)
     response.on('close', () => open--)
   }
-  for (let made = 0; made < 20; made++) await hook()
+  for (let created = 0; created < 20; created++) await hook()
   await events({})
   await receiver.until(() => maxOpen >= 16)
   const [other, witness] = [await world.tenant(), await receive()]

@@ -30,7 +30,7 @@ const isSignedBy = (secret: string, received: Received): boolean => {
     return false
   }
 }
-const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
+const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
 describe('management of webhooks', () => {
   test('the creation of a webhook shows its secret once and stores it encrypted', async () => {
@@ -118,7 +118,7 @@ describe('management of webhooks', () => {
   })
 
   test('limits a tenant to twenty webhooks', async () => {
-    for (let made = 0; made < 20; made++) await hook()
+    for (let created = 0; created < 20; created++) await hook()
     const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url })
     expect([status, body.error.code]).toEqual([409, 'conflict'])
   })
@@ -243,9 +243,9 @@ describe('sent events', () => {
     // A delivery in progress at the rotation uses the previous secrets.
     let first: Received | undefined
     while (!first || !isSignedBy(after, first)) {
-      const seen = receiver.received.length
+      const observed = receiver.received.length
       await events({})
-      first = (await receiver.atLeast(seen + 1))[seen]!
+      first = (await receiver.atLeast(observed + 1))[observed]!
     }
     expect(WebhookReceiver.verify(before, first)).toEqual(first.body)
     const sent = receiver.received.length
@@ -275,11 +275,11 @@ describe('sent events', () => {
   })
 
   test('GraphQL offers all webhook operations', async () => {
-    const made = await tenant.admin.graphql(
+    const newWebhook = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },
     )
-    const { webhookId, webhook, ...created } = made.body.data.createWebhook
+    const { webhookId, webhook, ...created } = newWebhook.body.data.createWebhook
     expect(webhook).toEqual({ id: webhookId, types: ['file.*'] })
     expect(created).toEqual({
       url: receiver.url,
@@ -289,7 +289,7 @@ describe('sent events', () => {
     })
     const last = await events({})
     await receiver.atLeast(1)
-    const asked = await tenant.admin.graphql(
+    const requested = await tenant.admin.graphql(
       `mutation ($id: ID!, $from: Long!) {
         testWebhook(webhookId: $id) { status }
         rotateWebhookSecret(webhookId: $id) { webhookId secret }
@@ -298,7 +298,7 @@ describe('sent events', () => {
       }`,
       { id: webhookId, from: last },
     )
-    expect(asked.body).toEqual({
+    expect(requested.body).toEqual({
       data: {
         testWebhook: { status: 'delivered' },
         rotateWebhookSecret: { webhookId, secret: expect.stringMatching(/^whsec_/) },

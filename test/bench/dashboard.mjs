@@ -24,7 +24,7 @@ const service = await startWatched({
 })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
 try {
-  const key = /API key\s+(\S+)/.exec(service.said())[1]
+  const key = /API key\s+(\S+)/.exec(service.output())[1]
   await seed(service.url, key)
   await measure()
   if (!measureOnly) await draw()
@@ -63,7 +63,7 @@ async function signedIn(options = {}) {
   const context = await browser.newContext({ baseURL: service.url, viewport: { width: 1280, height: 800 }, ...options })
   const { status } = await context.request
     .post('/session', { data: { email: 'admin@localhost', password: 'only-for-pictures' } })
-    .then((answer) => ({ status: answer.status() }))
+    .then((response) => ({ status: response.status() }))
   if (status !== 200) throw new Error(`The sign-in was answered ${status}.`)
   return context
 }

@@ -14,8 +14,8 @@ import { firstUses, forms } from './support/loop-scenarios.mjs'
 import { manyAtOnce, uploads } from './support/loop-uploads.mjs'
 import { freePort, median } from './support/service.mjs'
 
-const most = 10
-const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const max = 10
+const expected = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const culprits = process.argv.includes('--culprits')
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-loop-'))
 const key = `assay_${randomBytes(32).toString('base64url')}`
@@ -44,8 +44,8 @@ try {
     rest: () => restAtItsLargest(client),
   }
   for (const [name, scenarios] of Object.entries(groups))
-    if (wanted.length === 0 || wanted.includes(name)) await group(name, await scenarios(), 3)
-  console.log(over.length === 0 ? `\nNo callback took ${most} ms.` : `\nCallbacks of ${most} ms and more: ${over.join(', ')}.`)
+    if (expected.length === 0 || expected.includes(name)) await group(name, await scenarios(), 3)
+  console.log(over.length === 0 ? `\nNo callback took ${max} ms.` : `\nCallbacks of ${max} ms and more: ${over.join(', ')}.`)
 } finally {
   client.close()
   await service.stop()
@@ -60,15 +60,15 @@ async function group(title, scenarios, times) {
   console.log(title)
   for (const [name, work] of scenarios) {
     const found = []
-    let refusal
-    const tried = () => work().catch((error) => (refusal = error.message))
+    let rejection
+    const tried = () => work().catch((error) => (rejection = error.message))
     for (let time = 0; time < times; time++) found.push(await service.watch(tried, { profile: culprits }))
-    if (refusal) console.log(`  ${name}: ${refusal}`)
+    if (rejection) console.log(`  ${name}: ${rejection}`)
     const hold = median(found.map(({ worstHold }) => worstHold))
     const turn = median(found.map(({ worstTurn }) => worstTurn))
-    console.log(`  ${name.padEnd(50)} ${hold.toFixed(1).padStart(9)} ${turn.toFixed(1).padStart(7)}${hold >= most ? '  !' : ''}`)
-    if (hold >= most) over.push(`${title} / ${name}`)
-    if (culprits) for (const { slow } of found) for (const each of slow) if (each.ms >= most) printHold(each)
+    console.log(`  ${name.padEnd(50)} ${hold.toFixed(1).padStart(9)} ${turn.toFixed(1).padStart(7)}${hold >= max ? '  !' : ''}`)
+    if (hold >= max) over.push(`${title} / ${name}`)
+    if (culprits) for (const { slow } of found) for (const each of slow) if (each.ms >= max) printHold(each)
   }
 }
 

@@ -52,11 +52,11 @@ async function compareUploads() {
     const costs = []
     for (let round = 0; round < rounds; round++) {
       const order = round % 2 ? [without, as] : [as, without]
-      const told = new Map()
-      for (const service of order) told.set(service, await measure(service, connections))
-      measured.rate.push(told.get(as).rate / told.get(without).rate)
-      measured.cpu.push(told.get(as).cpu / told.get(without).cpu)
-      costs.push(told.get(as))
+      const reported = new Map()
+      for (const service of order) reported.set(service, await measure(service, connections))
+      measured.rate.push(reported.get(as).rate / reported.get(without).rate)
+      measured.cpu.push(reported.get(as).cpu / reported.get(without).cpu)
+      costs.push(reported.get(as))
     }
     const ratio = (ratios) =>
       `${median(ratios).toFixed(3)} (${[...ratios]
@@ -155,12 +155,12 @@ async function open(name) {
     DATABASE_POOL_SIZE: '8',
   })
   services.push(Object.assign(service, { database: name }))
-  const made = await fetch(`${service.url}/api/v1/contexts`, {
+  const created = await fetch(`${service.url}/api/v1/contexts`, {
     method: 'POST',
     headers: { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ context_key: 'notes', display_name: 'N', allowed_extensions: ['txt'], max_file_size_mb: 1 }),
   })
-  if (made.status !== 201) throw new Error(await made.text())
+  if (created.status !== 201) throw new Error(await created.text())
   return service
 }
 
@@ -178,12 +178,12 @@ function upload(service) {
   return async (agent) => {
     const { headers, body } = multipart('notes', 'a.txt', Buffer.from(randomBytes(5120).toString('hex')))
     const authorization = `Bearer ${service.key}`
-    const answer = await request(agent, `${service.url}/api/v1/files/upload`, {
+    const response = await request(agent, `${service.url}/api/v1/files/upload`, {
       method: 'POST',
       headers: { ...headers, authorization },
       body,
     })
-    if (answer.status !== 201) throw new Error(answer.text())
+    if (response.status !== 201) throw new Error(response.text())
   }
 }
 

@@ -36,7 +36,7 @@ const warmMs = 3_000
 const delays = numbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
 const flights = numbers(values.flights, values.short ? [64] : [64, 4096])
 const counts = values.short ? [1, 2, 8] : [1, 2, 4, 8]
-const ways = ['appends', 'moves', 'half and half', 'upserts']
+const modes = ['appends', 'moves', 'half and half', 'upserts']
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-bench-ledger-'))
 mkdirSync(join(folder, 'data'))
@@ -65,13 +65,13 @@ try {
 
 async function startReplica(tenants) {
   const child = fork(fileURLToPath(new URL('./support/ledger-process.mjs', import.meta.url)))
-  const ask = (message) =>
+  const request = (message) =>
     new Promise((resolve, reject) => {
-      child.once('message', (answer) => (answer.error ? reject(new Error(answer.error)) : resolve(answer)))
+      child.once('message', (response) => (response.error ? reject(new Error(response.error)) : resolve(response)))
       child.send(message)
     })
-  await ask({ url: server.url, tenants })
-  return { ask, stop: () => child.disconnect() }
+  await request({ url: server.url, tenants })
+  return { ask: request, stop: () => child.disconnect() }
 }
 
 async function delayCommits(ms) {
@@ -83,17 +83,17 @@ async function delayCommits(ms) {
 /** Runs `count` ledgers that share the entries in flight. */
 async function together(count, flight, work) {
   const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
-  const running = Promise.all(replicas.slice(0, count).map(({ ask }) => ask(job)))
+  const running = Promise.all(replicas.slice(0, count).map(({ ask: request }) => request(job)))
   const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(databaseCpuMs()), ms))
   const [before, after] = await Promise.all([cpuAfter(warmMs), cpuAfter(warmMs + job.forMs)])
-  const answers = await running
-  const done = answers.reduce((sum, { rate }) => sum + rate, 0) * seconds
+  const responses = await running
+  const done = responses.reduce((sum, { rate }) => sum + rate, 0) * seconds
   return {
-    cpu: { ledgers: answers.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / done, database: (after - before) / done },
-    rate: answers.reduce((sum, { rate }) => sum + rate, 0),
-    p99: Math.max(...answers.map(({ p99 }) => p99)),
-    refused: answers.reduce((sum, { refused }) => sum + refused, 0),
-    answers,
+    cpu: { ledgers: responses.reduce((sum, { cpuMs }) => sum + cpuMs, 0) / done, database: (after - before) / done },
+    rate: responses.reduce((sum, { rate }) => sum + rate, 0),
+    p99: Math.max(...responses.map(({ p99 }) => p99)),
+    rejected: responses.reduce((sum, { rejected }) => sum + rejected, 0),
+    responses,
   }
 }
 
@@ -123,28 +123,28 @@ async function compare(delay, flight) {
     ['1 tenant', 1],
     ['256 tenants', 256],
   ])
-    for (const way of ways)
-      if (`${where}, ${way}`.includes(values.only)) await tellLine(`${where}, ${way}`, flight, { way, from: 0, to })
+    for (const mode of modes)
+      if (`${where}, ${mode}`.includes(values.only)) await tellLine(`${where}, ${mode}`, flight, { mode, from: 0, to })
   if (values.only) return
-  const { rate } = await together(1, flight, { way: 'inserts', from: 0, to: 1 })
+  const { rate } = await together(1, flight, { mode: 'inserts', from: 0, to: 1 })
   console.log(`  ${'a bare prepared INSERT a call'.padEnd(28)}${Math.round(rate)}`)
 }
 
 async function tellLine(name, flight, work) {
-  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], refused: 0, cpus: [] }))
+  const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], rejected: 0, cpus: [] }))
   for (let round = 0; round < rounds; round++) {
     const one = await together(1, flight, work)
     for (const [at, count] of counts.entries()) {
-      const { rate, p99, refused, cpu } = count === 1 ? one : await together(count, flight, work)
+      const { rate, p99, rejected, cpu } = count === 1 ? one : await together(count, flight, work)
       measured[at].rates.push(rate)
       measured[at].ratios.push(rate / one.rate)
       measured[at].p99s.push(p99)
       measured[at].cpus.push(cpu)
-      measured[at].refused += refused
+      measured[at].rejected += rejected
     }
   }
-  const cell = ({ rates, ratios, p99s, refused }, at) =>
-    `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms${refused > 0 ? `, ${refused} refused` : ''}`.padStart(
+  const cell = ({ rates, ratios, p99s, rejected }, at) =>
+    `${counts[at]}: ${Math.round(median(rates))} (${median(ratios).toFixed(2)}) ${Math.round(median(p99s))} ms${rejected > 0 ? `, ${rejected} rejected` : ''}`.padStart(
       28,
     )
   const cpu = ({ cpus }) =>
@@ -163,13 +163,13 @@ async function lockedTenant() {
     await holder.connect()
     await holder.query('BEGIN')
     if (isLocked) await holder.query('SELECT 1 FROM tenant_heads ORDER BY tenant_id LIMIT 1 FOR UPDATE')
-    const work = { way: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
-    const answers = together(2, 64, work)
+    const work = { mode: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
+    const responses = together(2, 64, work)
     // Holds the lock during the measurement, but shorter than the lock time-out.
     await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')
     await holder.end()
-    const { answers: times } = await answers
+    const { responses: times } = await responses
     const at = (name) => Math.max(...times.map((each) => each[name])).toFixed(1)
     console.log(
       `\n${isLocked ? 'One tenant locked' : 'None locked'}: half and half of 255 others, 64 in flight: median ${at('median')} ms, 99th percentile ${at('p99')} ms, slowest ${at('slowest')} ms`,

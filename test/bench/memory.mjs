@@ -115,19 +115,19 @@ function upload(size) {
 async function uploadResumably(size) {
   const metadata = `filename ${btoa(`a.${options.extension}`)},context ${btoa('memory')}`
   const protocol = { 'Tus-Resumable': '1.0.0' }
-  const made = await call('POST', '/uploads', undefined, {
+  const created = await call('POST', '/uploads', undefined, {
     ...protocol,
     'Upload-Length': size * megabyte,
     'Upload-Metadata': metadata,
   })
-  if (made.status !== 201) return made
+  if (created.status !== 201) return created
   const middle = Math.floor(size / 2)
-  let last = made
+  let last = created
   for (const [from, to] of [
     [0, middle],
     [middle, size],
   ]) {
-    last = await call('PATCH', made.headers.location.replace('/api/v1', ''), undefined, {
+    last = await call('PATCH', created.headers.location.replace('/api/v1', ''), undefined, {
       ...protocol,
       'Content-Type': 'application/offset+octet-stream',
       'Content-Length': (to - from) * megabyte,
@@ -140,10 +140,10 @@ async function uploadResumably(size) {
 }
 
 async function writeChunks(request, count) {
-  const gone = once(request, 'close')
+  const closed = once(request, 'close')
   for (let sent = 0; sent < count; sent++) {
     if (request.destroyed) return
-    if (!request.write(chunk())) await Promise.race([once(request, 'drain'), gone])
+    if (!request.write(chunk())) await Promise.race([once(request, 'drain'), closed])
   }
 }
 
@@ -200,16 +200,16 @@ function read(path) {
 }
 
 async function says(child, words) {
-  let said = ''
+  let output = ''
   child.stdout.setEncoding('utf8')
-  const ended = new Promise((_, reject) => child.once('exit', () => reject(new Error(`The service ended: ${said}`))))
+  const ended = new Promise((_, reject) => child.once('exit', () => reject(new Error(`The service ended: ${output}`))))
   ended.catch(() => {})
   await Promise.race([
     ended,
     new Promise((resolve) =>
       child.stdout.on('data', (text) => {
-        said += text
-        if (said.includes(words)) resolve()
+        output += text
+        if (output.includes(words)) resolve()
       }),
     ),
   ])

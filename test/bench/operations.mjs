@@ -24,9 +24,9 @@ const [tenantsPerSide, filesPerTenant, pages, pageSize] = [4, 1000, 50, 20]
 const root = new URL('../..', import.meta.url).pathname
 
 const pick = (list) => list[randomInt(list.length)]
-const json = async (answer) => JSON.parse((await answer).text())
-async function expect(status, answer) {
-  const got = await answer
+const json = async (response) => JSON.parse((await response).text())
+async function expect(status, response) {
+  const got = await response
   if (got.status !== status) throw new Error(`Expected ${status}, got ${got.status}: ${got.text().slice(0, 300)}`)
   return got
 }
@@ -81,11 +81,11 @@ async function openService(folder) {
   const upload = async (agent, kind, context) => {
     const tenant = pick(tenants)
     const form = multipart(context ?? pick(['invoices', 'photos']), contents[kind].name, pick(contents[kind].files))
-    const answer = await expect(
+    const response = await expect(
       201,
       send(agent, tenant, '/api/v1/files/upload', { method: 'POST', headers: form.headers, body: form.body }),
     )
-    return { tenant, file: JSON.parse(answer.text()).data }
+    return { tenant, file: JSON.parse(response.text()).data }
   }
   const read = (agent, path) => {
     const tenant = pick(tenants)
@@ -164,9 +164,9 @@ if (options.against) sides.before = await openService(resolve(options.against))
 process.stderr.write(`Preparing ${tenantsPerSide * filesPerTenant} files on each side…\n`)
 const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
 for (const each of Object.values(sides)) {
-  let left = tenantsPerSide * filesPerTenant
+  let remaining = tenantsPerSide * filesPerTenant
   const fill = async () => {
-    while (left-- > 0) await each.fill(agent)
+    while (remaining-- > 0) await each.fill(agent)
   }
   await Promise.all(Array.from({ length: 32 }, fill))
 }

@@ -42,8 +42,8 @@ try {
       preview = await previewOf(pool, { tenantId: 'ten_b', contextId: 'ctx_b' }, { ...rules, ...change })
       times.push(performance.now() - start)
     }
-    const most = Math.max(...times)
-    if (most > maxMs) missed++
+    const max = Math.max(...times)
+    if (max > maxMs) missed++
     const { sample, byReason, ...counts } = preview
     console.log(`${what}: ${times.map((ms) => ms.toFixed(0)).join(', ')} ms; ${JSON.stringify(counts)}, ${sample.length} shown`)
   }

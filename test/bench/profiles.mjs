@@ -55,12 +55,12 @@ async function profile(name, route) {
 
 async function clientOf({ url, key }) {
   const headers = { authorization: `Bearer ${key}` }
-  const expect = async (status, answer) => {
-    const got = await answer
+  const expect = async (status, response) => {
+    const got = await response
     if (got.status !== status) throw new Error(`${got.status}: ${got.text().slice(0, 300)}`)
     return got
   }
-  const data = async (answer) => JSON.parse((await answer).text()).data
+  const data = async (response) => JSON.parse((await response).text()).data
   const get = (path) => (with_) => expect(200, request(with_, url + path, { headers }))
   const rules = {
     context_key: 'bench',
@@ -105,8 +105,8 @@ function printProfile(name, rate, folder, endMs) {
     own.set(key, (own.get(key) ?? 0) + timeDeltas[index])
   }
   const largest = [...own].sort((a, b) => b[1] - a[1]).slice(0, 5)
-  const told = largest.map(([key, time]) => `${key} ${((100 * time) / busy).toFixed(1)} %`).join(', ')
-  console.log(`| ${name} | ${rate.toFixed(0)} | ${told} |  (load ${loadavg()[0].toFixed(1)})`)
+  const lines = largest.map(([key, time]) => `${key} ${((100 * time) / busy).toFixed(1)} %`).join(', ')
+  console.log(`| ${name} | ${rate.toFixed(0)} | ${lines} |  (load ${loadavg()[0].toFixed(1)})`)
 }
 
 function nameOf({ functionName, url }) {

@@ -54,10 +54,11 @@ const env = {
 const line = `${randomBytes(48).toString('base64')}\n`
 const content = Buffer.from(line.repeat(160).slice(0, 10_240))
 const calls = {
-  metadata: (agent, url, { headers, file }) => answered(200, request(agent, `${url}/api/v1/files/${file}/metadata`, { headers })),
+  metadata: (agent, url, { headers, file }) =>
+    expectStatus(200, request(agent, `${url}/api/v1/files/${file}/metadata`, { headers })),
   'upload of 10 KiB': (agent, url, { headers }) => {
     const form = multipart('bench', 'file.txt', content)
-    return answered(
+    return expectStatus(
       201,
       request(agent, `${url}/api/v1/files/upload`, { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body }),
     )
@@ -144,16 +145,16 @@ function turns(urls, tenants, call) {
   }
 }
 
-async function answered(status, answer) {
-  const got = await answer
+async function expectStatus(status, response) {
+  const got = await response
   if (got.status !== status) throw new Error(`${got.status}: ${got.text().slice(0, 300)}`)
   return got
 }
 
 async function uploaded(url, tenant) {
   const agent = new http.Agent()
-  const answer = await calls['upload of 10 KiB'](agent, url, tenant)
-  return JSON.parse(answer.text()).data.file_id
+  const response = await calls['upload of 10 KiB'](agent, url, tenant)
+  return JSON.parse(response.text()).data.file_id
 }
 
 async function allServe(urls, processes) {

@@ -43,8 +43,8 @@ async function measure({ name, bytes, count }) {
     const form = new FormData()
     form.append('context', key)
     form.append('file', new Blob([text]), `${n}.txt`)
-    const answer = await fetch(`${service.url}/api/v1/files/upload`, { method: 'POST', headers: credential(), body: form })
-    if (answer.status !== 201) throw new Error(await answer.text())
+    const response = await fetch(`${service.url}/api/v1/files/upload`, { method: 'POST', headers: credential(), body: form })
+    if (response.status !== 201) throw new Error(await response.text())
   }
   const megabytes = (bytes * count) / 1024 / 1024
   const again = []
@@ -53,8 +53,10 @@ async function measure({ name, bytes, count }) {
     again.push(megabytes / (await scannedAgain(key)))
     plain.push(megabytes / (await scannedPlainly(paths)))
   }
-  const [ours, theirs] = [median(again), median(plain)]
-  console.log(`| ${count} of ${name} | ${ours.toFixed(1)} | ${theirs.toFixed(1)} | ${(ours / theirs).toFixed(2)} |`)
+  const [withScan, withoutScan] = [median(again), median(plain)]
+  console.log(
+    `| ${count} of ${name} | ${withScan.toFixed(1)} | ${withoutScan.toFixed(1)} | ${(withScan / withoutScan).toFixed(2)} |`,
+  )
 }
 
 /** Duration in seconds by the clock of the service. */
@@ -72,12 +74,12 @@ async function scannedPlainly(paths) {
   const waiting = [...paths]
   const work = async () => {
     for (let path = waiting.shift(); path; path = waiting.shift()) {
-      const answer = await sendToClamd(
+      const response = await sendToClamd(
         clamd.address,
         { stream: () => createReadStream(path, { highWaterMark: 256 * 1024 }) },
         deadlines,
       )
-      if (answer !== 'stream: OK') throw new Error(answer)
+      if (response !== 'stream: OK') throw new Error(response)
     }
   }
   await Promise.all([work(), work()])
@@ -115,13 +117,13 @@ function credential() {
 }
 
 async function call(method, path, body) {
-  const answer = await fetch(`${service.url}/api/v1${path}`, {
+  const response = await fetch(`${service.url}/api/v1${path}`, {
     method,
     headers: { ...credential(), ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
   })
-  if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`)
-  return answer.json()
+  if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`)
+  return response.json()
 }
 
 function median(values) {

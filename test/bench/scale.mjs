@@ -41,7 +41,7 @@ try {
         ['small', small],
         ['large', large],
       ]) {
-        const took = await ask(place, path(place))
+        const took = await sendRequest(place, path(place))
         if (sample >= 0) times[size].push(took)
       }
     const [before, after] = [median(times.small), median(times.large)]
@@ -92,7 +92,7 @@ async function deepPages(place, what, { path, items, maxMs }) {
   const times = Object.fromEntries(Object.keys(pages).map((name) => [name, []]))
   for (let sample = -3; sample < samples; sample++)
     for (const [name, page] of Object.entries(pages)) {
-      const took = await ask(place, `${path}${path.includes('?') ? '&' : '?'}page=${page}`)
+      const took = await sendRequest(place, `${path}${path.includes('?') ? '&' : '?'}page=${page}`)
       if (sample >= 0) times[name].push(took)
     }
   const first = median(times['page 1'])
@@ -196,11 +196,11 @@ async function open(name, size) {
   }
 }
 
-async function ask({ url, key, agent }, path) {
+async function sendRequest({ url, key, agent }, path) {
   const start = performance.now()
-  const answer = await request(agent, `${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
+  const response = await request(agent, `${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
   const took = performance.now() - start
-  if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text()}`)
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${response.text()}`)
   return took
 }
 

@@ -68,7 +68,7 @@ try {
     service.kill('SIGKILL')
     await once(service, 'exit')
     await startService(env, url)
-    if (process.stdout.isTTY) console.log(`kill ${kill} of ${kills}: ${record.calls.length} answers so far`)
+    if (process.stdout.isTTY) console.log(`kill ${kill} of ${kills}: ${record.calls.length} responses so far`)
   }
   await sleep(500)
   state.over = true
@@ -78,7 +78,7 @@ try {
     JSON.stringify({
       clients,
       kills,
-      answers: record.calls.length,
+      responses: record.calls.length,
       changes: record.changes.length,
       unanswered: record.unanswered,
       uploads: record.uploads.size,
@@ -118,13 +118,13 @@ async function startService(env, url) {
 /** Creates contexts, one with a small quota, keys for all, and keys that are disabled and enabled repeatedly. */
 async function createFixtures(url, admin) {
   const post = async (path, body) => {
-    const answer = await fetch(`${url}/api/v1${path}`, {
+    const response = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    if (answer.status !== 201) throw new Error(`${path}: ${await answer.text()}`)
-    return (await answer.json()).data
+    if (response.status !== 201) throw new Error(`${path}: ${await response.text()}`)
+    return (await response.json()).data
   }
   const context = { display_name: 'Soak', allowed_extensions: ['txt', 'png'], max_file_size_mb: 1 }
   await post('/contexts', { ...context, context_key: 'wide' })
@@ -144,21 +144,21 @@ async function createFixtures(url, admin) {
 /** One client sends consecutive requests, each with a unique user agent, and records the responses. */
 async function client(index, { url, admin, world, record, state }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  const mine = []
+  const own = []
   for (let turn = 0; !state.over; turn++) {
     const name = `soak/${index}-${turn}`
-    const step = stepOf({ turn, index, world, mine, admin, record })
+    const step = stepOf({ turn, index, world, mine: own, admin, record })
     try {
-      const answer = await request(agent, `${url}/api/v1${step.path}`, {
+      const response = await request(agent, `${url}/api/v1${step.path}`, {
         ...step,
         headers: { authorization: `Bearer ${step.key}`, 'user-agent': name, ...step.headers },
       })
-      const told = JSON.parse(answer.text())
-      if (answer.status >= 500) fault(`${name} ${step.path} was answered ${answer.status}: ${answer.text()}`)
-      const facts = { name, status: answer.status, operation: step.operation }
+      const reported = JSON.parse(response.text())
+      if (response.status >= 500) fault(`${name} ${step.path} was answered ${response.status}: ${response.text()}`)
+      const facts = { name, status: response.status, operation: step.operation }
       if (step.operation) record.calls.push(facts)
-      else if (answer.status === 200) record.changes.push(facts)
-      step.learn?.(answer.status, told.data)
+      else if (response.status === 200) record.changes.push(facts)
+      step.learn?.(response.status, reported.data)
     } catch {
       record.unanswered++
       await sleep(30 + Math.random() * 50)
@@ -167,7 +167,7 @@ async function client(index, { url, admin, world, record, state }) {
   agent.destroy()
 }
 
-function stepOf({ turn, index, world, mine, admin, record }) {
+function stepOf({ turn, index, world, mine: own, admin, record }) {
   const key = world.steady[index % world.steady.length]
   // Only the last client changes keys, so that changes do not overlap.
   if (index === clients - 1) {
@@ -175,12 +175,12 @@ function stepOf({ turn, index, world, mine, admin, record }) {
     return { method: 'POST', path: `/api-keys/${victim.api_key_id}/${Math.random() < 0.5 ? 'disable' : 'enable'}`, key: admin }
   }
   const roll = Math.random()
-  if (roll < 0.35) return upload(roll < 0.2 ? 'wide' : 'tight', roll < 0.04 ? world.victims[0].api_key : key, mine, record)
+  if (roll < 0.35) return upload(roll < 0.2 ? 'wide' : 'tight', roll < 0.04 ? world.victims[0].api_key : key, own, record)
   if (roll < 0.42) return send('wide', 'evil.exe', Buffer.from('MZ'), key)
   if (roll < 0.46) return send('wide', 'blank.txt', Buffer.from('  '), key)
   if (roll < 0.5) return send('wide', 'broken.png', Buffer.from('no picture'), key)
   if (roll < 0.6) return { path: '/stats', operation: 'metadata', key: roll < 0.53 ? world.victims[1].api_key : key }
-  const file = mine[Math.floor(Math.random() * mine.length)] ?? 'file_none'
+  const file = own[Math.floor(Math.random() * own.length)] ?? 'file_none'
   if (roll < 0.75) return { path: `/files/${file}`, operation: 'download', key }
   if (roll < 0.85) return { path: `/files/${file}/metadata`, operation: 'metadata', key }
   const known = record.uploads.get(file)
@@ -193,7 +193,7 @@ function stepOf({ turn, index, world, mine, admin, record }) {
     learn: (status) => {
       if (status !== 200) return
       known.deleted = true
-      mine.splice(mine.indexOf(file), 1)
+      own.splice(own.indexOf(file), 1)
     },
   }
 }
@@ -203,13 +203,13 @@ function send(context, name, content, key) {
   return { method: 'POST', path: '/files/upload', operation: 'upload', key, headers: form.headers, body: form.body }
 }
 
-function upload(context, key, mine, record) {
+function upload(context, key, own, record) {
   const content = Buffer.from(randomBytes(Math.floor(Math.random() * 40_000) + 1).toString('base64'))
   return {
     ...send(context, 'a.txt', content, key),
     learn: (status, data) => {
       if (status !== 201) return
-      mine.push(data.file_id)
+      own.push(data.file_id)
       record.uploads.set(data.file_id, {
         sha256: createHash('sha256').update(content).digest('hex'),
         deleting: false,
@@ -282,14 +282,14 @@ async function prove({ databaseUrl, url, env, record, world }) {
   if ((await database.query('SELECT 1 FROM blob_garbage')).rowCount > 0) fault('the garbage journal is not empty after a sweep')
   await database.end()
 
-  const ask = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
+  const request = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
   for (const [fileId, { sha256, deleting, deleted }] of record.uploads) {
-    const answer = await ask(`/files/${fileId}`)
-    if (deleted && answer.status !== 404) fault(`${fileId} was deleted and is answered ${answer.status}`)
+    const response = await request(`/files/${fileId}`)
+    if (deleted && response.status !== 404) fault(`${fileId} was deleted and is answered ${response.status}`)
     if (deleting || deleted) continue
-    if (answer.status !== 200) fault(`${fileId} was accepted and is answered ${answer.status}`)
+    if (response.status !== 200) fault(`${fileId} was accepted and is answered ${response.status}`)
     else {
-      const content = await fetch((await answer.json()).data.download_url).then((download) => download.arrayBuffer())
+      const content = await fetch((await response.json()).data.download_url).then((download) => download.arrayBuffer())
       if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256)
         fault(`${fileId} comes back as something else`)
     }

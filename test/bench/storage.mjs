@@ -45,7 +45,7 @@ async function compare() {
   for (const [context, rules] of Object.entries({ every_rule: everyRule, no_rule: noRule })) {
     const limits = { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 1024, storage_quota_mb: 100_000 }
     const body = JSON.stringify({ context_key: context, display_name: context, ...limits, ...rules })
-    await answer(201, await curl(...authorization, ...json, '-d', body, `${service.url}/api/v1/contexts`))
+    await expectStatus(201, await curl(...authorization, ...json, '-d', body, `${service.url}/api/v1/contexts`))
   }
   const bin = join(directory, 'source.bin')
   const txt = join(directory, 'source.txt')
@@ -60,27 +60,27 @@ async function compare() {
 
   const toService = async (context, source) => {
     const form = ['-F', `context=${context}`, '-F', `file=@${source}`]
-    return answer(201, await curl(...authorization, ...form, `${service.url}/api/v1/files/upload`))
+    return expectStatus(201, await curl(...authorization, ...form, `${service.url}/api/v1/files/upload`))
   }
   const speeds = {}
   const note = (name, speed) => (speeds[name] ??= []).push(speed)
   for (let round = 0; round <= Number(options.rounds); round++) {
     // The first round is a warm-up.
     const keep = round > 0 ? note : () => {}
-    const ours = await toService('every_rule', bin)
-    keep('upload: every rule', ours.upload)
+    const serviceRate = await toService('every_rule', bin)
+    keep('upload: every rule', serviceRate.upload)
     keep('upload: no rule', (await toService('no_rule', bin)).upload)
     keep('upload: every rule, text', (await toService('every_rule', txt)).upload)
-    const theirs = await answer(200, await curl('-T', bin, `${bare.url}/`))
-    keep('upload: bare server', theirs.upload)
-    const { body: download } = await answer(
+    const bareRate = await expectStatus(200, await curl('-T', bin, `${bare.url}/`))
+    keep('upload: bare server', bareRate.upload)
+    const { body: download } = await expectStatus(
       200,
-      await curl(...authorization, `${service.url}/api/v1/files/${ours.body.data.file_id}`),
+      await curl(...authorization, `${service.url}/api/v1/files/${serviceRate.body.data.file_id}`),
     )
     keep('download: Assay', (await curl('-o', '/dev/null', download.data.download_url)).download)
-    keep('download: bare server', (await curl('-o', '/dev/null', bare.url + theirs.body.url)).download)
-    if (nginx) keep('download: nginx', (await curl('-o', '/dev/null', nginx + theirs.body.url)).download)
-    await rm(join(directory, theirs.body.url))
+    keep('download: bare server', (await curl('-o', '/dev/null', bare.url + bareRate.body.url)).download)
+    if (nginx) keep('download: nginx', (await curl('-o', '/dev/null', nginx + bareRate.body.url)).download)
+    await rm(join(directory, bareRate.body.url))
   }
   console.log(`${megabytes} MiB, one at a time, medians of ${options.rounds}:\n`)
   for (const [name, values] of Object.entries(speeds)) {
@@ -91,7 +91,7 @@ async function compare() {
   if (!nginx) console.log('nginx is not installed: not compared.')
 }
 
-async function answer(status, got) {
+async function expectStatus(status, got) {
   if (got.status !== status) throw new Error(`${got.status}: ${JSON.stringify(got.body)}`)
   return got
 }

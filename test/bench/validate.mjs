@@ -74,13 +74,13 @@ async function measure(files, one, atOnce) {
 }
 
 const row = (...cells) => console.log(cells.map((cell, at) => String(cell).padStart(at === 0 ? 6 : 12)).join(''))
-const given = await families(process.argv[2])
+const groups = await families(process.argv[2])
 try {
   console.log(
     `Validation ${inFlight} at a time, the bare library one at a time, ${milliseconds / 1000} s each; CPU in ms a file.`,
   )
   row('family', 'bytes (mean)', 'files/s', 'MB/s', 'CPU', 'CPU off', 'bare', 'files/s', 'CPU', 'CPU ratio')
-  for (const [extension, files] of Object.entries(given)) {
+  for (const [extension, files] of Object.entries(groups)) {
     const all = await measure(files, validating(extension, files, true), inFlight)
     const off = await measure(files, validating(extension, files, false), inFlight)
     const [library, open] = bareReaders[extension] ?? []
@@ -96,10 +96,10 @@ try {
         1,
       ))
     const mean = Math.round(files.reduce((sum, file) => sum + file.length, 0) / files.length)
-    const ours = [mean, all.rate.toFixed(0), all.megabytes.toFixed(1), all.cpuMs.toFixed(2), off.cpuMs.toFixed(2)]
+    const measured = [mean, all.rate.toFixed(0), all.megabytes.toFixed(1), all.cpuMs.toFixed(2), off.cpuMs.toFixed(2)]
     row(
       extension,
-      ...ours,
+      ...measured,
       ...(bare ? [library, bare.rate.toFixed(0), bare.cpuMs.toFixed(2), (all.cpuMs / bare.cpuMs).toFixed(2)] : []),
     )
   }
@@ -109,4 +109,4 @@ try {
   await pool.close()
 }
 console.log('')
-await compareUploads(given, row)
+await compareUploads(groups, row)

@@ -62,23 +62,23 @@ async function bench() {
     const call = async (method, path, body) => {
       const [{ url, key }] = services
       const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
-      const answer = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
-      const told = await answer.json()
-      if (!answer.ok) throw new Error(JSON.stringify(told))
-      return told.data
+      const response = await fetch(`${url}/api/v1${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) })
+      const reported = await response.json()
+      if (!response.ok) throw new Error(JSON.stringify(reported))
+      return reported.data
     }
-    const arrive = async (wanted) => {
-      while (received < wanted) await once(receiver, 'message')
+    const arrive = async (expected) => {
+      while (received < expected) await once(receiver, 'message')
     }
     const run = async (hooks) => {
-      const made = []
+      const created = []
       for (let n = 0; n < hooks; n++)
-        made.push((await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })).webhook_id)
+        created.push((await call('POST', '/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })).webhook_id)
       const [before, began] = [received, performance.now()]
       await append(db, tenantId, count)
       await arrive(before + count * hooks)
       const rate = (count * hooks * 1000) / (performance.now() - began)
-      for (const id of made) await call('DELETE', `/webhooks/${id}`)
+      for (const id of created) await call('DELETE', `/webhooks/${id}`)
       return Math.round(rate)
     }
     console.log(`${count} events, webhooks/s`)
@@ -119,9 +119,9 @@ async function bare(port, connections) {
     JSON.stringify({ type: 'file.deleted', timestamp: new Date().toISOString(), data: { file_id: 'file_x', sequence: 1 } }),
   )
   const began = performance.now()
-  let left = count
+  let remaining = count
   const loop = async () => {
-    while (left-- > 0)
+    while (remaining-- > 0)
       await new Promise((resolve, reject) => {
         const options = { port, host: '127.0.0.1', method: 'POST', agent, headers: { 'content-length': body.length } }
         http

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
-import { itemsOf } from '../support/answers.js'
+import { getItems } from '../support/answers.js'
 import { openBrowser, toPage } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -36,7 +36,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
       typed = resolve
     })
     await page.route(
-      (asked) => asked.pathname === '/graphql',
+      (url) => url.pathname === '/graphql',
       async (route) => {
         if (route.request().method() === 'POST') await isTyped
         await route.continue()
@@ -84,12 +84,12 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
       .setInputFiles({ name: 'tried.txt', mimeType: 'text/plain', buffer: Buffer.from('tried') })
     await operation.locator('tr[data-property-name=context] input, [data-property-name=context] input').first().fill('notes')
     await operation.locator('[data-property-name=metadata] textarea').first().fill('{"order": 4711}')
-    const answered = page.waitForResponse((response) => response.url().endsWith('/files/upload'))
+    const uploadResponse = page.waitForResponse((response) => response.url().endsWith('/files/upload'))
     await operation.locator('button.execute').click()
-    expect((await answered).status()).toBe(201)
-    const [file] = itemsOf(await tenant.admin.get('/files?name_prefix=tried'))
-    const kept = await tenant.admin.get(`/files/${file.file_id}/metadata`)
-    expect(kept.body.data.metadata).toEqual({ order: 4711 })
+    expect((await uploadResponse).status()).toBe(201)
+    const [file] = getItems(await tenant.admin.get('/files?name_prefix=tried'))
+    const stored = await tenant.admin.get(`/files/${file.file_id}/metadata`)
+    expect(stored.body.data.metadata).toEqual({ order: 4711 })
     expect(strays).toEqual([])
     await page.close()
   })

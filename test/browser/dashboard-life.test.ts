@@ -27,8 +27,8 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   const upload = async (name: string): Promise<string> => (await tenant.admin.upload('kept', name, name)).body.data.file_id
 
   test('restores a file from the trash, or deletes it permanently', async () => {
-    const [back, gone] = [await upload('back.txt'), await upload('gone.txt')]
-    await tenant.admin.post('/files/delete', { file_ids: [back, gone] })
+    const [back, deleted] = [await upload('back.txt'), await upload('gone.txt')]
+    await tenant.admin.post('/files/delete', { file_ids: [back, deleted] })
     const page = await dashboard.signedIn(tenant, { at: '/trash' })
     await row(page, 'back.txt').getByRole('button', { name: 'Restore' }).click()
     await row(page, 'back.txt').waitFor({ state: 'detached' })

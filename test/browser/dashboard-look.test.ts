@@ -56,9 +56,9 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   })
   afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
-  const show = async (page: Page, [path, whole]: (typeof views)[number]) => {
+  const show = async (page: Page, [path, complete]: (typeof views)[number]) => {
     await page.goto(path.replace('FILE', fileId).replace('HOOK', webhookId))
-    await page.locator(`main ${whole}`).first().waitFor()
+    await page.locator(`main ${complete}`).first().waitFor()
     await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   }
 

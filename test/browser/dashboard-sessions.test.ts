@@ -28,7 +28,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()
 
   // Collects the requests of a page that the service rejects because of a missing scope.
-  const refusals = (page: Page) => {
+  const collectRejections = (page: Page) => {
     const codes: string[] = []
     page.on('response', async (response) => {
       if (response.url().endsWith('/graphql') && (await response.text().catch(() => '')).includes('FORBIDDEN'))
@@ -57,7 +57,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     'shows a user with scopes %j only the permitted pages, and makes no forbidden request',
     async (scopes, expected) => {
       const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
-      const refused = refusals(page)
+      const rejections = collectRejections(page)
       expect(await views(page)).toEqual(expected)
       for (const name of expected) {
         await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
@@ -65,7 +65,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
         await page.locator('.skeleton').first().waitFor({ state: 'detached' })
         expect(await page.getByRole('alert').count()).toBe(0)
       }
-      expect(refused).toEqual([])
+      expect(rejections).toEqual([])
     },
   )
 
@@ -102,13 +102,14 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
 
   test('requests only the current user on the first load without a session', async () => {
     const page = await (await dashboard.visitor()).newPage()
-    const asked: string[] = []
+    const requested: string[] = []
     page.on('request', (request) => {
-      if (request.method() === 'POST') asked.push(`${new URL(request.url()).pathname} ${request.postDataJSON().operationName}`)
+      if (request.method() === 'POST')
+        requested.push(`${new URL(request.url()).pathname} ${request.postDataJSON().operationName}`)
     })
     await page.goto('/keys')
     await button(page, 'Sign in').waitFor()
-    expect(asked).toEqual(['/graphql Me'])
+    expect(requested).toEqual(['/graphql Me'])
   })
 
   test('sets up a second factor and requires a code at the next sign-in', async () => {
@@ -177,33 +178,33 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
 
   test('shows no sign-in dialog if a request fails during sign-out', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
-    const [ended, answered] = [new EventEmitter(), new EventEmitter()]
+    const [ended, responded] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/session', async (route) => {
       const response = await route.fetch()
       ended.emit('so')
-      await once(answered, 'so')
+      await once(responded, 'so')
       await route.fulfill({ response })
     })
     await Promise.all([once(ended, 'so'), button(page, 'Sign out').click()])
     await page.getByRole('link', { name: 'Users' }).click()
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('dialog').count()).toBe(0)
-    answered.emit('so')
+    responded.emit('so')
     await page.getByLabel('Password').waitFor()
   })
 
   test('ignores a response about the current user that arrives after sign-out', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
-    const [asked, released] = [new EventEmitter(), new EventEmitter()]
+    const [requested, released] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/graphql', async (route) => {
       if (route.request().postDataJSON().operationName !== 'Me') return route.continue()
       const response = await route.fetch()
-      asked.emit('so')
+      requested.emit('so')
       await once(released, 'so')
       await route.fulfill({ response })
     })
     // Another tab would send this message.
-    await Promise.all([once(asked, 'so'), page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")])
+    await Promise.all([once(requested, 'so'), page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")])
     await button(page, 'Sign out').click()
     await page.getByLabel('Password').waitFor()
     const late = page.waitForEvent('requestfinished')

@@ -125,22 +125,22 @@ describeWith('chromium')('dashboard', () => {
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Virus scan', 'found a virus'],
   ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
-    const kept = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
-    const before = await kept()
+    const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
+    const before = await countFiles()
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     await page.getByLabel('Upload to context').selectOption('notes')
     await choose(page, file)
-    const refused = page.locator('.upload.rejected')
-    await refused.waitFor()
-    expect(await refused.locator('.report li.failed strong').textContent()).toBe(check)
-    expect(await refused.locator('.report li.failed p').textContent()).not.toBe('')
-    expect(await refused.locator('.advice').textContent()).toContain(advice)
+    const rejectedRow = page.locator('.upload.rejected')
+    await rejectedRow.waitFor()
+    expect(await rejectedRow.locator('.report li.failed strong').textContent()).toBe(check)
+    expect(await rejectedRow.locator('.report li.failed p').textContent()).not.toBe('')
+    expect(await rejectedRow.locator('.advice').textContent()).toContain(advice)
     // A dry run of the same file shows the same advice.
     await page.goto('/try?context=notes')
     await choose(page, file)
     await page.locator('.notice.bad, .advice').first().waitFor()
     expect(await page.locator('.advice').textContent()).toContain(advice)
-    expect(await kept()).toBe(before)
+    expect(await countFiles()).toBe(before)
   })
 
   test('shows the report of a dry run and does not store the file', async () => {
@@ -371,11 +371,11 @@ describeWith('chromium')('dashboard', () => {
       await dialog(page).waitFor({ state: 'detached' })
     }
     await act('Sign out everywhere')
-    const asked = await visitor.request.post('/graphql', {
+    const requested = await visitor.request.post('/graphql', {
       data: { query: '{ me { id } }' },
       headers: { 'x-assay-request': 'dashboard' },
     })
-    expect(await asked.text()).toContain('UNAUTHENTICATED')
+    expect(await requested.text()).toContain('UNAUTHENTICATED')
     await act('Disable')
     await row(page, 'Grace').getByText('disabled').waitFor()
     expect((await signIn()).status()).toBe(401)

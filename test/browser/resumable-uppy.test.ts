@@ -59,7 +59,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
   })
 
   const send = (url: string, name: string, text: string, times = 1): Promise<Seen> =>
-    page.evaluate((given) => (globalThis as never as { send(given: unknown): Promise<Seen> }).send(given), {
+    page.evaluate((input) => (globalThis as never as { send(input: unknown): Promise<Seen> }).send(input), {
       endpoint: `${url}/api/v1/uploads`,
       credential: tenant.admin.credential,
       context: 'raw',
@@ -69,15 +69,15 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     })
 
   test('Uppy resumes an upload after lost connections and returns the file id', async () => {
-    const way = await BreakingProxy.open(world.url)
-    way.breakAfter(700_001, 400_003)
+    const proxy = await BreakingProxy.open(world.url)
+    proxy.breakAfter(700_001, 400_003)
     const text = randomBytes(7_500).toString('base64')
     const content = Buffer.from(text.repeat(150))
-    const seen = await send(way.url, 'from-a-browser.txt', text, 150)
-    way.close()
-    expect(seen).toEqual({ outcome: 'success', fileId: expect.stringMatching(/^file_/), offset: String(content.length) })
-    expect(way.broken).toBe(2)
-    const { download_url: url } = (await tenant.admin.get(`/files/${seen.fileId}`)).body.data
+    const observed = await send(proxy.url, 'from-a-browser.txt', text, 150)
+    proxy.close()
+    expect(observed).toEqual({ outcome: 'success', fileId: expect.stringMatching(/^file_/), offset: String(content.length) })
+    expect(proxy.broken).toBe(2)
+    const { download_url: url } = (await tenant.admin.get(`/files/${observed.fileId}`)).body.data
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 

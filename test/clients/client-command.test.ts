@@ -54,9 +54,9 @@ test('login stores the URL and key with mode 0600 after the service accepted the
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await assay(['ls'], {})).status).toBe(2)
   expect((await assay(['login', '--url', world.url, '--key', tenant.admin.credential!], {})).status).toBe(0)
-  const kept = join(folder, '.config', 'assay', 'login.json')
-  expect(JSON.parse(await readFile(kept, 'utf8'))).toEqual({ url: world.url, key: tenant.admin.credential })
-  expect((await stat(kept)).mode & 0o777).toBe(0o600)
+  const loginPath = join(folder, '.config', 'assay', 'login.json')
+  expect(JSON.parse(await readFile(loginPath, 'utf8'))).toEqual({ url: world.url, key: tenant.admin.credential })
+  expect((await stat(loginPath)).mode & 0o777).toBe(0o600)
   expect((await assay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
 })
 
@@ -90,9 +90,9 @@ test('reports rejected files, continues with the others, and exits with status 1
 })
 
 test('keys and logs create, disable and list objects', async () => {
-  const made = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
-  expect(made.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
-  const id = made.rows[0].api_key_id
+  const created = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
+  expect(created.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
+  const id = created.rows[0].api_key_id
   expect((await json(['keys', 'disable', id])).rows).toMatchObject([{ api_key_id: id, status: 'disabled' }])
   expect((await json(['keys'])).rows).toEqual(expect.arrayContaining([expect.objectContaining({ api_key_id: id })]))
   expect((await json(['logs', '--limit', '1'])).rows).toHaveLength(1)
@@ -114,8 +114,8 @@ test('exits with status 2 and a usage message for invalid arguments or an unreac
     expect([args, status, err]).toEqual([args, 2, expect.stringMatching(message)])
     expect(err).not.toContain('    at ')
   }
-  const gone = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
-  expect([gone.status, gone.err]).toEqual([2, expect.stringContaining('Cannot reach the service')])
+  const unreachable = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
+  expect([unreachable.status, unreachable.err]).toEqual([2, expect.stringContaining('Cannot reach the service')])
   expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
 })
 

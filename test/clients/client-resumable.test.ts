@@ -6,16 +6,16 @@ import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-let way: BreakingProxy
+let proxy: BreakingProxy
 
 beforeAll(async () => {
   world = await World.open()
   tenant = await world.tenant()
   await tenant.context('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
-  way = await BreakingProxy.open(world.url)
+  proxy = await BreakingProxy.open(world.url)
 })
 afterAll(async () => {
-  way.close()
+  proxy.close()
   await world.close()
 })
 
@@ -24,9 +24,9 @@ const files = async () => (await tenant.admin.get('/files')).body.data.paginatio
 
 test('uploads a large file in several requests, resumes after lost connections, and logs one call', async () => {
   const content = randomBytes(20 * 1_048_576)
-  way.breakAfter(3_000_000, 5_000_000, 1_000_000)
+  proxy.breakAfter(3_000_000, 5_000_000, 1_000_000)
   const steps: number[] = []
-  const file = await clientBy(way.url).files.upload(new Blob([content]), {
+  const file = await clientBy(proxy.url).files.upload(new Blob([content]), {
     context: 'raw',
     filename: 'large.bin',
     metadata: { year: 2026 },
@@ -35,7 +35,7 @@ test('uploads a large file in several requests, resumes after lost connections, 
       steps.push(sent)
     },
   })
-  expect(way.broken).toBe(3)
+  expect(proxy.broken).toBe(3)
   expect(file).toEqual({
     file_id: expect.stringMatching(/^file_/),
     original_filename: 'large.bin',
@@ -54,13 +54,13 @@ test('uploads a large file in several requests, resumes after lost connections, 
 
 test('throws the rejection reason, both before the first byte and after the last', async () => {
   const client = clientBy(world.url)
-  const refused = async (name: string, content: string) =>
+  const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
       () => undefined,
       (error: AssayError) => error,
     )
-  expect(await refused('program.exe', 'x')).toMatchObject({ code: 'invalid_extension', status: 422 })
-  const blank = await refused('blank.txt', '   ')
+  expect(await getRejection('program.exe', 'x')).toMatchObject({ code: 'invalid_extension', status: 422 })
+  const blank = await getRejection('blank.txt', '   ')
   expect(blank).toBeInstanceOf(AssayError)
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
@@ -80,7 +80,8 @@ test('stores nothing if the signal aborts at any point before the first request'
   const before = await files()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()
-    const later = (left: number): void => (left === 0 ? abort.abort(new Error('enough')) : queueMicrotask(() => later(left - 1)))
+    const later = (remaining: number): void =>
+      remaining === 0 ? abort.abort(new Error('enough')) : queueMicrotask(() => later(remaining - 1))
     // The client serializes the metadata immediately before it imports the tus library.
     const metadata = {
       toJSON() {

@@ -121,22 +121,22 @@ test('listAll iterates over all pages without duplicates', async () => {
   await own.context('many')
   const ids: string[] = []
   for (let count = 0; count < 5; count++) ids.unshift((await own.admin.upload('many', `${count}.txt`, 'x')).body.data.file_id)
-  const seen: string[] = []
+  const observed: string[] = []
   for await (const file of createClient({ baseUrl: world.url, apiKey: own.admin.credential! }).files.listAll({ page_size: 2 }))
-    seen.push(file.file_id)
-  expect(seen).toEqual(ids)
+    observed.push(file.file_id)
+  expect(observed).toEqual(ids)
 })
 
 describe('retries', () => {
   /** Starts a server that sends the given responses in turn, and closes every later connection. */
   async function scripted<T>(
-    answers: [number, object][],
+    responses: [number, object][],
     work: (url: string, calls: { key: unknown }[]) => Promise<T>,
   ): Promise<T> {
     const calls: { key: unknown }[] = []
     const listener: RequestListener = (request, response) => {
       calls.push({ key: request.headers['idempotency-key'] })
-      const [status, body] = answers[calls.length - 1] ?? [0, {}]
+      const [status, body] = responses[calls.length - 1] ?? [0, {}]
       request.resume().on('end', () => {
         if (status === 0) return response.destroy()
         response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' }).end(JSON.stringify(body))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { describeWhere } from '../support/real-parts.js'
+import { describeIf } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -30,7 +30,7 @@ function run(program: string, args: string[], options: { cwd: string; env?: Node
 /** Three generators of REST clients, and two GraphQL clients with documents typed by graphql-codegen. */
 const names = ['openapi-typescript', 'hey-api', 'orval', 'apollo', 'urql']
 
-describeWhere(existsSync(tools), 'their generators are not installed (npm ci --prefix test/clients)')('generated clients', () => {
+describeIf(existsSync(tools), 'their generators are not installed (npm ci --prefix test/clients)')('generated clients', () => {
   let world: World
   let tenant: TestTenant
   let folder: string
@@ -45,8 +45,8 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
     for (const name of ['package.json', 'generate.mjs', 'sessions', '.spectral.yaml', 'redocly.yaml'])
       await cp(join(here, name), join(folder, name), { recursive: true })
     env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
-    const made = await run(process.execPath, ['generate.mjs', 'openapi.json', 'sessions/generated'], { cwd: folder, env })
-    expect(made).toMatchObject({ status: 0 })
+    const created = await run(process.execPath, ['generate.mjs', 'openapi.json', 'sessions/generated'], { cwd: folder, env })
+    expect(created).toMatchObject({ status: 0 })
     const strict = ['--strict', '--noUncheckedIndexedAccess', '--module', 'nodenext', '--moduleResolution', 'bundler']
     const options = [...strict, '--module', 'esnext', '--target', 'es2022', '--lib', 'es2023,dom,dom.iterable', '--skipLibCheck']
     const sessions = names.map((name) => `sessions/${name}.ts`)

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
 import { openBrowser, toPage } from '../support/browser.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
-import { describeWith, partPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/real-parts.js'
 import { freePort } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -39,7 +39,7 @@ function blocksOf(title: string): string[] {
 describeWith('python3')('guide for Python', () => {
   test('the guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Python')
-    const { stdout } = await run(partPath('python3'), ['-c', program!], { env })
+    const { stdout } = await run(programPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
@@ -68,7 +68,7 @@ describeWith('go')('guide for Go', () => {
     const [program, shown] = blocksOf('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
-    const { stdout } = await run(partPath('go'), ['run', join(folder, 'main.go')], { env: { ...env, ...cache }, cwd: folder })
+    const { stdout } = await run(programPath('go'), ['run', join(folder, 'main.go')], { env: { ...env, ...cache }, cwd: folder })
     expect(stdout).toBe(shown)
   })
 })
@@ -112,9 +112,9 @@ describeWith('chromium')('guide for a browser form', () => {
 test('the guide for an external identity provider documents working settings and claims', async () => {
   const provider = await openIdentityProvider()
   const [settings, program, shown] = blocksOf('Behind your own sign-in')
-  const given = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
-  expect(Object.keys(given).sort()).toEqual(Object.keys(provider.env).sort())
-  expect(given).toMatchObject({ JWT_ISSUER: provider.issuer, JWT_AUDIENCE: provider.audience })
+  const settingsOfGuide = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
+  expect(Object.keys(settingsOfGuide).sort()).toEqual(Object.keys(provider.env).sort())
+  expect(settingsOfGuide).toMatchObject({ JWT_ISSUER: provider.issuer, JWT_AUDIENCE: provider.audience })
   const service = await World.open(provider.env, world)
   try {
     const token = await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid upload metadata' })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from '@jest/globals'
 import { growJournal } from '../support/journal.js'
-import { describeWhere, describeWith, partPath } from '../support/real-parts.js'
+import { describeIf, describeWith, programPath } from '../support/real-parts.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
 
 const run = promisify(execFile)
@@ -22,7 +22,10 @@ describeWith('go')('Go packages for transparency logs', () => {
   const program = join(folder, 'read-log')
   beforeAll(async () => {
     // Copy the packages from Go's own sources. Their vendored path can be imported only by the toolchain.
-    const vendored = join((await run(partPath('go'), ['env', 'GOROOT'])).stdout.trim(), 'src/cmd/vendor/golang.org/x/mod/sumdb')
+    const vendored = join(
+      (await run(programPath('go'), ['env', 'GOROOT'])).stdout.trim(),
+      'src/cmd/vendor/golang.org/x/mod/sumdb',
+    )
     const sources = join(folder, 'x-mod')
     for (const name of ['note', 'tlog']) {
       mkdirSync(join(sources, 'sumdb', name), { recursive: true })
@@ -46,7 +49,7 @@ describeWith('go')('Go packages for transparency logs', () => {
       GOPROXY: 'off',
       CGO_ENABLED: '0',
     }
-    await run(partPath('go'), ['build', '-o', program, '.'], { cwd: folder, env })
+    await run(programPath('go'), ['build', '-o', program, '.'], { cwd: folder, env })
   })
 
   const readLog = (token: string, more: Record<string, string> = {}) =>
@@ -85,7 +88,7 @@ const python = await Promise.any(pythons.map((program) => run(program, ['-c', 'i
   () => undefined,
 )
 
-describeWhere(python !== undefined, 'Python’s cryptography is not installed (apt-get install python3-cryptography)')(
+describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-get install python3-cryptography)')(
   'Python program in docs/proof.md',
   () => {
     const page = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8')

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { freePort } from '../support/free-port.js'
-import { describeWith, partPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
@@ -72,6 +72,6 @@ test('the Node.js receiver verifies events and rejects forged ones', async () =>
 
 describeWith('python3')('receiver in Python', () => {
   test('the Python receiver verifies events and rejects forged ones', async () => {
-    expect(await received(partPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
+    expect(await received(programPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

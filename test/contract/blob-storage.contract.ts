@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { newId } from '../../src/platform/ids.js'
 import { comparePaths } from '../../src/platform/storage/blob-path.js'
 import { BlobExistsError, type BlobStorage } from '../../src/platform/storage/blob-storage.js'
-import { watchFaults } from '../support/residue.js'
-import { breaking, bytesOf, inFile, inMemory, noise } from './contents.js'
+import { watchUnhandledErrors } from '../support/residue.js'
+import { breaking, inFile, inMemory, noise, readBytes } from './contents.js'
 
 /** A store that a test can break. */
 export interface StoreUnderTest {
@@ -27,26 +27,26 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
   describe(`blob storage: ${name}`, () => {
     let store: StoreUnderTest
     let storage: BlobStorage
-    let watch: ReturnType<typeof watchFaults>
+    let watch: ReturnType<typeof watchUnhandledErrors>
 
     beforeEach(async () => {
-      watch = watchFaults()
+      watch = watchUnhandledErrors()
       store = await open()
       storage = store.storage
     })
 
     afterEach(async () => {
       await store.up()
-      const left = await store.temporaryFiles()
+      const remaining = await store.temporaryFiles()
       await store.close()
       // An unhandled rejection is reported in the next event loop turn.
       await new Promise(setImmediate)
       watch.stop()
-      expect([...left, ...watch.faults()]).toEqual([])
+      expect([...remaining, ...watch.faults()]).toEqual([])
     })
 
     const put = (path: string, bytes: Buffer | string = path) => storage.put(path, inMemory(Buffer.from(bytes)), type)
-    const read = async (path: string, range?: { start: number; end: number }) => bytesOf(await storage.open(path, range))
+    const read = async (path: string, range?: { start: number; end: number }) => readBytes(await storage.open(path, range))
     const listed = async (after?: string) => {
       const paths = []
       for await (const blob of storage.list(after)) paths.push(blob.path)

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type Container, recognise, recogniseTail } from '../../packages/formats/src/archive/containers.js'
-import { noise, sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import { createTar, noise, sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import * as made from '../../packages/formats/test/support/samples/containers.js'
 import { chm, udf } from '../../packages/formats/test/support/samples/images-of-disks.js'
 import { compound, doc, docx, packed as packedDocument } from '../../packages/formats/test/support/samples/office.js'
@@ -34,13 +34,13 @@ const mail = (body: Buffer) =>
   Buffer.from(
     `Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: application/octet-stream; name="a.bin"\r\nContent-Transfer-Encoding: base64\r\n\r\n${body.toString('base64')}\r\n`,
   )
-const begun = (...start: string[]) => Buffer.concat([Buffer.from(start.join(''), 'latin1'), noise(2000)])
+const started = (...start: string[]) => Buffer.concat([Buffer.from(start.join(''), 'latin1'), noise(2000)])
 
 /** One sample of each container, with the string if it can be generated. The others contain only their signature. */
 const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> = {
   zip: (inside) => createZip({ name: 'a', bytes: inside }),
   gzip: (inside) => gzipSync(inside),
-  tar: (inside) => tarOf([{ name: 'a.gz', data: gzipSync(inside) }]),
+  tar: (inside) => createTar([{ name: 'a.gz', data: gzipSync(inside) }]),
   '7z': (inside) => sevenZip({ a: inside }),
   xz: (inside) => sevenZip({ a: inside }, [], 'xz'),
   bzip2: (inside) => sevenZip({ a: inside }, [], 'bzip2'),
@@ -68,13 +68,13 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
   alz: (inside) => made.alz(packed(inside)),
   egg: (inside) => made.egg(packed(inside)),
   lz4: () => Buffer.from(ofLz4, 'hex'),
-  lzip: () => begun('LZIP\x01'),
-  ace: () => begun('1234567**ACE**'),
-  zoo: () => begun('ZOO 2.10 Archive.\x1a\0\0\xdc\xa7\xc4\xfd'),
-  stuffit: () => begun('SIT!'),
-  installshield: () => begun('ISc('),
-  squashfs: () => begun('hsqs'),
-  disk: () => begun('conectix'),
+  lzip: () => started('LZIP\x01'),
+  ace: () => started('1234567**ACE**'),
+  zoo: () => started('ZOO 2.10 Archive.\x1a\0\0\xdc\xa7\xc4\xfd'),
+  stuffit: () => started('SIT!'),
+  installshield: () => started('ISc('),
+  squashfs: () => started('hsqs'),
+  disk: () => started('conectix'),
   rtf: (inside) =>
     Buffer.from(`{\\rtf1{\\object\\objemb{\\*\\objdata 0105{\\x}${inside.toString('hex').replace(/(.{64})/g, '$1\n')}}}}`),
   pdf: (inside) => attachingPdf(gzipSync(inside)),
@@ -102,11 +102,11 @@ describe('the built-in scanner', () => {
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
 
   test.each(only)('finds the virus or reports an incomplete scan: %s', async (container) => {
-    const seen = containers[container].builtIn === 'reader'
+    const observed = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
-    expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
+    expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
     // A package is a header, gzip, cpio and its content. Another level exceeds the depth limit.
-    if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
+    if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
   })
 
   test('finds a virus behind a skippable Zstandard frame', async () => {
@@ -117,8 +117,8 @@ describe('the built-in scanner', () => {
   test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
     'reports a damaged container as incomplete: %s',
     async (container) => {
-      const whole = await samples[container](noise(3000))
-      const cut = container === 'iso' ? whole.subarray(0, 35_000) : whole.subarray(0, Math.floor(whole.length / 2))
+      const complete = await samples[container](noise(3000))
+      const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
       if (container !== 'dmg' && recognise(cut)) expect(await scan(cut)).toMatchObject(incomplete)
     },
   )
@@ -128,7 +128,7 @@ describeWith('clamd')('ClamAV', () => {
   test.each<[string, () => Promise<Buffer>]>([
     ['zip', async () => createZip({ name: 'a.lz4', bytes: Buffer.from(ofLz4, 'hex') })],
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
-    ['tar', () => tarOf([{ name: 'a.lz', data: begun('LZIP\x01') }])],
+    ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
   ])('is incomplete for a .%s with a container that nothing unpacks', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })

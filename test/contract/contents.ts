@@ -39,6 +39,6 @@ export const breaking = (bytes: Buffer, good: number): Content => ({
 export const noise = (length: number, seed = 1): Buffer =>
   createCipheriv('aes-128-ctr', Buffer.alloc(16, seed), Buffer.alloc(16)).update(Buffer.alloc(length))
 
-export async function bytesOf(stream: Readable): Promise<Buffer> {
+export async function readBytes(stream: Readable): Promise<Buffer> {
   return Buffer.concat(await stream.toArray())
 }

@@ -5,7 +5,7 @@ import { openScanner } from '../../src/inspection/scanners/index.js'
 import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { eicarSignature, startRealClamd } from '../support/real-clamd.js'
-import { describeWhere, describeWith } from '../support/real-parts.js'
+import { describeIf, describeWith } from '../support/real-parts.js'
 import { startClamdEmulator } from '../support/scripted-clamd.js'
 import { virusScannerContract } from './virus-scanner.contract.js'
 
@@ -58,7 +58,7 @@ describeWith('clamdscan')('real clamdscan', () =>
   }),
 )
 
-describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('native engine', () =>
+describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('native engine', () =>
   virusScannerContract('yara, native', async () => ({
     scanner: await YaraScanner.open({ kind: 'native', workers: 2 }),
     release: nothing,

@@ -182,16 +182,13 @@ describe('two replicas', () => {
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
       let held = 0
-      const watched = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
-        this: pg.Client,
-        ...given: unknown[]
-      ) {
-        const answer = query.apply(this, given)
-        const [first] = given as [string | { text: string }]
+      const watched = jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+        const response = query.apply(this, args)
+        const [first] = args as [string | { text: string }]
         const text = typeof first === 'string' ? first : first.text
         if (text.startsWith('listen ')) listening ??= this
         if (this === listening && text === echo && ++held <= 2) hold()
-        return answer
+        return response
       } as never)
       const there = await world.replica({ onError })
       await waitUntil(() => lost.length > 0 || (held > 2 && there.listener.trusted()))

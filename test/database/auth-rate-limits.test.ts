@@ -6,11 +6,11 @@ import { toAddressGroup } from '../../src/access/address-group.js'
 import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/access/rate-limits.js'
 import { ProcessCounter, SharedCounts } from '../../src/access/window-counter.js'
 import { systemActor } from '../../src/platform/actor.js'
-import { inOneWindow } from '../support/clock.js'
+import { runInOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { freePort } from '../support/free-port.js'
 import { waitUntil } from '../support/identity-world.js'
-import { describeWith, partPath } from '../support/real-parts.js'
+import { describeWith, programPath } from '../support/real-parts.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...systemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []
@@ -24,21 +24,21 @@ afterAll(async () => {
 })
 
 const outcomes = async (count: number, work: () => Promise<unknown>) => {
-  const seen: unknown[] = []
+  const observed: unknown[] = []
   for (let call = 0; call < count; call++) {
-    seen.push(
+    observed.push(
       await work().then(
         (state) => (state as { error?: { code: string } } | undefined)?.error?.code ?? 'passed',
         (error: { code: string }) => error.code,
       ),
     )
   }
-  return seen
+  return observed
 }
 
 describe('calls', () => {
   test('limits the calls of one key per minute with 429 and a wait time, without affecting other keys', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 3 })
       const first = await limits.call(actor('key_1'))
       expect(first).toMatchObject({ policy: 'key', limit: 3, remaining: 2, windowSeconds: 60 })
@@ -52,7 +52,7 @@ describe('calls', () => {
     }))
 
   test('limits the calls of all keys of a tenant to five times the value, without affecting other tenants', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
         expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
@@ -61,7 +61,7 @@ describe('calls', () => {
     }))
 
   test('calls of a key above its limit do not use the limit of its tenant', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       await outcomes(50, () => limits.call(actor('key_mad')))
       for (let key = 0; key < 4; key++)
@@ -76,7 +76,7 @@ describe('calls', () => {
 
 describe('rejected credentials', () => {
   test('limits rejected credentials by address, and counts only failures', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
       expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
       expect(await outcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
@@ -120,7 +120,7 @@ describe('replicas', () => {
   }
 
   test('replicas add their counts in one row and one statement', () =>
-    inOneWindow(3600, async () => {
+    runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
       for (let call = 0; call < 12; call++) await two.counter.add('k')
@@ -137,7 +137,7 @@ describe('replicas', () => {
     }))
 
   test('replicas keep counts that they could not write, and write them later', () =>
-    inOneWindow(3600, async () => {
+    runInOneWindow(3600, async () => {
       const { shared, counter } = replica()
       await counter.add('later')
       const down = new pg.Pool({ host: '127.0.0.1', port: 1 })
@@ -153,7 +153,7 @@ describe('replicas', () => {
     }))
 
   test('replicas write many keys concurrently in different orders without lock waits', () =>
-    inOneWindow(3600, async () => {
+    runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       const keys = Array.from({ length: 3000 }, (_, at) => `many ${at}`)
       for (const key of keys) await one.counter.add(key)
@@ -166,7 +166,7 @@ describe('replicas', () => {
     }))
 
   test('replicas enforce a limit together', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const one = await limitsOf({ perMinute: 10, pool })
       const two = await limitsOf({ perMinute: 10, pool })
       const ends = Math.ceil(Date.now() / 60_000) * 60_000
@@ -196,7 +196,7 @@ describeWith('redis-server')('Redis', () => {
   let url: string
   beforeAll(async () => {
     const port = await freePort()
-    server = spawn(partPath('redis-server'), ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+    server = spawn(programPath('redis-server'), ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     for await (const line of server.stdout!) if (/Ready to accept/.test(String(line))) break

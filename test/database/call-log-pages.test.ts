@@ -68,16 +68,16 @@ function bruteForce(filter: CallLogFilter, horizon = 0) {
   )
 }
 
-const moments = (): (string | undefined)[] => {
+const times = (): (string | undefined)[] => {
   const at = pick(all).at
   const edge = Math.floor(at / hour) * hour
-  return [at, at + 1, at - 1, edge, edge - 1, edge + 1, Math.floor(at / day) * day, Math.floor(at / day) * day - 1].map(
-    (moment) => new Date(moment).toISOString(),
+  return [at, at + 1, at - 1, edge, edge - 1, edge + 1, Math.floor(at / day) * day, Math.floor(at / day) * day - 1].map((time) =>
+    new Date(time).toISOString(),
   )
 }
 
 function anyFilter(): CallLogFilter {
-  const [start, end] = [random() < 0.5 ? pick(moments()) : undefined, random() < 0.5 ? pick(moments()) : undefined]
+  const [start, end] = [random() < 0.5 ? pick(times()) : undefined, random() < 0.5 ? pick(times()) : undefined]
   return {
     ...(random() < 0.4 && { apiKeyId: pick(keys) }),
     ...(random() < 0.4 && { operation: pick(['upload', 'download', 'metadata', 'delete']) as never }),

@@ -40,12 +40,12 @@ describe('values', () => {
 })
 
 test('sends and receives timestamps as UTC, with and without a zone', async () => {
-  const moment = new Date('2026-07-01T23:30:00.123Z')
+  const time = new Date('2026-07-01T23:30:00.123Z')
   const { rows } = await database.pool.query(
     'SELECT $1::timestamp AS plain, $1::timestamptz AS zoned, $1::timestamp::text AS text',
-    [moment],
+    [time],
   )
-  expect(rows).toEqual([{ plain: moment, zoned: moment, text: '2026-07-01 23:30:00.123' }])
+  expect(rows).toEqual([{ plain: time, zoned: time, text: '2026-07-01 23:30:00.123' }])
 })
 
 test('reads timestamps to the millisecond, in any year and with any fraction', async () => {
@@ -121,13 +121,13 @@ describe('an outage', () => {
   })
 
   test('does not log a lost connection during shutdown', async () => {
-    const told: string[] = []
-    const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void told.push(message) } })
+    const reported: string[] = []
+    const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void reported.push(message) } })
     await ending.pool.query('SELECT 1')
     const closed = ending.close()
     ending.pool.emit('error', new Error('terminating connection due to administrator command'), undefined as never)
     await closed
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
   })
 
   test('fails each call as unavailable if a server accepts connections but does not respond', async () => {

@@ -7,7 +7,7 @@ import { dropOldHours } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { Fold } from '../../src/ledger/fold.js'
 import { LedgerFixture, seedCalls } from '../support/accounting.js'
-import { inOneWindow } from '../support/clock.js'
+import { runInOneWindow } from '../support/clock.js'
 
 let books: LedgerFixture
 beforeAll(async () => {
@@ -71,18 +71,18 @@ test.each([
     /^audit entries, day of .*, file deleted: 1$/,
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
-])('repairs %s by a recount and reports it', async (_what, broken, said) => {
-  await books.rows(broken)
+])('repairs %s by a recount and reports it', async (_what, damaged, output) => {
+  await books.rows(damaged)
   expect(await drift()).toBeGreaterThan(0)
   const repairs = await repair()
   expect(repairs.map(({ tenantId }) => tenantId)).toContain(books.tenantId)
-  expect(repairs.map(({ what }) => what)).toContainEqual(expect.stringMatching(said))
+  expect(repairs.map(({ what }) => what)).toContainEqual(expect.stringMatching(output))
   expect(await drift()).toBe(0)
   await books.expectExact()
 })
 
 test('deletes hourly statistics after 400 days, and keeps days, totals, lists and charts', () =>
-  inOneWindow(3600, async () => {
+  runInOneWindow(3600, async () => {
     const old = await LedgerFixture.open()
     const at = (days: number, hour: number) =>
       new Date(Math.floor(Date.now() / 86_400_000 - days) * 86_400_000 + hour * 3_600_000)
@@ -122,10 +122,10 @@ test('deletes hourly statistics after 400 days, and keeps days, totals, lists an
     expect(await dropOldHours(old.database.pool)).toBe(3 * 2 * 2)
     expect(await dropOldHours(old.database.pool)).toBe(0)
     expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
-    const left = await old.rows<{ grain: string; calls: number }>(
+    const remaining = await old.rows<{ grain: string; calls: number }>(
       `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
     )
-    expect(left).toEqual([
+    expect(remaining).toEqual([
       { grain: 'day', calls: 15 },
       { grain: 'hour', calls: 6 },
       { grain: 'total', calls: 15 },

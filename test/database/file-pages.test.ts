@@ -50,9 +50,9 @@ async function add(count: number, around: number) {
 }
 
 async function remove(count: number) {
-  const gone = new Set(Array.from({ length: count }, () => pick(all).fileId))
-  await books.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = ANY($2)', [books.tenantId, [...gone]])
-  keep(all.filter(({ fileId }) => !gone.has(fileId)))
+  const deleted = new Set(Array.from({ length: count }, () => pick(all).fileId))
+  await books.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = ANY($2)', [books.tenantId, [...deleted]])
+  keep(all.filter(({ fileId }) => !deleted.has(fileId)))
 }
 
 const keep = (files: typeof all) => {
@@ -102,14 +102,14 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   test('page links return each file once', async () => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const list = new FileList(books.database.pool)
-    const seen: string[] = []
+    const observed: string[] = []
     for (let page = 1, afterId: string | undefined; ; page++) {
       const { data, pagination } = await list.page(filter, { page, pageSize: 9, afterId })
-      seen.push(...ids(data))
+      observed.push(...ids(data))
       if (!pagination.hasNext) break
       afterId = data.at(-1)!.fileId
     }
-    expect(seen).toEqual(ids(matching(filter)))
+    expect(observed).toEqual(ids(matching(filter)))
   })
 })
 
@@ -123,17 +123,17 @@ test.each([
   const client = await books.database.dedicated('assay test')
   // As in a large table: the indexes are read in their order.
   await client.query('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off')
-  const asked: { text: string; values: unknown[] }[] = []
+  const requested: { text: string; values: unknown[] }[] = []
   const watched = {
     query: (statement: { text: string; values: unknown[] } | string, values: unknown[] = []) => {
       const config = typeof statement === 'string' ? { text: statement, values } : statement
-      asked.push(config)
+      requested.push(config)
       return client.query(config)
     },
   } as unknown as Queries
   const rowsOfPage = async (page: number) => {
     await new FileList(watched).page(filter, { page, pageSize: 5 })
-    const { text, values } = asked.at(-1)!
+    const { text, values } = requested.at(-1)!
     const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
     return Math.max(...rowsRead(rows[0]['QUERY PLAN'][0].Plan))
   }
@@ -149,13 +149,13 @@ test('does not plan the statements of common reads on every execution', async ()
   await client.query('ANALYZE')
   const { fileId } = all[0]!
   const downloads = new SignedDownloads(client)
-  const asked = [
+  const requested = [
     () => FileLookup.complete(client).findAll(books.tenantId, [fileId]),
     () => FileLookup.basic(client).findAll(books.tenantId, [fileId]),
     () => downloads.find({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
     () => new FileList(client).page({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
   ]
-  for (const ask of asked) for (let time = 0; time < 8; time++) await ask()
+  for (const request of requested) for (let time = 0; time < 8; time++) await request()
   const names = ['basic-files-by-id', 'complete-files-by-id', 'files-first-', 'files-for-download']
   const { rows } = await client.query(
     'SELECT name, custom_plans AS "customPlans" FROM pg_prepared_statements WHERE name = ANY($1) ORDER BY name',
@@ -183,17 +183,17 @@ test('finds unfolded downloads of a file by index, although nearly all belong to
 })
 
 test('a page far beyond the end queries only the total', async () => {
-  const asked: string[] = []
+  const requested: string[] = []
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {
-      asked.push(statement.text)
+      requested.push(statement.text)
       return books.database.pool.query(statement)
     },
   } as unknown as Queries
   const filter = { tenantId: books.tenantId, contextIds: null, uploadedBy: null }
   const found = await new FileList(watched).page(filter, { page: 2_147_483_647, pageSize: 100 })
   expect([found.data, found.pagination.totalItems]).toEqual([[], all.length])
-  expect(asked.filter((text) => /\bfiles f\b/.test(text))).toEqual([])
+  expect(requested.filter((text) => /\bfiles f\b/.test(text))).toEqual([])
 })
 
 interface PlanNode {

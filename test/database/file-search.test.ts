@@ -41,15 +41,15 @@ interface Plan {
 
 /** Number of file rows that the statement of a list read, including filtered ones. */
 async function read(search: Search, after: SortedPlace | undefined): Promise<number> {
-  const asked: { text: string; values: unknown[] }[] = []
+  const requested: { text: string; values: unknown[] }[] = []
   const query = (text: string, values: unknown[]) => {
-    asked.push({ text, values })
+    requested.push({ text, values })
     return books.database.pool.query(text, values)
   }
   const list = new FileSearch({ query } as unknown as Queries)
   const rows = await list.rows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
   expect(rows).toHaveLength(pageRows)
-  const { text, values } = asked.at(-1)!
+  const { text, values } = requested.at(-1)!
   const explained = await books.database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
     `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
     values,
@@ -70,7 +70,7 @@ test.each<[string, Partial<Search>, SortedPlace]>([
   ['of a type', { contentType: 'image/png' }, { id: deep.id }],
   ['of a type wildcard, by size', { contentType: 'text/*', sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
   ['with a name prefix', { namePrefix: '8', sort: FileSort.original_filename, descending: false }, { id: deep.id, key: '81' }],
-])('a list of files %s reads one row per group and one squared page at any depth', async (_, asked, place) => {
-  const search = { ...everything, sort: FileSort.created_at, descending: true, ...asked }
+])('a list of files %s reads one row per group and one squared page at any depth', async (_, requested, place) => {
+  const search = { ...everything, sort: FileSort.created_at, descending: true, ...requested }
   for (const after of [undefined, place]) expect(await read(search, after)).toBeLessThanOrEqual(groups + pageRows ** 2 + pageRows)
 })

@@ -22,10 +22,10 @@ beforeEach(async () => {
 })
 afterAll(() => books.close())
 
-async function drift(whole: boolean): Promise<number> {
+async function drift(complete: boolean): Promise<number> {
   const client = await books.database.dedicated('test')
   try {
-    return await journalDrift(client, { tenantId: null, whole })
+    return await journalDrift(client, { tenantId: null, whole: complete })
   } finally {
     await client.end()
   }

@@ -43,9 +43,9 @@ const rowsRead = (plan: Plan): number =>
 
 /** Number of journal rows that the statement of a page reads. */
 async function read(after: number, types: EventType[] | null): Promise<number> {
-  const asked: { text: string; values: unknown[] }[] = []
+  const options: { text: string; values: unknown[] }[] = []
   const query = (statement: { name: string; text: string; values: unknown[] }) => {
-    asked.push(statement)
+    options.push(statement)
     return books.database.pool.query(statement)
   }
   await new JournalService({ ...books.database, pool: { query } as unknown as Pool }).page({
@@ -54,7 +54,7 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
     types,
     limit,
   })
-  const { text, values } = asked[0]!
+  const { text, values } = options[0]!
   const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
   return rowsRead(rows[0]['QUERY PLAN'][0].Plan)
 }
@@ -73,8 +73,8 @@ describe('a page reads no more rows than it returns, at any depth', () => {
   })
 })
 
-const page = (asked: { after: number; types?: EventType[]; contexts?: string[] }) =>
-  journal.page({ tenantId: books.tenantId, limit, ...asked })
+const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
+  journal.page({ tenantId: books.tenantId, limit, ...options })
 
 test('a page returns the position that it read to, so that no event is read twice', async () => {
   const all = await page({ after: 0 })
@@ -97,14 +97,14 @@ test('events of other contexts are omitted, and the position advances past them'
 test('a reader that follows the journal receives all past and new events once', async () => {
   const abort = new AbortController()
   const following = await LedgerFixture.open()
-  const ours = new JournalService(following.database)
+  const service = new JournalService(following.database)
   const context = await following.context('notes')
-  const emitter = new EventEmitter<LedgerEvents>().on('journaled', (tenantId) => ours.committed(tenantId))
+  const emitter = new EventEmitter<LedgerEvents>().on('journaled', (tenantId) => service.committed(tenantId))
   const ledger = following.ledger({ events: emitter })
   await ledger.commit(await following.upload(context, 1))
   const read: number[] = []
   const over = (async () => {
-    for await (const { events: some } of ours.follow({
+    for await (const { events: some } of service.follow({
       tenantId: following.tenantId,
       after: 0,
       signal: abort.signal,
@@ -118,6 +118,6 @@ test('a reader that follows the journal receives all past and new events once', 
   for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))
-  ours.close()
+  service.close()
   await following.close()
 })

@@ -111,11 +111,11 @@ test('four ledgers write one journal without gaps, and rejected entries leave no
   const uploads = await books.uploads(context, Array(300).fill(4096))
   const ledgers = Array.from({ length: 4 }, () => books.ledger())
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
-  const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)
-  expect(kept).toHaveLength(256)
+  const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled').map(({ upload }) => upload!.file.fileId)
+  expect(stored).toHaveLength(256)
   const added = (await expectSound()).slice(before)
   const accepted = added.filter(({ type }) => type === 'file.accepted').map(({ subject }) => subject)
-  expect(accepted.sort()).toEqual(kept.sort())
+  expect(accepted.sort()).toEqual(stored.sort())
   const thresholds = added.filter(({ type }) => type === 'quota.threshold').map(({ entry }) => JSON.parse(entry).data)
   expect(thresholds.map(({ percent, context_key }) => [percent, context_key])).toEqual(
     [80, 95, 100].map((percent) => [percent, 'full']),

@@ -49,9 +49,9 @@ test('retries the entries of a failed group separately, and only the invalid one
 
 test('an invalid upload does not affect other uploads in its group', async () => {
   const context = await books.context('poisoned')
-  const [sound, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
+  const [valid, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   culprit!.upload!.file.checksum = 'none'
-  const outcomes = await commitAll(books.ledger(), [sound!, culprit!, also!])
+  const outcomes = await commitAll(books.ledger(), [valid!, culprit!, also!])
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
@@ -72,7 +72,7 @@ test('creates a missing partition of a month when needed', async () => {
   const [{ name }] = (await books.rows<{ name: string }>(
     `SELECT tableoid::regclass::text AS name FROM call_logs ORDER BY call_id DESC LIMIT 1`,
   )) as [{ name: string }]
-  const kept = await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)
+  const stored = await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)
   await books.database.pool.query(`CREATE TABLE aside AS SELECT * FROM ${name}`)
   for (const { partition } of await books.rows<{ partition: string }>(
     `SELECT inhrelid::regclass::text AS partition FROM pg_inherits WHERE inhparent = 'call_logs'::regclass`,
@@ -87,7 +87,7 @@ test('creates a missing partition of a month when needed', async () => {
   expect(await callsOf('late')).toBe(2)
   await books.database.pool.query('INSERT INTO call_logs SELECT * FROM aside')
   await books.database.pool.query('DROP TABLE aside')
-  expect((await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(kept[0]!.n + 2)
+  expect((await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(stored[0]!.n + 2)
 })
 
 test('a connection lost during a group fails its callers, and nothing is partially committed', async () => {
@@ -116,8 +116,11 @@ test('a connection lost during a group fails its callers, and nothing is partial
   await holder.query('ROLLBACK')
   holder.release()
   for (const outcome of outcomes) {
-    const told = toPublicError((outcome as PromiseRejectedResult).reason)
-    expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('the outcome is unknown') })
+    const publicError = toPublicError((outcome as PromiseRejectedResult).reason)
+    expect(publicError).toMatchObject({
+      code: 'database_unavailable',
+      message: expect.stringContaining('the outcome is unknown'),
+    })
   }
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
   // Their paths are still in the garbage journal.
@@ -137,10 +140,10 @@ test('four ledgers fill the quota exactly and reject no upload that fits', async
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
 
   // Released bytes can be used again, also within one group.
-  const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
+  const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
   const again = await books.upload(context, 65_536)
   const tooMuch = await books.upload(context, 1)
-  expect((await commitAll(ledgers[0]!, [again, tooMuch, books.deletion(kept[0]!)])).map(codeOf)).toEqual([
+  expect((await commitAll(ledgers[0]!, [again, tooMuch, books.deletion(stored[0]!)])).map(codeOf)).toEqual([
     'done',
     'quota_exceeded',
     'done',

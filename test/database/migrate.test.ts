@@ -12,7 +12,7 @@ import { readMigrations } from '../../src/platform/db/migrations.js'
 import { emptyDatabase } from '../support/database.js'
 import { prismaDeploy, schemaDrift } from '../support/prisma-migrate.js'
 
-const ours = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
+const migrationsFolder = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
 const inAProcess = fileURLToPath(new URL('../support/migrate.mjs', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -20,7 +20,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 /** Copies the migrations and appends more. */
 function withMore(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
-  cpSync(ours, folder, { recursive: true })
+  cpSync(migrationsFolder, folder, { recursive: true })
   return add(folder, name, ...scripts)
 }
 
@@ -28,7 +28,7 @@ function withMore(name: string, ...scripts: string[]): string {
 function only(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   mkdirSync(folder)
-  cpSync(join(ours, 'migration_lock.toml'), join(folder, 'migration_lock.toml'))
+  cpSync(join(migrationsFolder, 'migration_lock.toml'), join(folder, 'migration_lock.toml'))
   return add(folder, name, ...scripts)
 }
 
@@ -61,12 +61,12 @@ describe('migrations', () => {
     const database = await emptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
-    const kept = await rows(
+    const stored = await rows(
       database.url,
       'SELECT migration_name, finished_at, rolled_back_at, length(checksum) AS checksum FROM _prisma_migrations ORDER BY 1',
     )
-    expect(kept.map((row) => row.migration_name)).toEqual(applied.flat())
-    for (const row of kept) expect(row).toMatchObject({ finished_at: expect.any(Date), rolled_back_at: null, checksum: 64 })
+    expect(stored.map((row) => row.migration_name)).toEqual(applied.flat())
+    for (const row of stored) expect(row).toMatchObject({ finished_at: expect.any(Date), rolled_back_at: null, checksum: 64 })
     expect(await migrate(database.url)).toEqual([])
     await database.drop()
   })
@@ -122,17 +122,17 @@ describe('a database of another version', () => {
   })
 
   test('accepts a database of prisma migrate deploy, and the reverse', async () => {
-    const [theirs, made] = [await emptyDatabase(), await emptyDatabase()]
-    const names = await prismaDeploy(theirs.url)
-    expect(await migrate(theirs.url)).toEqual([])
-    expect(await migrate(made.url)).toEqual(names)
-    expect(await prismaDeploy(made.url)).toEqual([])
+    const [prismaDatabase, ownDatabase] = [await emptyDatabase(), await emptyDatabase()]
+    const names = await prismaDeploy(prismaDatabase.url)
+    expect(await migrate(prismaDatabase.url)).toEqual([])
+    expect(await migrate(ownDatabase.url)).toEqual(names)
+    expect(await prismaDeploy(ownDatabase.url)).toEqual([])
     const table = `SELECT column_name, data_type, character_maximum_length, is_nullable, column_default FROM information_schema.columns WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`
-    expect(await rows(made.url, table)).toEqual(await rows(theirs.url, table))
+    expect(await rows(ownDatabase.url, table)).toEqual(await rows(prismaDatabase.url, table))
     const content =
       'SELECT migration_name, checksum, applied_steps_count, logs, rolled_back_at FROM _prisma_migrations ORDER BY 1'
-    expect(await rows(made.url, content)).toEqual(await rows(theirs.url, content))
-    await Promise.all([theirs.drop(), made.drop()])
+    expect(await rows(ownDatabase.url, content)).toEqual(await rows(prismaDatabase.url, content))
+    await Promise.all([prismaDatabase.drop(), ownDatabase.drop()])
   })
 })
 
@@ -258,8 +258,8 @@ describe('the schema and its migrations', () => {
   })
 
   test('the repository contains every released migration unchanged', () => {
-    const checksums = new Map(readMigrations(ours).map(({ name, checksum }) => [name, checksum]))
-    const released = readFileSync(join(ours, 'released.sha256'), 'utf8').trim().split('\n')
+    const checksums = new Map(readMigrations(migrationsFolder).map(({ name, checksum }) => [name, checksum]))
+    const released = readFileSync(join(migrationsFolder, 'released.sha256'), 'utf8').trim().split('\n')
     for (const line of released) {
       const [checksum, path] = line.split(/\s+/)
       expect([path, checksums.get(dirname(path!))]).toEqual([path, checksum])
@@ -268,7 +268,7 @@ describe('the schema and its migrations', () => {
   })
 
   test('the migrations are for PostgreSQL', () => {
-    expect(readFileSync(join(ours, 'migration_lock.toml'), 'utf8')).toContain('postgresql')
+    expect(readFileSync(join(migrationsFolder, 'migration_lock.toml'), 'utf8')).toContain('postgresql')
   })
 })
 

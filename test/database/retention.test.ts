@@ -51,7 +51,7 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
   const audits = new AuditLogService({ db: database, horizon: horizons.audits })
   const [stats, charts] = [new StatsService(database), new Charts(database)]
   const horizon = horizons.calls()!
-  const told = async () => ({
+  const countRows = async () => ({
     stats: await stats.overview(key),
     chart: await charts.apiCalls(key, { period: 'weekly', days: 365 }),
     perDay: await charts.apiCalls(key, { period: 'daily', days: 365 }),
@@ -61,7 +61,7 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
     audits: (await audits.list(key, { page: 1, pageSize: 100 })).pagination.totalItems,
     files: (await audits.list(key, { page: 1, pageSize: 100, auditType: 'file' })).pagination.totalItems,
   })
-  const before = { told: await told(), lists: await lists() }
+  const before = { counts: await countRows(), lists: await lists() }
   const count = async (table: string) => (await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
@@ -74,8 +74,8 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
   expect(await count('call_logs')).toBe(before.lists.calls)
   expect(await count('audit_logs')).toBe(before.lists.audits)
   expect(await lists()).toEqual(before.lists)
-  expect(await told()).toEqual(before.told)
-  expect(before.told.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
+  expect(await countRows()).toEqual(before.counts)
+  expect(before.counts.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
 
   const client = await database.dedicated('test')
   expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)

@@ -5,16 +5,16 @@ import { getSqlErrorKind, isDatabaseOutage } from '../../src/platform/db/sql-err
 import { AssayError, storageUnavailable } from '../../src/platform/errors/errors.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
-let place: TestDatabase
+let testDb: TestDatabase
 let database: Database
 
 beforeAll(async () => {
-  place = await testDatabase()
-  database = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 500, logger: { warn: () => {} } })
+  testDb = await testDatabase()
+  database = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 500, logger: { warn: () => {} } })
 })
 afterAll(async () => {
   await database.close()
-  await place.drop()
+  await testDb.drop()
 })
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -22,7 +22,7 @@ const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
     () => new Error('It did not fail.'),
     (error) => error,
   )
-const told = (error: unknown) => toPublicError(error).code
+const toErrorCode = (error: unknown) => toPublicError(error).code
 
 test('treats a statement that PostgreSQL cancels as an outage, through pg and through Prisma', async () => {
   for (const failure of [
@@ -30,7 +30,7 @@ test('treats a statement that PostgreSQL cancels as an outage, through pg and th
     failureOf(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
     failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(60)`)),
   ])
-    expect([getSqlErrorKind(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
+    expect([getSqlErrorKind(await failure), toErrorCode(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
 
 test('treats a transaction that exceeds its time-out as an outage', async () => {
@@ -41,40 +41,42 @@ test('treats a transaction that exceeds its time-out as an outage', async () => 
     },
     { timeout: 10 },
   )
-  expect(told(await failureOf(late))).toBe('database_unavailable')
+  expect(toErrorCode(await failureOf(late))).toBe('database_unavailable')
 })
 
 test('treats a connection that the server closes as an outage, through pg and through Prisma', async () => {
   const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
-  expect(told(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
-  expect(told(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
-  expect(told(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe('database_unavailable')
+  expect(toErrorCode(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
+  expect(toErrorCode(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
+  expect(toErrorCode(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe(
+    'database_unavailable',
+  )
 })
 
 test('treats a lock time-out in a Prisma query as an outage', async () => {
   const other = await database.dedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
-  expect(told(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
+  expect(toErrorCode(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
   await other.query('ROLLBACK')
   await other.end()
 })
 
 test('treats a unique violation as a duplicate, and an invalid statement as an internal error', async () => {
   // Prevents cancellation on a busy machine.
-  const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
+  const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
-  await patient.prisma.tenant.create({ data: row })
-  expect(getSqlErrorKind(await failureOf(patient.prisma.tenant.create({ data: row })))).toBe('duplicate')
+  await patientDatabase.prisma.tenant.create({ data: row })
+  expect(getSqlErrorKind(await failureOf(patientDatabase.prisma.tenant.create({ data: row })))).toBe('duplicate')
   const insert = 'INSERT INTO tenants SELECT * FROM tenants'
-  expect(getSqlErrorKind(await failureOf(patient.pool.query(insert)))).toBe('duplicate')
-  expect(getSqlErrorKind(await failureOf(patient.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
-  const wrong = await failureOf(patient.pool.query('SELECT 1 / 0'))
-  expect([getSqlErrorKind(wrong), isDatabaseOutage(wrong), told(wrong)]).toEqual(['other', false, 'internal_server_error'])
-  await patient.close()
+  expect(getSqlErrorKind(await failureOf(patientDatabase.pool.query(insert)))).toBe('duplicate')
+  expect(getSqlErrorKind(await failureOf(patientDatabase.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
+  const wrong = await failureOf(patientDatabase.pool.query('SELECT 1 / 0'))
+  expect([getSqlErrorKind(wrong), isDatabaseOutage(wrong), toErrorCode(wrong)]).toEqual(['other', false, 'internal_server_error'])
+  await patientDatabase.close()
 })
 
 test('returns an error of the service unchanged, regardless of its cause', () => {
-  const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-  expect(told(storageUnavailable('The store is away.', refused))).toBe('storage_unavailable')
-  expect(told(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')
+  const connectionRefused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
+  expect(toErrorCode(storageUnavailable('The store is away.', connectionRefused))).toBe('storage_unavailable')
+  expect(toErrorCode(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')
 })

@@ -23,23 +23,23 @@ beforeEach(async () => {
 })
 
 /** A store that only deletes. `asked` contains the requested paths. */
-function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorage; asked: string[] } {
-  const asked: string[] = []
+function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorage; requested: string[] } {
+  const requested: string[] = []
   const removing = {
     remove: (path: string) => {
-      asked.push(path)
+      requested.push(path)
       return remove(path)
     },
   }
-  return { storage: removing as unknown as BlobStorage, asked }
+  return { storage: removing as unknown as BlobStorage, requested }
 }
 
 const inJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
 test('deletes due blobs and their journal entries', async () => {
-  const { storage, asked } = storeOf(async () => {})
+  const { storage, requested } = storeOf(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
-  expect([asked.length, await inJournal()]).toEqual([64, 0])
+  expect([requested.length, await inJournal()]).toEqual([64, 0])
 })
 
 test('an upload cannot claim a path that a sweep has taken, even if the sweep loses its connections', async () => {
@@ -83,10 +83,10 @@ test('schedules a blob that the store fails to delete again in a minute, with th
   const { storage } = storeOf(async (path) => {
     if (path === 'ten_x/7') throw new Error('no answer within 10 ms')
   })
-  const told: string[] = []
-  const sweeper = new Sweeper(pool, storage, (path, reason) => told.push(`${path}: ${reason}`))
+  const reported: string[] = []
+  const sweeper = new Sweeper(pool, storage, (path, reason) => reported.push(`${path}: ${reason}`))
   expect(await sweeper.sweep()).toEqual({ removed: 63, failed: 1 })
-  expect(told).toEqual(['ten_x/7: Error: no answer within 10 ms'])
+  expect(reported).toEqual(['ten_x/7: Error: no answer within 10 ms'])
   const { rows } = await pool.query('SELECT blob_path, due_at > now() AS later FROM blob_garbage')
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
@@ -111,7 +111,7 @@ test('never deletes the blob of an existing file, even if the garbage journal li
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      VALUES ('file_x', 'ten_x', 'ctx_x', 'a.txt', 'text/plain', 1, repeat('0', 64), 'ten_x/7', 'key_x', now(), now())`,
   )
-  const { storage, asked } = storeOf(async () => {})
+  const { storage, requested } = storeOf(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 63, failed: 0 })
-  expect(asked).not.toContain('ten_x/7')
+  expect(requested).not.toContain('ten_x/7')
 })

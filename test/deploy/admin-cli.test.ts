@@ -52,8 +52,8 @@ describe('with a running service', () => {
   afterAll(() => world.close())
 
   test('creates, suspends, resumes and deletes a tenant with all its data', async () => {
-    const made = await typed(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
-    expect(made).toMatchObject({
+    const created = await typed(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
+    expect(created).toMatchObject({
       status: 0,
       stderr: '',
       result: {
@@ -63,7 +63,7 @@ describe('with a running service', () => {
         api_key: expect.stringMatching(/^assay_[A-Za-z0-9_-]{43}$/),
       },
     })
-    const { tenant_id: tenantId, api_key: key, api_key_id: keyId } = made.result
+    const { tenant_id: tenantId, api_key: key, api_key_id: keyId } = created.result
     const caller = new Caller(world.url, key)
     expect((await caller.get('/tenant')).body.data).toMatchObject({ tenant_id: tenantId, storage_quota_mb: 7 })
     expect((await caller.get(`/api-keys/${keyId}`)).body.data.scopes).toEqual([
@@ -131,12 +131,12 @@ describe('with a running service', () => {
   test('creates and lists a user, who can sign in', async () => {
     const tenant = await world.tenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
-    const made = await admin(env, ...words, 'Ada@Example.com')
-    expect(made).toMatchObject({ status: 0, result: { email: 'ada@example.com', password: expect.any(String) } })
+    const created = await admin(env, ...words, 'Ada@Example.com')
+    expect(created).toMatchObject({ status: 0, result: { email: 'ada@example.com', password: expect.any(String) } })
     const chosen = await admin(env, ...words, 'bob@example.com', '--password', 'correct horse battery')
     expect(chosen.result).toEqual({ user_id: expect.stringMatching(/^usr_/), email: 'bob@example.com' })
     for (const [email, password] of [
-      ['ada@example.com', made.result.password],
+      ['ada@example.com', created.result.password],
       ['bob@example.com', 'correct horse battery'],
     ]) {
       const { body } = await world.unauthenticated.graphql(
@@ -147,7 +147,7 @@ describe('with a running service', () => {
     }
     expect((await admin(env, 'user', 'list', '--tenant', tenant.tenantId)).result.users).toMatchObject([
       { email: 'bob@example.com', scopes: ['metadata', 'upload'], status: 'active' },
-      { user_id: made.result.user_id, name: 'Ada' },
+      { user_id: created.result.user_id, name: 'Ada' },
     ])
   })
 
@@ -177,15 +177,15 @@ describe('with a running service', () => {
 
   test('replaces a lost first key or password', async () => {
     const tenant = await world.tenant()
-    const made = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
-    expect(made.result).toEqual({
+    const created = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
+    expect(created.result).toEqual({
       tenant_id: tenant.tenantId,
       api_key_id: anyId('key'),
       name: 'Found again',
       scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
       api_key: expect.stringMatching(/^assay_[\w-]{43}$/),
     })
-    const key = world.as(made.result.api_key)
+    const key = world.as(created.result.api_key)
     expect((await key.get('/tenant')).status).toBe(200)
     const narrow = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--scopes', 'metadata')
     expect((await world.as(narrow.result.api_key).get('/tenant')).status).toBe(403)
@@ -265,28 +265,28 @@ describe('with a running service', () => {
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
-  ])('reports the invalid arguments %j in one sentence', async (words, sentence) => {
+  ])('reports the invalid arguments %j in one sentence', async (words, message) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
       await command.run({ config: world.config, database: world.database, services: world.app.services, print: () => {} }, values)
     }
-    await expect(attempt()).rejects.toThrow(sentence)
+    await expect(attempt()).rejects.toThrow(message)
   })
 
   test('prints a usage error to standard error only, with exit status 1', async () => {
-    for (const [words, sentence] of [
+    for (const [words, message] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
     ] as const) {
       const { status, result, stderr } = await typed(env, ...words)
-      expect({ status, result, stderr }).toEqual({ status: 1, result: undefined, stderr: expect.stringContaining(sentence) })
+      expect({ status, result, stderr }).toEqual({ status: 1, result: undefined, stderr: expect.stringContaining(message) })
       expect(stderr).not.toMatch(/\bat .*\.js:\d+/)
     }
   })
 
   test('reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
-    const away = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
-    expect(away).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
+    const unreachable = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
+    expect(unreachable).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
     expect(await typed({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('MASTER_KEY'),
@@ -310,8 +310,8 @@ describe('with the embedded database', () => {
       expect((await caller.get('/tenant')).body.data.name).toBe('Early')
       // The first start adds nothing to a tenant that the operator created.
       expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
-      const beside = await typed(env, 'tenant', 'create', '--name', 'Beside')
-      expect((await new Caller(service.url, beside.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
+      const concurrent = await typed(env, 'tenant', 'create', '--name', 'Beside')
+      expect((await new Caller(service.url, concurrent.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
       expect((await typed(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 4 })
       expect((await caller.get('/tenant')).status).toBe(200)
       expect((await typed(env, 'verify', '--deep')).status).toBe(0)

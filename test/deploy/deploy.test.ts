@@ -7,7 +7,7 @@ import { readConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 import { SupervisorMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 import { startRealClamd } from '../support/real-clamd.js'
-import { describeWhere, describeWith } from '../support/real-parts.js'
+import { describeIf, describeWith } from '../support/real-parts.js'
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const text = (name: string) => readFileSync(path(name), 'utf8')
@@ -23,7 +23,7 @@ function knownVariables(): Set<string> {
 }
 
 // Checks that need an engine (compose up, kubectl apply, terraform plan, Grafana) are not run, as docs/deploy.md states.
-describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
+describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
   'deployment files',
   () => {
     let files: Yaml

@@ -12,7 +12,7 @@ import { ensurePartitions } from '../../src/ledger/partitions.js'
 import { distribute } from '../../src/platform/db/distribute.js'
 import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
 import { runExpiry } from '../support/life.js'
-import { describeWhere } from '../support/real-parts.js'
+import { describeIf } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 import { callEverything, deleteTenant, sendEvents } from './all-calls.js'
 import { rejectedStatements } from './rejected-statements.js'
@@ -107,7 +107,7 @@ test('a migration without the extension distributes nothing and reports it', asy
   await client.end()
 })
 
-describeWhere(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
+describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
   'the statement check',
   () => {
     let findings: Found[]
@@ -132,7 +132,7 @@ test('the schema has no triggers, because a trigger of a distributed table canno
   expect(rows).toEqual([])
 })
 
-describeWhere(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
+describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
   'the statements of the service',
   () => {
     let findings: Found[]

@@ -59,11 +59,11 @@ test('a start on a pre-release database is rejected in one sentence with the com
     SCANNER_URL: 'none:',
     PORT: await freePort(),
   }).ended
-  const refusal =
+  const message =
     "A pre-release version of Assay created this database. Stop every replica, back up the database, then run 'npm run migrate -- --from-prerelease' once.\n"
-  expect([start.status, start.stderr]).toEqual([1, refusal])
+  expect([start.status, start.stderr]).toEqual([1, message])
   const migrated = await runCommand(['migrate'], { DATABASE_URL: database.url })
-  expect([migrated.status, migrated.stderr]).toEqual([1, refusal])
+  expect([migrated.status, migrated.stderr]).toEqual([1, message])
   expect(await contents()).toEqual(before)
 })
 
@@ -109,25 +109,25 @@ test('a converted database serves files, counters, journal, uploads and deletion
 })
 
 test('rejects a database that cannot be converted in one sentence, and leaves it unchanged', async () => {
-  const refused = async (sql: string, sentence: string) => {
+  const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await contents()
     const { status, stderr } = await convert()
-    expect([status, stderr]).toEqual([1, expect.stringContaining(sentence)])
+    expect([status, stderr]).toEqual([1, expect.stringContaining(message)])
     expect(await contents()).toEqual(before)
   }
-  await refused(
+  await expectRejected(
     `UPDATE api_keys SET pepper_id = 'sig_1' WHERE name = 'second'`,
     'have a hash of an early version: key_01m84vew4e2j613gddbnq2y201; use, rotate or revoke them with the last pre-release version.\n',
   )
   const other = new pg.Client({ connectionString: database.url, application_name: 'assay writes' })
   await other.connect()
-  await refused(
+  await expectRejected(
     'UPDATE api_keys SET pepper_id = NULL',
     "The service still uses the database (1 connection). Stop all replicas, then run 'npm run migrate -- --from-prerelease' again.\n",
   )
   await other.end()
-  await refused(
+  await expectRejected(
     `DELETE FROM _prisma_migrations WHERE migration_name = '20261123015000_uploads_alike'`,
     "cannot be converted (its last migration is '20261123014000_traits_by_index'). First start the last pre-release version on it",
   )

@@ -21,7 +21,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const clone = mkdtempSync(join(tmpdir(), 'assay-prepare-'))
 afterAll(() => rmSync(clone, { recursive: true, force: true }))
 
-const gone = (pid: number) => !existsSync(`/proc/${pid}`) || readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+const isDead = (pid: number) => !existsSync(`/proc/${pid}`) || readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
 
 test.each([
   ['SIGINT', 130],
@@ -36,16 +36,16 @@ test.each([
     `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,
   )
   const start = spawn(process.execPath, ['scripts/start.mjs'], { cwd: clone, env: { npm_execpath: npm }, stdio: 'pipe' })
-  let said = ''
+  let output = ''
   start.stderr.setEncoding('utf8').on('data', (text) => {
-    said += text
+    output += text
   })
-  while (!/npm is \d+\n/.test(said)) await once(start.stderr, 'data')
+  while (!/npm is \d+\n/.test(output)) await once(start.stderr, 'data')
   start.kill(signal)
   const [status] = await once(start, 'close')
-  expect({ status, said }).toEqual({ status: expected, said: expect.stringContaining('The next start repeats it') })
-  const npmPid = Number(/npm is (\d+)/.exec(said)![1])
-  while (!gone(npmPid)) await new Promise(setImmediate)
+  expect({ status, said: output }).toEqual({ status: expected, said: expect.stringContaining('The next start repeats it') })
+  const npmPid = Number(/npm is (\d+)/.exec(output)![1])
+  while (!isDead(npmPid)) await new Promise(setImmediate)
 })
 
 test('runs an installation step only if its sources changed, without network access', async () => {
@@ -89,7 +89,7 @@ test('runs an installation step only if its sources changed, without network acc
   expect(await prepare()).toMatchObject({ failed: false, steps: [compiling] })
   expect(times()).toEqual(first)
   appendFileSync(join(folder, 'prisma/schema.prisma'), 'model Broken {\n')
-  const broken = await prepare()
-  expect(broken).toMatchObject({ failed: true, steps: [generating] })
-  expect(broken.errors).toMatch(/Error validating[\s\S]*prisma generate failed/)
+  const damaged = await prepare()
+  expect(damaged).toMatchObject({ failed: true, steps: [generating] })
+  expect(damaged.errors).toMatch(/Error validating[\s\S]*prisma generate failed/)
 }, 600_000)

@@ -35,13 +35,13 @@ const kinds = {
 function validate(path, object) {
   const Model = kinds[object.apiVersion]?.[object.kind]
   if (!Model) return void faults.push(`${path}: ${object.apiVersion} ${object.kind} has no schema here`)
-  const asked = new Map()
+  const requested = new Map()
   const watched = (value, at) =>
     value === null || typeof value !== 'object'
       ? value
       : new Proxy(value, {
           get(target, name, receiver) {
-            if (typeof name === 'string') asked.set(`${at}/${name}`, true)
+            if (typeof name === 'string') requested.set(`${at}/${name}`, true)
             const member = Reflect.get(target, name, receiver)
             return typeof name === 'string' && Object.hasOwn(target, name) ? watched(member, `${at}/${name}`) : member
           },
@@ -54,7 +54,7 @@ function validate(path, object) {
   const unknown = (value, at) => {
     if (value === null || typeof value !== 'object') return
     for (const [name, member] of Object.entries(value)) {
-      if (asked.has(`${at}/${name}`)) unknown(member, `${at}/${name}`)
+      if (requested.has(`${at}/${name}`)) unknown(member, `${at}/${name}`)
       else faults.push(`${path}: ${object.kind} has no ${at}/${name}`)
     }
   }

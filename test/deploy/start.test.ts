@@ -39,9 +39,9 @@ const postgresOf = (env: { DATA_DIR: string }) =>
 const runs = (pid: number) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 
 async function status(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
-  const answer = await fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
-  await answer.body?.cancel()
-  return answer.status
+  const response = await fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
+  await response.body?.cancel()
+  return response.status
 }
 
 describe('the first start', () => {
@@ -105,14 +105,14 @@ describe('the first start', () => {
       const env = await environment({ ...secrets, BOOTSTRAP_ADMIN_EMAIL: 'me@example.com', LOG_LEVEL: 'trace' })
       const service = await start(env)
       expect(await status(service, key)).toBe(200)
-      const answer = await fetch(`${service.url}/graphql`, {
+      const response = await fetch(`${service.url}/graphql`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
           query: `mutation { signIn(email: "me@example.com", password: "${password}") { token } }`,
         }),
       })
-      expect(await answer.json()).toMatchObject({ data: { signIn: { token: expect.any(String) } } })
+      expect(await response.json()).toMatchObject({ data: { signIn: { token: expect.any(String) } } })
       expect(service.stdout).toContain(`API key   (the value of ${keyVariable})`)
       expect(service.stdout).toContain(`me@example.com   (the password of ${passwordVariable})`)
       const pasted = service.stdout.split('\n').find((line) => line.startsWith('  curl -s -H'))!
@@ -198,7 +198,7 @@ describe('the shutdown', () => {
     service.child.kill('SIGTERM')
     await service.waitForOutput('SIGTERM: finishing')
     // A connection that arrives before the port closes is accepted, so that the test repeats.
-    const refused = async () => {
+    const expectFailedStart = async () => {
       const late = connect(service.port, '127.0.0.1')
       const outcome = await new Promise<string>((resolve) => {
         late.once('connect', () => resolve('taken'))
@@ -207,12 +207,12 @@ describe('the shutdown', () => {
       late.destroy()
       return outcome === 'ECONNREFUSED'
     }
-    while (!(await refused())) await sleep(10)
+    while (!(await expectFailedStart())) await sleep(10)
 
     call.end(body.slice(10))
-    const [answer] = await once(call, 'response')
-    expect(answer.statusCode).toBe(201)
-    answer.resume()
+    const [response] = await once(call, 'response')
+    expect(response.statusCode).toBe(201)
+    response.resume()
     expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
   })
@@ -231,14 +231,14 @@ describe('the shutdown', () => {
   test('the next start after kill -9 has all data, beside a second service of the same clone', async () => {
     const env = await environment()
     const first = await start(env)
-    const neighbour = await start(await environment())
+    const otherService = await start(await environment())
     const key = keyIn(first.stdout)!
     const orphan = postgresOf(env)
     await first.stop('SIGKILL')
     const second = await start(env)
     expect(await status(second, key)).toBe(200)
     while (runs(orphan)) await sleep(20)
-    expect(await status(neighbour, keyIn(neighbour.stdout)!)).toBe(200)
-    expect(await status(neighbour, key)).toBe(401)
+    expect(await status(otherService, keyIn(otherService.stdout)!)).toBe(200)
+    expect(await status(otherService, key)).toBe(401)
   })
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 
 test('responds to every valid call during stalled downloads, slow uploads, one-byte chunks and idle sockets', () => {
-  expect(attacked.refused).toEqual([])
+  expect(attacked.rejected).toEqual([])
 })
 
 test('keeps memory and event loop delay below their limits during an attack', () => {

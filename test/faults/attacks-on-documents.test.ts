@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getIntrospectionQuery } from 'graphql'
 import { getGraphqlCode } from '../support/answers.js'
 import { expectHealthy } from '../support/attacked.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
@@ -75,12 +75,12 @@ describe('GraphQL documents of excessive cost', () => {
 
   test.each(bombs)('rejects a GraphQL document with %s', async (_name, query) => {
     const before = process.cpuUsage()
-    const answer = await tenant.admin.graphql(query)
+    const response = await tenant.admin.graphql(query)
     const spent = process.cpuUsage(before)
-    expect(answer.status).toBe(400)
-    expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
-    expect(answer.body.data ?? null).toBeNull()
-    expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
+    expect(response.status).toBe(400)
+    expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
+    expect(response.body.data ?? null).toBeNull()
+    expect(JSON.stringify(response.body).length).toBeLessThan(20_000)
     // A rejection may cost no more than an ordinary response.
     expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
     await expectHealthy(world, tenant)
@@ -103,8 +103,8 @@ describe('GraphQL documents of excessive cost', () => {
       '',
     ]
     for (const body of [...bad, JSON.stringify({ query: `{ me { id } } #${'x'.repeat(1_100_000)}` })]) {
-      const answer = await post(body)
-      expect([body.slice(0, 40), answer.status, getGraphqlCode(answer)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
+      const response = await post(body)
+      expect([body.slice(0, 40), response.status, getGraphqlCode(response)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
     }
     await expectHealthy(world, tenant)
   })
@@ -153,8 +153,8 @@ describe('GraphQL documents of excessive cost', () => {
     const production = await World.open({ NODE_ENV: 'production' }, world)
     try {
       const anonymous = production.unauthenticated
-      const asked = await anonymous.graphql('{ __schema { types { name } } }')
-      expect([asked.status, getGraphqlCode(asked)]).toEqual([400, 'BAD_USER_INPUT'])
+      const requested = await anonymous.graphql('{ __schema { types { name } } }')
+      expect([requested.status, getGraphqlCode(requested)]).toEqual([400, 'BAD_USER_INPUT'])
       // Errors contain no "Did you mean".
       const guess = await anonymous.graphql('{ file { filId } fils { data } }')
       expect(JSON.stringify(guess.body)).not.toMatch(/did you mean|"files"/i)
@@ -178,7 +178,7 @@ describe('regular expressions do not backtrack', () => {
     `${'\t'.repeat(long)}`,
     `${'+json'.repeat(long / 5)}!`,
   ]
-  const attempts: [string, (text: string) => Promise<Answer>][] = [
+  const attempts: [string, (text: string) => Promise<ApiResponse>][] = [
     [
       'context_key',
       (text) =>
@@ -258,8 +258,8 @@ describe('regular expressions do not backtrack', () => {
   test.each(attempts)('regular expressions do not backtrack in %s', async (_what, attempt) => {
     const cpu = async (text: string) => {
       const before = process.cpuUsage()
-      const answer = await attempt(text)
-      expect(answer.status).not.toBe(500)
+      const response = await attempt(text)
+      expect(response.status).not.toBe(500)
       const { user, system } = process.cpuUsage(before)
       return (user + system) / 1000
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems, toStatusAndCode } from '../support/answers.js'
 import { RawClient } from '../support/raw-client.js'
 import { RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -34,14 +34,14 @@ describe('headers of a client', () => {
   const answerTo = async (lines: string[]) => {
     const client = await RawClient.connect(world.url)
     await client.send(`${lines.join('\r\n')}\r\n\r\n`)
-    const answer = await client.answer()
+    const response = await client.readResponse()
     client.destroy()
-    return answer
+    return response
   }
 
   test('rejects two Host headers', async () => {
-    const answer = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
-    expect([answer.status, answer.body.error]).toEqual([
+    const response = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
+    expect([response.status, response.body.error]).toEqual([
       400,
       { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent once' }] } },
     ])
@@ -49,8 +49,8 @@ describe('headers of a client', () => {
 
   test('rejects two Host headers between two thousand others', async () => {
     const between = Array.from({ length: 2_100 }, () => 'a:b')
-    const answer = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
-    expect([answer.status, answer.body.error?.details]).toEqual([
+    const response = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
+    expect([response.status, response.body.error?.details]).toEqual([
       400,
       { fields: [{ field: 'Host', message: 'must be sent once' }] },
     ])
@@ -70,14 +70,17 @@ describe('headers of a client', () => {
       '',
     ]
     client.write(`${['POST /graphql HTTP/1.0', 'Host: x', ...chunked].join('\r\n')}GET /health/live HTTP/1.0\r\n\r\n`)
-    const whole = await client.readAll()
-    expect(whole.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 400'])
-    expect(whole).toContain('must not be sent with HTTP/1.0')
+    const complete = await client.readAll()
+    expect(complete.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 400'])
+    expect(complete).toContain('must not be sent with HTTP/1.0')
   })
 
   test.each(['gzip', 'br', 'x'])('rejects an upload with Content-Encoding %s with 415, by REST and GraphQL', async (encoding) => {
     const headers = { 'content-encoding': encoding }
-    expect(refusal(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([415, 'unsupported_media_type'])
+    expect(toStatusAndCode(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([
+      415,
+      'unsupported_media_type',
+    ])
     const form = new FormData()
     form.append('operations', '{}')
     const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
@@ -89,8 +92,8 @@ describe('names', () => {
   const hidden = '\u202e\u2066\u200b\u{e0041}\u{e007f}\u061c'
 
   test('removes invisible characters and bidirectional overrides from file names', async () => {
-    const answer = await tenant.admin.upload('inbox', `in${hidden}voice.txt`, 'a')
-    expect(dataOf(answer, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
+    const response = await tenant.admin.upload('inbox', `in${hidden}voice.txt`, 'a')
+    expect(getData(response, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
   test('removes such characters from names of contexts, users and tenants, and keeps lines in descriptions', async () => {
@@ -98,9 +101,9 @@ describe('names', () => {
     const name = ` Month${hidden}\r\nend `
     const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
     expect([context.display_name, context.description]).toEqual(['Month end', 'one\ntwo'])
-    const { display_name: changed } = dataOf(await own.admin.patch('/contexts/shown', { display_name: `${hidden}Other` }))
+    const { display_name: changed } = getData(await own.admin.patch('/contexts/shown', { display_name: `${hidden}Other` }))
     expect(changed).toBe('Other')
-    expect(dataOf(await own.admin.patch('/tenant', { name })).name).toBe('Month end')
+    expect(getData(await own.admin.patch('/tenant', { name })).name).toBe('Month end')
     const invite = (email: string) =>
       own.admin.graphql('mutation ($input: InviteUserInput!) { inviteUser(input: $input) { user { name email } } }', {
         input: { email, name, scopes: ['metadata'] },
@@ -114,9 +117,9 @@ describe('names', () => {
   })
 
   test('removes such characters from key names, and rejects an empty name', async () => {
-    const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
-    const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })
-    expect([name, dataOf(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
+    const created = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
+    const { api_key_id: id, name } = getData(created, { status: 201, message: true })
+    expect([name, getData(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
     expect(getInvalidFields(await tenant.admin.post('/api-keys', { name: `\n${hidden}` }))).toEqual(['name'])
   })
 })
@@ -164,7 +167,7 @@ describe('an address from a proxy', () => {
   ])('logs the proxied address %j as %s', async (claimed, logged) => {
     const key = await tenant.key(['metadata'])
     await behind.as(key.credential).get('/files', { 'x-forwarded-for': claimed })
-    const [call] = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
+    const [call] = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
     expect(call.ip_address.replace('::ffff:', '')).toBe(logged)
   })
 })
@@ -175,9 +178,9 @@ describe('information for unauthorized clients', () => {
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')
       expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd answers.' })
-      const refused = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
-      expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
-      for (const { body } of [ready, refused]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)
+      const rejected = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
+      expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
+      for (const { body } of [ready, rejected]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)
     } finally {
       await lame.close()
     }

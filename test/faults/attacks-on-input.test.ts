@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { dataOf, getGraphqlCode, getInvalidFields, itemsOf } from '../support/answers.js'
+import { getData, getGraphqlCode, getInvalidFields, getItems } from '../support/answers.js'
 import { expectHealthy, getRaw } from '../support/attacked.js'
 import { exchange, RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 describe('prototype pollution', () => {
-  const evil = '{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}}}'
+  const pollutingJson = '{"__proto__":{"polluted":"yes"},"constructor":{"prototype":{"polluted":"yes"}}}'
   const clean = () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     expect((Object.create(null) as Record<string, unknown>).polluted).toBeUndefined()
@@ -27,10 +27,10 @@ describe('prototype pollution', () => {
     'prototype pollution in the body of %s %s has no effect',
     async (method, route) => {
       const send = (body: string) => tenant.admin.rest(method, path(route), body, { 'content-type': 'application/json' })
-      expect(getInvalidFields(await send(evil))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
+      expect(getInvalidFields(await send(pollutingJson))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
       clean()
       const nested = await send(
-        `{"metadata":${evil},"name":${evil},"display_name":${evil},"scopes":${evil},"grace_seconds":${evil}}`,
+        `{"metadata":${pollutingJson},"name":${pollutingJson},"display_name":${pollutingJson},"scopes":${pollutingJson},"grace_seconds":${pollutingJson}}`,
       )
       expect(nested.status).toBe(400)
       clean()
@@ -38,16 +38,16 @@ describe('prototype pollution', () => {
   )
 
   test('stores __proto__ in metadata as an ordinary member', async () => {
-    const made = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${evil}}`, {
+    const created = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${pollutingJson}}`, {
       'content-type': 'application/json',
     })
-    const { api_key_id: id } = dataOf(made, { status: 201, message: true })
-    expect(dataOf(await tenant.admin.get(`/api-keys/${id}`)).metadata.constructor).toEqual({ prototype: { polluted: 'yes' } })
+    const { api_key_id: id } = getData(created, { status: 201, message: true })
+    expect(getData(await tenant.admin.get(`/api-keys/${id}`)).metadata.constructor).toEqual({ prototype: { polluted: 'yes' } })
     clean()
   })
 
   test('prototype pollution in upload metadata and part names has no effect', async () => {
-    expect((await tenant.admin.upload('inbox', 'a.txt', 'a', { metadata: evil })).status).toBe(201)
+    expect((await tenant.admin.upload('inbox', 'a.txt', 'a', { metadata: pollutingJson })).status).toBe(201)
     const form = new FormData()
     for (const name of ['__proto__', 'constructor', '__proto__[polluted]', 'constructor.prototype.polluted', 'toString'])
       form.append(name, 'yes')
@@ -64,9 +64,9 @@ describe('prototype pollution', () => {
       tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     const query = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
     await post(
-      `{"query":${JSON.stringify(query)},"variables":{"__proto__":{"polluted":"yes"},"input":{"name":"p","metadata":${evil}}},"extensions":${evil},"__proto__":{"polluted":"yes"}}`,
+      `{"query":${JSON.stringify(query)},"variables":{"__proto__":{"polluted":"yes"},"input":{"name":"p","metadata":${pollutingJson}}},"extensions":${pollutingJson},"__proto__":{"polluted":"yes"}}`,
     )
-    await post(`{"query":${JSON.stringify(query)},"variables":{"input":${evil}}}`)
+    await post(`{"query":${JSON.stringify(query)},"variables":{"input":${pollutingJson}}}`)
     await tenant.admin.graphql(
       'mutation { createApiKey(input: { name: "p", metadata: { __proto__: { polluted: "yes" } } }) { apiKeyId } }',
     )
@@ -87,12 +87,12 @@ describe('prototype pollution', () => {
       )
       form.append('map', JSON.stringify({ 0: [at] }))
       form.append('0', new Blob(['a']), 'a.txt')
-      const answer = await tenant.admin.raw('/graphql', {
+      const response = await tenant.admin.raw('/graphql', {
         method: 'POST',
         headers: { 'apollo-require-preflight': 'true' },
         body: form,
       })
-      expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
       clean()
     }
     await expectHealthy(world, tenant)
@@ -101,16 +101,16 @@ describe('prototype pollution', () => {
 
 test('rejects thousands of unknown members in a short message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
-  const answer = await tenant.admin.post('/contexts', members)
-  expect(answer.status).toBe(400)
-  expect(getInvalidFields(answer)).toContain('member_0')
-  expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
+  const response = await tenant.admin.post('/contexts', members)
+  expect(response.status).toBe(400)
+  expect(getInvalidFields(response)).toContain('member_0')
+  expect(JSON.stringify(response.body).length).toBeLessThan(20_000)
   await expectHealthy(world, tenant)
 })
 
 describe('names and headers', () => {
   test('a forged Host does not change a signed URL', async () => {
-    const { file_id: id } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
+    const { file_id: id } = getData(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
       status: 201,
       message: true,
       timestamp: false,
@@ -121,22 +121,22 @@ describe('names and headers', () => {
       `GET http://evil.example.com/api/v1/files/${id} HTTP/1.1\r\nHost: evil.example.com\r\n`,
     ]
     for (const request of forged) {
-      const answer = await exchange(world.url, `${request}${auth}\r\nConnection: close\r\n\r\n`)
-      expect(answer.status).toBe(200)
-      expect(answer.body).not.toContain('evil')
-      expect(JSON.parse(answer.body).data.download_url).toMatch(new RegExp(`^${world.url}/download/${id}\\?`))
+      const response = await exchange(world.url, `${request}${auth}\r\nConnection: close\r\n\r\n`)
+      expect(response.status).toBe(200)
+      expect(response.body).not.toContain('evil')
+      expect(JSON.parse(response.body).data.download_url).toMatch(new RegExp(`^${world.url}/download/${id}\\?`))
     }
   })
 
   test('trusts X-Forwarded-For only from a trusted proxy', async () => {
     const fresh = await world.tenant()
     await fresh.admin.get('/files', { 'x-forwarded-for': '203.0.113.9' })
-    expect(itemsOf(await fresh.admin.get('/stats/logs'))[0].ip_address).toBe('127.0.0.1')
+    expect(getItems(await fresh.admin.get('/stats/logs'))[0].ip_address).toBe('127.0.0.1')
     const proxied = await World.open({ TRUST_PROXY: 'loopback' }, world)
     try {
       await proxied.as(fresh.admin.credential).get('/files', { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' })
       expect(
-        itemsOf(await fresh.admin.get('/stats/logs?page_size=5')).map((call: Record<string, string>) => call.ip_address),
+        getItems(await fresh.admin.get('/stats/logs?page_size=5')).map((call: Record<string, string>) => call.ip_address),
       ).toContain('203.0.113.9')
     } finally {
       await proxied.close()
@@ -153,22 +153,22 @@ describe('names and headers', () => {
     `${'😀'.repeat(200)}.txt`,
   ])('the file name %j causes no injection', async (name) => {
     const uploaded = await tenant.admin.upload('inbox', name, 'hello')
-    const { file_id: id, original_filename: kept } = dataOf(uploaded, { status: 201, message: true, timestamp: false })
-    expect(kept).not.toMatch(/[\r\n/\\]/)
-    expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
-    const { download_url: url } = dataOf(await tenant.admin.get(`/files/${id}`), { timestamp: false })
+    const { file_id: id, original_filename: storedName } = getData(uploaded, { status: 201, message: true, timestamp: false })
+    expect(storedName).not.toMatch(/[\r\n/\\]/)
+    expect(Buffer.byteLength(storedName)).toBeLessThanOrEqual(255)
+    const { download_url: url } = getData(await tenant.admin.get(`/files/${id}`), { timestamp: false })
     const { pathname, search } = new URL(url)
-    const answer = await getRaw(world, pathname + search, [])
-    expect(answer.status).toBe(200)
-    expect(answer.headers['set-cookie']).toBeUndefined()
-    expect(answer.headers.x).toBeUndefined()
-    expect(answer.headers['content-disposition']).toMatch(/^attachment; filename="/)
-    expect(answer.body).toBe('hello')
+    const response = await getRaw(world, pathname + search, [])
+    expect(response.status).toBe(200)
+    expect(response.headers['set-cookie']).toBeUndefined()
+    expect(response.headers.x).toBeUndefined()
+    expect(response.headers['content-disposition']).toMatch(/^attachment; filename="/)
+    expect(response.body).toBe('hello')
   })
 
   test('CR and LF in object names, headers and paths cause no injection', async () => {
-    const made = await tenant.admin.post('/api-keys', { name: 'a\r\nX-Evil: 1' })
-    expect(made.status).toBe(201)
+    const created = await tenant.admin.post('/api-keys', { name: 'a\r\nX-Evil: 1' })
+    expect(created.status).toBe(201)
     expect((await tenant.admin.get('/contexts/a%0d%0aX-Evil:%201')).headers.get('x-evil')).toBeNull()
     expect(
       getInvalidFields(
@@ -191,7 +191,7 @@ describe('names and headers', () => {
   })
 
   test('responds to malformed HTTP with JSON that does not name the server software', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [
         'GARBAGE\r\n\r\n',
         'GET / HTTP/9.9\r\n\r\n',
@@ -202,8 +202,8 @@ describe('names and headers', () => {
         `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(20_000)}\r\n\r\n`,
       ].map((bytes) => exchange(world.url, bytes)),
     )
-    expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 431, 431])
-    for (const { headers, body } of answers) {
+    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 431, 431])
+    for (const { headers, body } of responses) {
       expect(JSON.parse(body)).toMatchObject({ status: 'ERROR', error: { code: 'bad_user_input' } })
       expect(headers).not.toHaveProperty('server')
     }
@@ -219,9 +219,9 @@ describe('names and headers', () => {
       '/api/v1/contexts?%%%=%&a[__proto__]=1',
     ]
     for (const target of odd) {
-      const answer = await getRaw(world, target, [`Authorization: Bearer ${tenant.admin.credential}`])
-      expect([target, [200, 400, 404].includes(answer.status)]).toEqual([target, true])
-      expect(answer.body).not.toMatch(/node_modules|at .*\.js/)
+      const response = await getRaw(world, target, [`Authorization: Bearer ${tenant.admin.credential}`])
+      expect([target, [200, 400, 404].includes(response.status)]).toEqual([target, true])
+      expect(response.body).not.toMatch(/node_modules|at .*\.js/)
     }
     await expectHealthy(world, tenant)
   })

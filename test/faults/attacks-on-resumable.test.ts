@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import type { RawClient } from '../support/raw-client.js'
 import { Tus, tusHeaders, uploadMetadata } from '../support/tus.js'
 import { UploadWorld } from '../support/upload-world.js'
@@ -19,7 +19,7 @@ afterAll(() => uploads.close())
 
 const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}` })
 const fileId = async (path: string) => (await tus.head(path)).headers.get('assay-file-id')
-const begun = () => tus.begin('raw', 'a.bin', 2_000_000)
+const startUpload = () => tus.begin('raw', 'a.bin', 2_000_000)
 
 /** Sends a part of a PATCH body, and resolves when the service has read and stored it. */
 async function sendUnended(path: string, headers: Record<string, string | number>, bytes: Buffer | string): Promise<RawClient> {
@@ -53,12 +53,12 @@ describe('malformed requests for resumable uploads', () => {
   ] as [string, number | string, Record<string, string | undefined>, number][])(
     'rejects a PATCH with %s without changes',
     async (_what, offset, { body = 'text', ...headers }, status) => {
-      const path = await begun()
-      const answer = await tus.patch(path, offset, body, headers)
-      expect(answer.status).toBe(status)
-      expect(answer.body).toMatchObject({ status: 'ERROR', error: { code: expect.any(String) } })
-      expect(answer.headers.get('tus-resumable')).toBe('1.0.0')
-      if (status === 412) expect(answer.headers.get('tus-version')).toBe('1.0.0')
+      const path = await startUpload()
+      const response = await tus.patch(path, offset, body, headers)
+      expect(response.status).toBe(status)
+      expect(response.body).toMatchObject({ status: 'ERROR', error: { code: expect.any(String) } })
+      expect(response.headers.get('tus-resumable')).toBe('1.0.0')
+      if (status === 412) expect(response.headers.get('tus-version')).toBe('1.0.0')
       expect(await tus.offset(path)).toBe(0)
       expect((await tus.delete(path)).status).toBe(204)
     },
@@ -81,7 +81,7 @@ describe('malformed requests for resumable uploads', () => {
     ['no metadata', { 'upload-metadata': undefined }],
     ['an invalid Idempotency-Key', { 'idempotency-key': 'x'.repeat(256) }],
   ] as [string, Record<string, string | undefined>][])('rejects a creation with %s', async (_what, headers) => {
-    expect(refusal(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
+    expect(toStatusAndCode(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
   })
 
   test('rejects oversized metadata before reading it', async () => {
@@ -91,7 +91,7 @@ describe('malformed requests for resumable uploads', () => {
       'Tus-Resumable': '1.0.0',
       'Upload-Metadata': `filename ${'A'.repeat(20_000)}`,
     })
-    expect((await client.answer()).status).toBe(431)
+    expect((await client.readResponse()).status).toBe(431)
   })
 
   test('rejects another method with 405 and a malformed id with 404', async () => {
@@ -107,7 +107,7 @@ test('X-HTTP-Method-Override turns a POST into PATCH or DELETE only', async () =
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
-  expect(refusal(await post('GET'))).toEqual([400, 'bad_user_input'])
+  expect(toStatusAndCode(await post('GET'))).toEqual([400, 'bad_user_input'])
   expect((await post('PATCH')).headers.get('assay-file-id')).toMatch(/^file_/)
   expect((await post('DELETE')).status).toBe(204)
   expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
@@ -117,48 +117,51 @@ test('one of two concurrent PATCH requests succeeds, the other gets a conflict, 
   for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
-    const answers = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
+    const responses = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
     // A request that stalls for a second is taken over. Both may then report a conflict.
-    if (answers.every(({ status }) => status === 409)) continue
+    if (responses.every(({ status }) => status === 409)) continue
     rounds++
-    expect(answers.map(({ status }) => status)).toContain(204)
+    expect(responses.map(({ status }) => status)).toContain(204)
     const id = await fileId(path)
     // The other request was late, and got a conflict or the verdict.
-    for (const answer of answers)
-      expect([answer.status, answer.status === 204 ? answer.headers.get('assay-file-id') : id]).toEqual([expect.any(Number), id])
+    for (const response of responses)
+      expect([response.status, response.status === 204 ? response.headers.get('assay-file-id') : id]).toEqual([
+        expect.any(Number),
+        id,
+      ])
     const { download_url: url } = (await uploads.tenant.admin.get(`/files/${id}`)).body.data
-    const kept = Buffer.from(await (await fetch(url)).arrayBuffer())
-    expect(contents.some((content) => content.equals(kept))).toBe(true)
+    const stored = Buffer.from(await (await fetch(url)).arrayBuffer())
+    expect(contents.some((content) => content.equals(stored))).toBe(true)
   }
 })
 
 test('a new request takes over an upload from a dead connection, and received bytes are stored', async () => {
-  const path = await begun()
+  const path = await startUpload()
   const calls = () => uploads.uploadCalls()
   const before = await calls()
   const dead = await sendUnended(path, { 'Content-Length': 2_000_000 }, Buffer.alloc(1_300_000, 'x'))
   expect(await tus.offset(path)).toBe(1_300_000)
-  const told = await dead.answer()
-  expect([told.status, told.body.error.details]).toEqual([409, { resumable: true }])
+  const reported = await dead.readResponse()
+  expect([reported.status, reported.body.error.details]).toEqual([409, { resumable: true }])
   expect((await tus.patch(path, 1_300_000, Buffer.alloc(700_000, 'y'))).headers.get('assay-file-id')).toMatch(/^file_/)
   expect(await calls()).toBe(before + 1)
 })
 
 test('responds to a client that stops sending, and stores the received bytes', async () => {
-  const path = await begun()
+  const path = await startUpload()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
   await slow.send(Buffer.alloc(100_000, 'x'))
-  const answer = await slow.answer()
-  expect([answer.status, answer.body.error.code, answer.body.error.details]).toEqual([409, 'conflict', { resumable: true }])
+  const response = await slow.readResponse()
+  expect([response.status, response.body.error.code, response.body.error.details]).toEqual([409, 'conflict', { resumable: true }])
   expect(await tus.offset(path)).toBe(100_000)
 })
 
 test('stores the received bytes of a client that disconnects, and logs no call', async () => {
-  const path = await begun()
+  const path = await startUpload()
   const before = await uploads.uploadCalls()
-  const gone = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
-  gone.destroy()
+  const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
+  disconnected.destroy()
   expect(await tus.offset(path)).toBe(1_300_000)
   expect(await uploads.uploadCalls()).toBe(before)
 })
@@ -168,7 +171,7 @@ test('rejects a chunked body longer than the upload, and stores none of it', asy
   const liar = await uploads.connect()
   await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
   await liar.send(`b\r\n${'x'.repeat(11)}\r\n0\r\n\r\n`)
-  expect((await liar.answer()).status).toBe(400)
+  expect((await liar.readResponse()).status).toBe(400)
   expect(await tus.offset(path)).toBe(0)
 })
 
@@ -181,18 +184,18 @@ test('rejects a PATCH beyond the length after completion too, and accepts a repe
     const client = await uploads.connect()
     await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'upload-offset': offset, 'Transfer-Encoding': 'chunked' })
     await client.send(`${bytes.length.toString(16)}\r\n${bytes}\r\n0\r\n\r\n`)
-    return (await client.answer()).status
+    return (await client.readResponse()).status
   }
   for (const [offset, bytes] of [
     [10, 'x'],
     [0, 'x'.repeat(11)],
     [4, 'x'.repeat(1_000_000)],
   ] as const) {
-    const answer = await tus.patch(path, offset, bytes)
-    expect([refusal(answer), answer.body.error.details.fields[0].field]).toEqual([[400, 'bad_user_input'], 'body'])
+    const response = await tus.patch(path, offset, bytes)
+    expect([toStatusAndCode(response), response.body.error.details.fields[0].field]).toEqual([[400, 'bad_user_input'], 'body'])
     expect(await chunked(offset, bytes)).toBe(400)
   }
-  expect(refusal(await tus.patch(path, 11, ''))).toEqual([409, 'conflict'])
+  expect(toStatusAndCode(await tus.patch(path, 11, ''))).toEqual([409, 'conflict'])
   for (const offset of [0, 4, 10]) {
     const repeated = await tus.patch(path, offset, '0123456789'.slice(offset))
     expect([repeated.status, repeated.headers.get('assay-file-id')]).toEqual([204, id])
@@ -202,7 +205,7 @@ test('rejects a PATCH beyond the length after completion too, and accepts a repe
 })
 
 test('validates the credential before reading the body', async () => {
-  const path = await begun()
+  const path = await startUpload()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
     const client = await uploads.connect()
     await client.head('PATCH', path, {
@@ -211,13 +214,13 @@ test('validates the credential before reading the body', async () => {
       'Content-Length': 2_000_000,
       Expect: '100-continue',
     })
-    expect([401, 403]).toContain((await client.answer()).status)
+    expect([401, 403]).toContain((await client.readResponse()).status)
   }
   const good = await uploads.connect()
   await good.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 4, Expect: '100-continue' })
-  expect((await good.answer()).status).toBe(100)
+  expect((await good.readResponse()).status).toBe(100)
   await good.send('text')
-  expect((await good.answer()).status).toBe(204)
+  expect((await good.readResponse()).status).toBe(204)
 })
 
 test('an upload whose deferred length is never declared creates no file', async () => {
@@ -225,13 +228,13 @@ test('an upload whose deferred length is never declared creates no file', async 
   for (let at = 0; at < 3; at++) expect((await tus.patch(path, at * 4, 'text')).status).toBe(204)
   expect(await fileId(path)).toBeNull()
   expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: null, received_bytes: 12, file: null })
-  expect(refusal(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
+  expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
 test('scripts of the origins in CORS_ORIGINS can read the headers that they need', async () => {
-  const answer = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
-  expect(answer.headers.get('access-control-allow-origin')).toBeNull()
-  const begunElsewhere = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })
-  expect(begunElsewhere.headers.get('access-control-allow-origin')).toBeNull()
-  expect(begunElsewhere.headers.get('access-control-expose-headers')).toBeNull()
+  const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
+  expect(response.headers.get('access-control-allow-origin')).toBeNull()
+  const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })
+  expect(fromForeignOrigin.headers.get('access-control-allow-origin')).toBeNull()
+  expect(fromForeignOrigin.headers.get('access-control-expose-headers')).toBeNull()
 })

@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { routes } from '../../src/api/rest/routes.js'
-import { getGraphqlCode, refusal } from '../support/answers.js'
+import { getGraphqlCode, toStatusAndCode } from '../support/answers.js'
 import { getRaw } from '../support/attacked.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -32,8 +32,8 @@ describe('forged sessions', () => {
       .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: 'JWT', ...header })
       .sign(createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' }))
   }
-  const refused = async (token: string) => {
-    expect(refusal(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
+  const expectRejected = async (token: string) => {
+    expect(toStatusAndCode(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
     expect(getGraphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
@@ -53,11 +53,11 @@ describe('forged sessions', () => {
     ['of another tenant', () => ({ tid: 'ten_00000000000000000000000000' })],
     ['of an unknown session', () => ({ sid: 'ses_00000000000000000000000000' })],
     ['whose session is not an id', () => ({ sid: { $ne: 1 } })],
-  ])('rejects a token %s', async (_what, claims) => refused(await signed(claims())))
+  ])('rejects a token %s', async (_what, claims) => expectRejected(await signed(claims())))
 
   test('rejects a token with an unknown kid, without a kid, and with a path as kid', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
-      await refused(await signed({}, { kid }))
+      await expectRejected(await signed({}, { kid }))
   })
 
   test('rejects a token with alg none, or by HS256 with the public key', async () => {
@@ -72,21 +72,24 @@ describe('forged sessions', () => {
     tokens.push(`${part({ alg: 'none', kid: jwk.kid })}.${user.credential!.split('.').slice(1).join('.')}`)
     // A key embedded in the token.
     tokens.push(await signed({}, { kid: undefined, jwk }))
-    for (const token of tokens) await refused(token)
+    for (const token of tokens) await expectRejected(token)
   })
 
   test('rejects tokens of 8 KB, and of 100 KB with their headers, in JSON', async () => {
-    expect(refusal(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([401, 'unauthenticated'])
-    const answer = await getRaw(world, '/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
-    expect(answer.status).toBe(431)
-    expect(answer.headers).toMatchObject({
+    expect(toStatusAndCode(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([
+      401,
+      'unauthenticated',
+    ])
+    const response = await getRaw(world, '/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
+    expect(response.status).toBe(431)
+    expect(response.headers).toMatchObject({
       'content-type': expect.stringContaining('application/json'),
       'x-request-id': expect.any(String),
     })
-    expect(JSON.parse(answer.body)).toMatchObject({
+    expect(JSON.parse(response.body)).toMatchObject({
       status: 'ERROR',
       error: { code: 'bad_user_input' },
-      request_id: answer.headers['x-request-id'],
+      request_id: response.headers['x-request-id'],
     })
   })
 
@@ -122,13 +125,13 @@ describe('cross-site requests', () => {
   ]
 
   test.each(simple)('rejects a cross-site request to GraphQL by %s', async (_what, body, type) => {
-    const answer = await world.unauthenticated.raw('/graphql', {
+    const response = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       ...(type !== undefined && { headers: { 'content-type': type } }),
       body: typeof body === 'string' ? new Blob([body], { type: '' }) : body,
     })
-    expect([400, 415]).toContain(answer.status)
-    expect(answer.body.data ?? null).toBeNull()
+    expect([400, 415]).toContain(response.status)
+    expect(response.body.data ?? null).toBeNull()
   })
 
   test('rejects a cross-site request to GraphQL by GET, as from an image', async () => {
@@ -153,8 +156,8 @@ describe('cross-site requests', () => {
     )
     form.append('map', JSON.stringify({ 0: ['variables.file'] }))
     form.append('0', new Blob(['a']), 'a.txt')
-    const answer = await tenant.admin.raw('/graphql', { method: 'POST', body: form })
-    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    const response = await tenant.admin.raw('/graphql', { method: 'POST', body: form })
+    expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
@@ -162,7 +165,7 @@ describe('cross-site requests', () => {
     async (method, route) => {
       const path = route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
       for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x'])
-        expect(refusal(await tenant.admin.rest(method, path, '{"name":"x"}', { 'content-type': type }))).toEqual([
+        expect(toStatusAndCode(await tenant.admin.rest(method, path, '{"name":"x"}', { 'content-type': type }))).toEqual([
           415,
           'unsupported_media_type',
         ])

@@ -14,7 +14,7 @@ let bucketWorld: BucketWorld
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
-const kept = new Map<string, Buffer>()
+const acknowledged = new Map<string, Buffer>()
 const running: Service[] = []
 
 beforeAll(async () => {
@@ -58,8 +58,8 @@ async function expectAgreement(acknowledged: Iterable<[string, Buffer]> = []): P
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   for (const [fileId, content] of acknowledged) {
     const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
-    const answer = await fetch(url, { headers: { connection: 'close' } })
-    expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true)
+    const response = await fetch(url, { headers: { connection: 'close' } })
+    expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
   }
 }
 
@@ -70,7 +70,7 @@ async function expectWholeOrNothing(before: number, content: Buffer, key: string
   expect([before, before + 1]).toContain(await filesHeld())
   const again = await upload(tenant.admin, content, key)
   expect(again).toMatchObject({ status: 201 })
-  kept.set(again.body.data.file_id, content)
+  acknowledged.set(again.body.data.file_id, content)
   expect(await filesHeld()).toBe(before + 1)
 }
 
@@ -132,11 +132,11 @@ test('an upload killed during a request to the bucket is stored completely or no
   }
   await service.stop('SIGKILL')
   faults.clear()
-  const answers = await Promise.all(uploads.map(({ sending }) => sending))
+  const responses = await Promise.all(uploads.map(({ sending }) => sending))
   // On a slow machine the service may give up some uploads and delete them.
-  for (const status of answers) expect([undefined, 503]).toContain(status)
+  for (const status of responses) expect([undefined, 503]).toContain(status)
   // Objects without an acknowledged upload and without rows.
-  if (!answers.includes(503)) expect(objects.names).toHaveLength(there + 2)
+  if (!responses.includes(503)) expect(objects.names).toHaveLength(there + 2)
   expect(await filesHeld()).toBe(before)
   for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
 })
@@ -166,7 +166,7 @@ test('a deletion killed at delete.committed is complete', async () => {
 
 test('all acknowledged files are intact after the kills, the journal is empty, and verify finds no orphan', async () => {
   await sweepLater()
-  await expectAgreement(kept)
+  await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
   const blobs = bucketWorld.bucket.objects.names.filter((name) => !name.startsWith(reservedPrefix))
   expect(blobs).toHaveLength(await filesHeld())

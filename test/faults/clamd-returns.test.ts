@@ -6,7 +6,7 @@ import { eicar } from '../support/eicar.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
-import { type Answer, Caller } from '../support/world.js'
+import { type ApiResponse, Caller } from '../support/world.js'
 
 // Services start and stop slowly on a busy machine.
 jest.setTimeout(180_000)
@@ -16,13 +16,13 @@ afterEach(async () => {
   for (const close of opened.splice(0).reverse()) await close()
 })
 
-const code = ({ status, body }: Answer) => [status, body.error?.code]
+const code = ({ status, body }: ApiResponse) => [status, body.error?.code]
 
 /** Polls, because readiness is cached for up to five seconds. */
-async function readinessBecomes(caller: Caller, status: number): Promise<Answer> {
+async function readinessBecomes(caller: Caller, status: number): Promise<ApiResponse> {
   for (;;) {
-    const answer = await caller.raw('/health/ready')
-    if (answer.status === status) return answer
+    const response = await caller.raw('/health/ready')
+    if (response.status === status) return response
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

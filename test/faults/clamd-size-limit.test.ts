@@ -16,10 +16,10 @@ const unavailable = { code: 'scanner_unavailable' }
 /** Runs `work` `runs` times, eight concurrently. */
 async function repeat<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
   const results: T[] = []
-  let left = runs
+  let remaining = runs
   await Promise.all(
     Array.from({ length: 8 }, async () => {
-      while (left-- > 0) results.push(await work())
+      while (remaining-- > 0) results.push(await work())
     }),
   )
   return results
@@ -89,7 +89,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     const controller = new AbortController()
     const scan = scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
     const scanned = expect(scan).rejects.toThrow('gone')
-    await until(() => daemon.asked > 1)
+    await until(() => daemon.requests > 1)
     controller.abort(new Error('gone'))
     await scanned
   })

@@ -9,7 +9,7 @@ import { openStorage } from '../../src/platform/storage/index.js'
 import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
 import { findResidue } from '../support/residue.js'
 import { freePort, Service, type Start } from '../support/service.js'
-import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 const kilobyte = 1024
 const megabyte = 1024 * kilobyte
@@ -27,7 +27,7 @@ let dataDir: string
 let place: string
 let storageUrl: string
 const accepted: number[] = []
-let refused = 0
+let rejections = 0
 
 beforeEach(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false, max_file_size_mb: 20 })
   dataDir = join(world.dataDir, 'data')
   accepted.length = 0
-  refused = 0
+  rejections = 0
 })
 afterEach(async () => {
   await service?.stop('SIGKILL')
@@ -59,24 +59,24 @@ async function start(what: 'store' | 'data', how: Start): Promise<void> {
   caller = new Caller(service.url, tenant.admin.credential)
 }
 
-async function upload(bytes: number): Promise<Answer> {
-  const answer = await caller.upload('raw', 'a.bin', randomBytes(bytes))
-  if (answer.status === 201) accepted.push(bytes)
-  return answer
+async function upload(bytes: number): Promise<ApiResponse> {
+  const response = await caller.upload('raw', 'a.bin', randomBytes(bytes))
+  if (response.status === 201) accepted.push(bytes)
+  return response
 }
 
 /** Uploads a file that is rejected by its content, also with a full disk. */
 async function expectRefused(): Promise<void> {
   const blank = Buffer.alloc(megabyte + 1, ' ')
   expect(await caller.upload('checked', 'a.txt', blank)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
-  refused++
+  rejections++
 }
 
-function expectFull(answer: Answer): void {
-  expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code: 'storage_unavailable' } } })
-  expect(answer.body.message).toMatch(/disk is full|not enough disk space|EFBIG/)
-  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+function expectFull(response: ApiResponse): void {
+  expect(response).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code: 'storage_unavailable' } } })
+  expect(response.body.message).toMatch(/disk is full|not enough disk space|EFBIG/)
+  expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
 }
 
 /** Checks that rows, usage, blobs and journal agree, without other files on the disk. */
@@ -96,7 +96,7 @@ async function expectAgreement(root = ''): Promise<void> {
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(accepted.length)
   const held = (await tenant.admin.get('/tenant')).body.data.storage_used_bytes
   expect(held).toBe(accepted.reduce((sum, bytes) => sum + bytes, 0))
-  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(refused)
+  expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(rejections)
 }
 
 async function stops(): Promise<void> {
@@ -105,9 +105,10 @@ async function stops(): Promise<void> {
 
 /** Polls, because readiness is cached for up to five seconds. */
 async function storeBecomes(status: 'up' | 'down'): Promise<void> {
-  const told = async () => (await caller.raw('/health/ready')).body.checks.storage.status
-  for (let tries = 0; (await told()) !== status && tries < 600; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
-  expect(await told()).toBe(status)
+  const getStorageStatus = async () => (await caller.raw('/health/ready')).body.checks.storage.status
+  for (let tries = 0; (await getStorageStatus()) !== status && tries < 600; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(await getStorageStatus()).toBe(status)
 }
 
 /** Limits files of the service to 1 MiB, which simulates a full disk on every machine (EFBIG instead of ENOSPC). */
@@ -131,9 +132,9 @@ describe('a full disk', () => {
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
     const pid = service.child.pid!
     const disk = new SmallDisk(pid, place)
-    let answer = await upload(megabyte)
-    for (; answer.status === 201; answer = await upload(megabyte)) expect(accepted.length).toBeLessThan(8)
-    expectFull(answer)
+    let response = await upload(megabyte)
+    for (; response.status === 201; response = await upload(megabyte)) expect(accepted.length).toBeLessThan(8)
+    expectFull(response)
     expect(accepted.length).toBeGreaterThan(4)
     await expectAgreement(`/proc/${pid}/root`)
 

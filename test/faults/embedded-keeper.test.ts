@@ -23,10 +23,10 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
   'restarts a killed PostgreSQL at its address with committed data, but not a stopped one',
   async (name) => {
     const dataDir = join(scratch, name)
-    const said: string[] = []
+    const output: string[] = []
     let runsAgain = () => {}
     const database = await openDatabase({ dataDir, databaseUrl: undefined }, (what) => {
-      said.push(what)
+      output.push(what)
       if (what.includes('was restarted')) runsAgain()
     })
     await query(database.url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -40,10 +40,10 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
       expect(await query(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
       expect(postmaster(dataDir)).not.toBe(killed)
     }
-    expect(said.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
+    expect(output.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
     await database.stop()
     await expect(query(database.url, 'SELECT 1')).rejects.toThrow()
-    expect(said.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
+    expect(output.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
   },
 )
 
@@ -52,14 +52,14 @@ const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exite
 
 test('abandons a PostgreSQL that exits repeatedly', async () => {
   let starts = 0
-  const kept = await keepRunning(
+  const keeper = await keepRunning(
     async () => {
       starts++
       return shortLived
     },
     () => {},
   )
-  await kept.lost
+  await keeper.lost
   expect(starts).toBe(6)
 })
 
@@ -70,7 +70,7 @@ test('does not leave PostgreSQL running if stopped during a restart', async () =
   const waiting = new Promise<void>((resolve) => {
     goOn = resolve
   })
-  const kept = await keepRunning(
+  const keeper = await keepRunning(
     async () => {
       const nth = ++started
       if (nth === 1) return shortLived
@@ -88,7 +88,7 @@ test('does not leave PostgreSQL running if stopped during a restart', async () =
     () => {},
   )
   while (started < 2) await sleep(5)
-  const stopped = kept.stop()
+  const stopped = keeper.stop()
   goOn()
   await stopped
   expect(stops).toEqual([2])

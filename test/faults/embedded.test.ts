@@ -19,7 +19,7 @@ afterEach(() => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 let count = 0
-const place = (...more: string[]) => ({ dataDir: join(scratch, `data ${++count}`, ...more), databaseUrl: undefined })
+const createPlace = (...more: string[]) => ({ dataDir: join(scratch, `data ${++count}`, ...more), databaseUrl: undefined })
 
 async function query(url: string, sql: string) {
   const client = new pg.Client({ connectionString: url })
@@ -43,18 +43,18 @@ async function otherService(dataDir: string): Promise<{ child: ChildProcess; url
 
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 
-async function gone(pid: number) {
+async function waitUntilDead(pid: number) {
   const lives = () => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
   while (lives()) await sleep(20)
 }
 
 describe('the embedded PostgreSQL', () => {
   test('the embedded PostgreSQL is a real server with fsync enabled, and stores data', async () => {
-    const where = place()
-    const said: string[] = []
-    const first = await openDatabase(where, (what) => said.push(what))
+    const where = createPlace()
+    const output: string[] = []
+    const first = await openDatabase(where, (what) => output.push(what))
     // A slow start is also reported.
-    expect(said[0]).toBe('Creating a new PostgreSQL database cluster…')
+    expect(output[0]).toBe('Creating a new PostgreSQL database cluster…')
     const settings = await query(
       first.url,
       "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'server_encoding', 'TimeZone') ORDER BY name",
@@ -78,7 +78,7 @@ describe('the embedded PostgreSQL', () => {
   })
 
   test('the embedded PostgreSQL rejects other users by owner-only socket and lock files', async () => {
-    const where = place()
+    const where = createPlace()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
     expect(statSync(join(where.dataDir, 'postgres.lock')).mode & 0o777).toBe(0o600)
@@ -86,7 +86,7 @@ describe('the embedded PostgreSQL', () => {
   })
 
   test('starts if the path is too long for a socket, and leaves no socket folder', async () => {
-    const where = place('x'.repeat(120))
+    const where = createPlace('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
     const folder = new URL(database.url).searchParams.get('host')!
@@ -97,7 +97,7 @@ describe('the embedded PostgreSQL', () => {
   })
 
   test('repairs a cluster whose creation was interrupted', async () => {
-    const where = place()
+    const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres.new'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres.new', 'PG_VERSION'), '18\n')
     const database = await openDatabase(where)
@@ -106,7 +106,7 @@ describe('the embedded PostgreSQL', () => {
   })
 
   test('rejects a cluster of another major version with instructions', async () => {
-    const where = place()
+    const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
     await expect(openDatabase(where)).rejects.toThrow(
@@ -118,7 +118,7 @@ describe('the embedded PostgreSQL', () => {
 
 describe('one DATA_DIR', () => {
   test('one service uses a DATA_DIR, and a second service reports the process that uses it', async () => {
-    const where = place()
+    const where = createPlace()
     const { child } = await otherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
       `DATA_DIR '${where.dataDir}' is in use by the Assay service with process id ${child.pid}. Stop that process, or set another DATA_DIR.`,
@@ -126,7 +126,7 @@ describe('one DATA_DIR', () => {
   })
 
   test('a command uses the database of the running service, and stays connected after the service stops', async () => {
-    const where = place()
+    const where = createPlace()
     const { url } = await otherService(where.dataDir)
     const borrowed = await borrowDatabase(where)
     expect(borrowed.url).toBe(url)
@@ -135,16 +135,16 @@ describe('one DATA_DIR', () => {
   })
 
   test('a command starts the database without a service, and stops it afterwards', async () => {
-    const where = place()
+    const where = createPlace()
     const borrowed = await borrowDatabase(where)
     const pid = postmaster(where.dataDir)
     expect(await query(borrowed.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
     await borrowed.stop()
-    await gone(pid)
+    await waitUntilDead(pid)
   })
 
   test('a DATA_DIR is released after kill -9 with all committed data, without a second server', async () => {
-    const where = place()
+    const where = createPlace()
     const { child, url } = await otherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
     const orphan = postmaster(where.dataDir)
@@ -152,13 +152,13 @@ describe('one DATA_DIR', () => {
     await once(child, 'exit')
     const database = await openDatabase(where)
     expect(postmaster(where.dataDir)).not.toBe(orphan)
-    await gone(orphan)
+    await waitUntilDead(orphan)
     expect(await query(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
     await database.stop()
   })
 
   test('a DATA_DIR is released if the process id of the dead service belongs to another program', async () => {
-    const where = place()
+    const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
       join(where.dataDir, 'postgres.lock'),
@@ -190,11 +190,11 @@ describe('one DATA_DIR', () => {
     for (const line of lines) expect((await line.next()).value).toBe('ready')
     writeFileSync(`${path}.go`, '')
     const held = await Promise.all(lines.map(async (line) => (await line.next()).value))
-    expect(held.filter((answer) => answer === 'true')).toHaveLength(1)
+    expect(held.filter((response) => response === 'true')).toHaveLength(1)
   })
 
   test('reports the DATA_DIR of another container in one sentence, and acquires it when that container ends', async () => {
-    const where = place()
+    const where = createPlace()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
     const elsewhere = spawn('flock', ['-n', path, 'sh', '-c', 'echo held; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -211,7 +211,7 @@ describe('one DATA_DIR', () => {
   })
 
   test('leaves a DATA_DIR unchanged if its postgres folder is not a database cluster', async () => {
-    const where = place()
+    const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')
     await expect(openDatabase(where)).rejects.toThrow(/^'.*postgres' contains 'precious' but no PostgreSQL cluster/)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { newId } from '../../src/platform/ids.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
-import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { GoogleIdentityEmulator, type IdentityCall, type IdentityFault } from '../support/bucket/google-identity.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
@@ -41,13 +41,13 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((storage) => storage.close()))
   // The server detects a closed connection with a short delay, and abandoned token requests time out.
   for (let waited = 0; bucket.connections + identity.waiting > 0 && waited < 1000; waited++) await sleep(10)
-  const left = [bucket.connections, identity.waiting]
+  const remaining = [bucket.connections, identity.waiting]
   await Promise.all([bucket.stop(), identity.stop()])
   for (const name of variables) {
     if (before[name] === undefined) delete process.env[name]
     else process.env[name] = before[name]
   }
-  expect(left).toEqual([0, 0])
+  expect(remaining).toEqual([0, 0])
 })
 
 function open(limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, retryDelayMs: 10 }): GcsStorage {
@@ -87,10 +87,10 @@ const grant = {
   contentType: 'application/pdf',
   expiresInSeconds: 300,
 }
-const calls = (call: IdentityCall) => identity.calls.filter((made) => made === call).length
+const calls = (call: IdentityCall) => identity.calls.filter((madeCall) => madeCall === call).length
 const get = async (url: string) => {
-  const answer = await fetch(url, { headers: { connection: 'close' } })
-  return [answer.status, Buffer.from(await answer.arrayBuffer()).equals(large)]
+  const response = await fetch(url, { headers: { connection: 'close' } })
+  return [response.status, Buffer.from(await response.arrayBuffer()).equals(large)]
 }
 
 describe.each<[string, () => Promise<void>]>([
@@ -104,12 +104,12 @@ describe.each<[string, () => Promise<void>]>([
     await storage.ready()
     await storage.put('a/small', inMemory(noise(1000)), type)
     await storage.put('a/large', inMemory(large), type)
-    expect((await bytesOf(await storage.open('a/large'))).equals(large)).toBe(true)
+    expect((await readBytes(await storage.open('a/large'))).equals(large)).toBe(true)
     expect(await storage.size('a/small')).toBe(1000)
     expect((await storage.list().next()).value).toMatchObject({ path: 'a/large' })
-    const asked = bucket.calls.length
+    const callsBefore = bucket.calls.length
     const url = await storage.signDownload(grant)
-    expect(bucket.calls).toHaveLength(asked)
+    expect(bucket.calls).toHaveLength(callsBefore)
     expect(calls('sign')).toBe(1)
     expect(await get(url)).toEqual([200, true])
     expect(await get(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toEqual([403, false])

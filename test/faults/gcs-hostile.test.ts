@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
-import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind).length
-const kept = async (path: string, bytes: Buffer) => (await bytesOf(await storage.open(path))).equals(bytes)
+const isStored = async (path: string, bytes: Buffer) => (await readBytes(await storage.open(path))).equals(bytes)
 const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
 const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
 
@@ -50,7 +50,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
-    expect(await kept('a/b', bytes)).toBe(true)
+    expect(await isStored('a/b', bytes)).toBe(true)
   })
 
   test('waits as long as Retry-After requests', async () => {
@@ -80,7 +80,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
       const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
       expect(bucket.objects.get('a/b').generation).toBe(generation)
-      expect(await kept('a/b', there)).toBe(true)
+      expect(await isStored('a/b', there)).toBe(true)
     }
   })
 
@@ -137,7 +137,7 @@ describe('a large upload', () => {
       bucket.faults.plan('chunk', { kind: 'lost' })
       bucket.faults.plan('chunk', { kind: 'status', status })
       await storage.put('a/b', inMemory(large), type)
-      expect(await kept('a/b', large)).toBe(true)
+      expect(await isStored('a/b', large)).toBe(true)
     },
   )
 
@@ -154,13 +154,13 @@ describe('a large upload', () => {
 describe('requests to the bucket', () => {
   const asking: [BucketCall, (store: GcsStorage) => Promise<unknown>][] = [
     ['metadata', (store) => store.size('a/b')],
-    ['media', async (store) => bytesOf(await store.open('a/b'))],
+    ['media', async (store) => readBytes(await store.open('a/b'))],
     ['list', async (store) => (await store.list().next()).value?.path],
     ['delete', (store) => store.remove('a/b')],
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('a %s request is repeated after HTML, 429 and truncated JSON', async (call, ask) => {
+  test.each(asking)('a %s request is repeated after HTML, 429 and truncated JSON', async (call, request) => {
     bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -169,24 +169,24 @@ describe('requests to the bucket', () => {
       bucket.faults.plan(call, page(200))
       bucket.faults.plan(call, { kind: 'half' })
     }
-    expect(await ask(storage)).toEqual(truth[call])
+    expect(await request(storage)).toEqual(truth[call])
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('a %s request reports a permanent rejection (403) immediately', async (call, ask) => {
+  test.each(asking)('a %s request reports a permanent rejection (403) immediately', async (call, request) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
-    await expect(ask(storage)).rejects.toMatchObject(unavailable)
+    await expect(request(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, ask) => {
+  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, request) => {
     bucket.faults.plan(call, switching, 10_000)
-    await expect(ask(brief)).rejects.toMatchObject(unavailable)
+    await expect(request(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('a %s request times out while the bucket permanently fails', async (call, ask) => {
+  test.each(asking)('a %s request times out while the bucket permanently fails', async (call, request) => {
     bucket.faults.plan(call, page(502), 10_000)
-    await expect(ask(brief)).rejects.toMatchObject(unavailable)
+    await expect(request(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { inOneWindow } from '../support/clock.js'
+import { runInOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { waitUntil } from '../support/identity-world.js'
 import { measurePropagation } from '../support/replicas.js'
@@ -164,7 +164,7 @@ describe('two replicas in two processes with one database', () => {
   })
 
   test('two replicas enforce a rate limit together', () =>
-    inOneWindow(60, async () => {
+    runInOneWindow(60, async () => {
       const { secret } = await newKey()
       // At 1,000 per minute, each replica separately would allow 1,000.
       const call = async (replica: Caller) => (await on(replica, secret).get('/contexts')).status

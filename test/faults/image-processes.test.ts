@@ -18,7 +18,7 @@ import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
 const open: ReturnType<typeof createInspector>[] = []
 let folder = ''
-let whole: Buffer
+let complete: Buffer
 
 const start = (options: Partial<InspectorOptions> = {}) => {
   const scanner = new ScriptedScanner({ verdict: 'clean' })
@@ -28,7 +28,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
 }
 
 /** A valid TIFF with an instruction for the decoder appended. */
-const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([whole, Buffer.from(`do:${deed}`)]))
+const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
   try {
@@ -43,7 +43,7 @@ const untilGone = async (pids: number[]) => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'assay-images-'))
-  whole = await tiff('none')
+  complete = await tiff('none')
 })
 afterEach(async () => {
   await Promise.all(open.splice(0).map((inspector) => inspector.close()))
@@ -122,8 +122,8 @@ describe('a native crash during image decoding affects only that image', () => {
 
   test('returns an error instead of a verdict if no image process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
-    const told = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
-    await expect(inspector.inspect(image())).rejects.toMatchObject(told)
+    const expectedError = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
+    await expect(inspector.inspect(image())).rejects.toMatchObject(expectedError)
     expect(await inspector.inspect(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
   })
 })
@@ -133,16 +133,16 @@ describe('image processes', () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
-    const seen = new Set<number>()
-    const judged = Array.from({ length: 12 }, () =>
+    const observed = new Set<number>()
+    const inspected = Array.from({ length: 12 }, () =>
       inspector.inspect(image()).then(({ outcome }) => {
-        for (const pid of inspector.pool.processes) seen.add(pid)
+        for (const pid of inspector.pool.processes) observed.add(pid)
         return outcome
       }),
     )
-    expect(await Promise.all(judged)).toEqual(Array(12).fill('accepted'))
-    expect(seen.size).toBeGreaterThan(0)
-    expect(seen.size).toBeLessThanOrEqual(2)
+    expect(await Promise.all(inspected)).toEqual(Array(12).fill('accepted'))
+    expect(observed.size).toBeGreaterThan(0)
+    expect(observed.size).toBeLessThanOrEqual(2)
   })
 
   const onLinux = process.platform === 'linux' ? test : test.skip
@@ -150,9 +150,9 @@ describe('image processes', () => {
     const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
-    const look = setInterval(() => alive.push(inspector.pool.processes.length), 5)
+    const timer = setInterval(() => alive.push(inspector.pool.processes.length), 5)
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
-    clearInterval(look)
+    clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
     // One of the two processes was ended.
     expect(alive.slice(alive.indexOf(2))).toContain(1)
@@ -170,17 +170,17 @@ describe('image processes', () => {
 
   test('ends every image process when the pool is closed, even during an image', async () => {
     const inspector = start()
-    const refused = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
+    const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
     while (inspector.pool.processes.length === 0) await pause(5)
     const pids = inspector.pool.processes
     await inspector.close()
-    await refused
+    await rejected
     expect(pids.filter(isAlive)).toEqual([])
   })
 
   test('image processes end with a service that is killed with -9, also during an image', async () => {
     const path = join(folder, 'endless.tif')
-    await writeFile(path, Buffer.concat([whole, Buffer.from('do:spin')]))
+    await writeFile(path, Buffer.concat([complete, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = await once(service.stdout, 'data')
     const { pid } = JSON.parse(String(line))
@@ -194,9 +194,9 @@ describe('image processes', () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
-    const told = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
-    expect(told.env.filter((name: string) => !/^(TMPDIR$|VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
-    expect(told.options.filter((option: string) => !/^--(max-|no-warnings)/.test(option))).toEqual([])
+    const environment = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
+    expect(environment.env.filter((name: string) => !/^(TMPDIR$|VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
+    expect(environment.options.filter((option: string) => !/^--(max-|no-warnings)/.test(option))).toEqual([])
   })
 
   const spy = `
@@ -211,7 +211,7 @@ describe('image processes', () => {
     }`
 
   /** Resources that a compromised decoder can access: files, home, secrets, network, contents. */
-  const taken = async (options: Partial<InspectorOptions>) => {
+  const inspectWith = async (options: Partial<InspectorOptions>) => {
     await writeFile(join(folder, 'spy.mjs'), spy)
     const secret = join(await mkdtemp(join(tmpdir(), 'assay-secret-')), 'master.key')
     await writeFile(secret, 'secret')
@@ -225,15 +225,15 @@ describe('image processes', () => {
   }
 
   test('sandboxed image processes have no access to files, network and other processes', async () => {
-    expect(await taken({})).toMatch(/: done .* done done\.$/)
+    expect(await inspectWith({})).toMatch(/: done .* done done\.$/)
     // The service reports at its start if the kernel offers no sandbox.
     const sandbox = await openSandbox(folder).catch(() => undefined)
     if (!sandbox) return
-    expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
+    expect(await inspectWith({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
     const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
-    const large = await storeOnDisk(join(folder, 'large.tif'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+    const large = await storeOnDisk(join(folder, 'large.tif'), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))
     expect(await real.inspect(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
-    expect(await real.inspect(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.inspect(submission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('image processes remove folders of killed services, but not of running ones, other hosts or other names', async () => {
@@ -242,18 +242,18 @@ describe('image processes', () => {
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
     const [host] = /[0-9a-f]{8}/.exec(boxes().find((name) => name.includes(`-${process.pid}-`))!)!
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
-    const made = [`${host}-${dead}-abc-1`, `${host}-${process.ppid}-abc-1`, `00000000-${dead}-abc-1`, `${dead}-mine`].map(
+    const created = [`${host}-${dead}-abc-1`, `${host}-${process.ppid}-abc-1`, `00000000-${dead}-abc-1`, `${dead}-mine`].map(
       (name) => `assay-box-${name}`,
     )
-    for (const name of made) await mkdir(join(tmpdir(), name, 'tmp'), { recursive: true })
+    for (const name of created) await mkdir(join(tmpdir(), name, 'tmp'), { recursive: true })
     await symlink(folder, join(tmpdir(), `assay-box-${host}-${dead}-abc-2`))
     const next = await openSandbox(folder)
-    const left = boxes()
-    for (const name of [...made, `assay-box-${host}-${dead}-abc-2`])
+    const remaining = boxes()
+    for (const name of [...created, `assay-box-${host}-${dead}-abc-2`])
       await rm(join(tmpdir(), name), { recursive: true, force: true })
-    expect(made.map((name) => left.includes(name))).toEqual([false, true, true, true])
-    expect(left).toContain(`assay-box-${host}-${dead}-abc-2`)
-    expect(left.filter((name) => name.includes(`-${process.pid}-`)).length).toBeGreaterThanOrEqual(2)
+    expect(created.map((name) => remaining.includes(name))).toEqual([false, true, true, true])
+    expect(remaining).toContain(`assay-box-${host}-${dead}-abc-2`)
+    expect(remaining.filter((name) => name.includes(`-${process.pid}-`)).length).toBeGreaterThanOrEqual(2)
     own.close()
     next.close()
   })
@@ -265,7 +265,7 @@ describe('image processes', () => {
   test('image processes read large images from their files, also with brackets in the name', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
-      const content = await storeOnDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+      const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))
       expect(await inspector.inspect(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
     }
   })

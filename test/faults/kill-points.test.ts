@@ -11,7 +11,7 @@ import { Caller, type TestTenant, World } from '../support/world.js'
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
-const kept = new Map<string, Buffer>()
+const acknowledged = new Map<string, Buffer>()
 
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
@@ -36,7 +36,7 @@ const upload = (caller: Caller, content: Buffer, key: string) =>
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-const steps = (...rooms: string[]) => faultPoints.filter((point) => rooms.includes(point.split('.')[0]!))
+const steps = (...groups: string[]) => faultPoints.filter((point) => groups.includes(point.split('.')[0]!))
 const uploadSteps = steps('upload', 'store', 'commit')
 const refusalSteps = steps('refusal')
 const deleteSteps = steps('delete', 'commit')
@@ -53,17 +53,17 @@ const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
 )
 
 // Services start in advance in this order, while earlier ones are tested.
-const wanted: string[] = [...uploadKills.map(([point]) => point), ...refusalSteps, ...deleteSteps, 'delete.found']
+const expected: string[] = [...uploadKills.map(([point]) => point), ...refusalSteps, ...deleteSteps, 'delete.found']
 const started: Promise<Service>[] = []
 const ahead = 2
 
 /** Starts a service that dies at this point, with a client. */
 async function startUntilKilled(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
-  const place = wanted.indexOf(faultPoint)
-  const next = wanted.slice(0, place + 1 + ahead)
+  const index = expected.indexOf(faultPoint)
+  const next = expected.slice(0, index + 1 + ahead)
   for (const point of next.slice(started.length)) started.push(start(point))
-  wanted[place] = 'used'
-  const service = await started[place]!
+  expected[index] = 'used'
+  const service = await started[index]!
   return { service, caller: new Caller(service.url, tenant.admin.credential) }
 }
 
@@ -80,7 +80,7 @@ async function sweepLater(): Promise<void> {
 
 async function expectAgreement(): Promise<void> {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
-  for (const [fileId, content] of kept) {
+  for (const [fileId, content] of acknowledged) {
     const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   }
@@ -101,7 +101,7 @@ test.each(uploadKills)(
 
     const again = await upload(tenant.admin, content, key)
     expect(again).toMatchObject({ status: 201 })
-    kept.set(again.body.data.file_id, content)
+    acknowledged.set(again.body.data.file_id, content)
     expect(await filesHeld()).toBe(before + 1)
     await expectAgreement()
   },
@@ -157,7 +157,7 @@ test('an acknowledged upload survives a later kill, and the next start removes t
   const { body, status } = await upload(caller, content, 'acknowledged')
   expect(status).toBe(201)
   await service.stop('SIGKILL')
-  kept.set(body.data.file_id, content)
+  acknowledged.set(body.data.file_id, content)
   await sweepLater()
   await expectAgreement()
 

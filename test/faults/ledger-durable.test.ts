@@ -67,13 +67,13 @@ test('no ledger locks a tenant while a commit waits for durability, and no respo
   const context = await books.context('held')
   const uploads = await Promise.all([1, 2].map((size) => books.upload(context, size)))
   await holdCommits()
-  const answered: number[] = []
-  const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => answered.push(n)))
+  const responded: number[] = []
+  const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => responded.push(n)))
   while ((await visible(context.contextId)) < 2 || (await held()) < 3) await new Promise(setImmediate)
-  expect(answered).toEqual([])
+  expect(responded).toEqual([])
   await letCommitsGo()
   await Promise.all(commits)
-  expect(answered.sort()).toEqual([0, 1])
+  expect(responded.sort()).toEqual([0, 1])
 })
 
 test('publishes events only after they are durable', () => expectDurableEvents('events', books.database))

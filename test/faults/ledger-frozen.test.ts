@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { freePort, Service } from '../support/service.js'
-import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 // `world` is the replica to which a client repeats a request that another replica stopped processing.
 let world: World
@@ -37,7 +37,7 @@ const upload = (caller: Caller, text: string, headers: Record<string, string> = 
 const query = (text: string, values: unknown[] = []) => world.database.pool.query(text, values)
 const named = async (text: string): Promise<number> =>
   (await query('SELECT 1 FROM files WHERE tenant_id = $1 AND original_filename = $2', [tenant.tenantId, `${text}.txt`])).rowCount!
-const facts = ({ status, body }: Answer) => [status, body.data?.file_id]
+const facts = ({ status, body }: ApiResponse) => [status, body.data?.file_id]
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** A transaction that has executed `statement` for the tenant. */
@@ -109,8 +109,8 @@ test('a replica moves the pending entries of a frozen replica, and the client re
 
 test('a PostgreSQL backend frozen in a move blocks only its tenant, and a repeated upload stores no second file', async () => {
   const headers = { 'idempotency-key': 'backend' }
-  const neighbour = await world.tenant()
-  await neighbour.context('notes', { scan_for_viruses: false })
+  const otherTenant = await world.tenant()
+  await otherTenant.context('notes', { scan_for_viruses: false })
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'backend', headers)
   // A frozen backend is listed with its last state. One that had just timed out is continued.
@@ -123,7 +123,7 @@ test('a PostgreSQL backend frozen in a move blocks only its tenant, and a repeat
   })
   try {
     await release()
-    for (let round = 0; round < 5; round++) expect((await upload(neighbour.admin, `of ${round}`)).status).toBe(201)
+    for (let round = 0; round < 5; round++) expect((await upload(otherTenant.admin, `of ${round}`)).status).toBe(201)
     const second = upload(tenant.admin, 'backend', headers)
     await until(async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'backend' AND response IS NULL`)).rows[0])
     process.kill(pid, 'SIGCONT')

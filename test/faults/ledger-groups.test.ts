@@ -22,11 +22,11 @@ const megabyte = 1 << 20
 /** Rejections and rows after these groups, without values that depend on time and chance. Changes are rolled back. */
 async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
-  const refusals: object[] = []
+  const rejections: object[] = []
   let first = 0
   for (const entries of groups) {
     const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [books.tenantId, toMovesJson(entries)])
-    for (const refusal of rows[0].refusals) refusals.push({ ...refusal, n: first + refusal.n })
+    for (const rejection of rows[0].refusals) rejections.push({ ...rejection, n: first + rejection.n })
     first += entries.length
   }
   const after = await client.query(`SELECT
@@ -43,7 +43,7 @@ async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journ
       FROM audit_counters GROUP BY 1, 2, 3) a) AS audited,
     (SELECT jsonb_agg(to_jsonb(c) - '{call_id,created_at}'::text[] ORDER BY file_id) FROM call_logs c) AS calls`)
   await client.query('ROLLBACK TO SAVEPOINT before')
-  return { refusals, ...after.rows[0] }
+  return { refusals: rejections, ...after.rows[0] }
 }
 
 test('a group of uploads has the same result as its uploads one by one', async () => {
@@ -51,7 +51,7 @@ test('a group of uploads has the same result as its uploads one by one', async (
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
   const keys = [books.key, await books.addKey()]
-  const seen = { taken: 0, refused: 0, noticed: 0 }
+  const observed = { accepted: 0, rejected: 0, noticed: 0 }
   for (let round = 0; round < 150; round++) {
     const mixed = oneOf(false, false, true)
     const entries: Entry[] = []
@@ -86,10 +86,10 @@ test('a group of uploads has the same result as its uploads one by one', async (
     const singly = await outcomeOf(entries.map((entry) => [entry]))
     await client.query('ROLLBACK')
     expect(together).toEqual(singly)
-    seen[together.refusals.length > 0 ? 'refused' : 'taken']++
-    if (JSON.stringify(together.journal).includes('quota')) seen.noticed++
+    observed[together.refusals.length > 0 ? 'rejected' : 'accepted']++
+    if (JSON.stringify(together.journal).includes('quota')) observed.noticed++
   }
-  for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
+  for (const times of Object.values(observed)) expect(times).toBeGreaterThan(10)
 })
 
 test('a rejected upload does not change the quota level of the tenant or repeat a threshold event', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { faultPoints } from '../../src/platform/fault-points.js'
-import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
+import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -31,7 +31,7 @@ const upload = async (): Promise<string> => (await tenant.admin.upload('mortal',
 /** Checks that each file is in one place, with one event per step, and that all counters agree. */
 async function expectAgreement(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
-  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 }
 const eventsOf = async (fileId: string) =>
   (await world.database.pool.query('SELECT type FROM journal WHERE subject = $1 ORDER BY sequence', [fileId])).rows.map(
@@ -58,12 +58,12 @@ test.each([...steps('restore'), ...steps('purge')])(
     const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
     const killed = new Caller(service.url, tenant.admin.credential)
     const isRestore = point.startsWith('restore')
-    const ask = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
-    await expect(ask(killed)).rejects.toThrow()
+    const request = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
+    await expect(request(killed)).rejects.toThrow()
     await service.ended
     await expectAgreement()
     const isDone = point.endsWith('.committed')
-    expect((await ask(tenant.admin)).status).toBe(isDone ? 404 : 200)
+    expect((await request(tenant.admin)).status).toBe(isDone ? 404 : 200)
     expect(await eventsOf(id)).toEqual(['file.accepted', 'file.deleted', isRestore ? 'file.restored' : 'file.purged'])
     await expectAgreement()
   },

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { itemsOf } from '../support/answers.js'
-import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
+import { getItems } from '../support/answers.js'
+import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -28,7 +28,7 @@ async function context(contextKey: string, policy: object) {
 
 /** The same caller at the other replica. */
 const elsewhere = () => other.as(tenant.admin.credential)
-const placesOf = async (fileId: string): Promise<string[]> => {
+const getPlaces = async (fileId: string): Promise<string[]> => {
   const { rows } = await world.database.pool.query<{ place: string }>(
     `SELECT 'files' AS place FROM files WHERE file_id = $1 UNION ALL SELECT 'trash' FROM trash WHERE file_id = $1 UNION ALL SELECT 'holds' FROM holds WHERE file_id = $1`,
     [fileId],
@@ -48,7 +48,7 @@ test.each([7, 0])('one of a concurrent hold and deletion succeeds, with %i days 
       [200, 409],
       [404, 200],
     ]).toContainEqual([held!.status, deleted!.status])
-    expect(await placesOf(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
+    expect(await getPlaces(id)).toEqual(held!.status === 200 ? ['files', 'holds'] : days > 0 ? ['trash'] : [])
   }
 })
 
@@ -58,7 +58,7 @@ test('an acknowledged hold prevents the expiry of a file on every replica', asyn
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
   await Promise.all([runExpiry(world), runExpiry(other), ...holds])
   for (const [at, id] of ids.entries())
-    expect(await placesOf(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
+    expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
 test('one of a concurrent restore and purge succeeds', async () => {
@@ -68,7 +68,7 @@ test('one of a concurrent restore and purge succeeds', async () => {
     await tenant.admin.delete(`/files/${id}`)
     const [restored, purged] = await Promise.all([tenant.admin.post(`/trash/${id}/restore`), elsewhere().delete(`/trash/${id}`)])
     expect([restored.status, purged.status].sort()).toEqual([200, 404])
-    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+    expect(await getPlaces(id)).toEqual(restored.status === 200 ? ['files'] : [])
   }
 })
 
@@ -83,7 +83,7 @@ test('a concurrent deletion and restore leave a file in one place', async () => 
       elsewhere().post(`/trash/${id}/restore`),
       tenant.admin.delete(`/files/${id}`),
     ])
-    expect(await placesOf(id)).toHaveLength(1)
+    expect(await getPlaces(id)).toHaveLength(1)
   }
 })
 
@@ -94,7 +94,7 @@ test('a restored file survives a concurrent purge of the trash', async () => {
     await tenant.admin.delete(`/files/${id}`)
     const lower = tenant.admin.patch('/contexts/lowered/policy', { trash_days: 0 }).then(() => runExpiry(other))
     const [restored] = await Promise.all([tenant.admin.post(`/trash/${id}/restore`), lower])
-    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+    expect(await getPlaces(id)).toEqual(restored.status === 200 ? ['files'] : [])
     await tenant.admin.patch('/contexts/lowered/policy', { trash_days: 7 })
   }
 })
@@ -106,10 +106,10 @@ test('an acknowledged increase of the days applies to all files in the trash', a
   for (const id of ids) await moveDeletionBack(world, id, 2)
   const raise = async () => {
     await tenant.admin.patch('/contexts/raised/policy', { trash_days: 30 })
-    return itemsOf(await tenant.admin.get('/trash?context=raised')).length as number
+    return getItems(await tenant.admin.get('/trash?context=raised')).length as number
   }
-  const [left] = await Promise.all([raise(), runExpiry(other)])
-  expect(itemsOf(await tenant.admin.get('/trash?context=raised'))).toHaveLength(left)
+  const [remaining] = await Promise.all([raise(), runExpiry(other)])
+  expect(getItems(await tenant.admin.get('/trash?context=raised'))).toHaveLength(remaining)
 })
 
 test('a context is deleted only if no files remain, including the trash', async () => {
@@ -124,10 +124,10 @@ test('a context is deleted only if no files remain, including the trash', async 
     ])
     if (dropped.status === 200) expect([purged.status, restored.status]).toEqual([200, 404])
     else expect(dropped.status).toBe(409)
-    expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
+    expect(await getPlaces(id)).toEqual(restored.status === 200 ? ['files'] : [])
   }
 })
 
 test('rows and blobs match after all races', async () => {
-  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+  expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

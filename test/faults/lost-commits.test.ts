@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { overloaded } from '../../src/platform/errors/errors.js'
-import { itemsOf } from '../support/answers.js'
+import { getItems } from '../support/answers.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { Tus } from '../support/tus.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 let proxy: DatabaseProxy
 let world: World
@@ -28,7 +28,7 @@ const trashed = async () => {
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   return fileId
 }
-const expectUnknown = ({ status, headers, body }: Answer) => {
+const expectUnknown = ({ status, headers, body }: ApiResponse) => {
   expect({ status, body }).toMatchObject({
     status: 503,
     body: {
@@ -42,12 +42,12 @@ const expectUnknown = ({ status, headers, body }: Answer) => {
 describe.each(['before', 'after'] as const)(
   'states that the outcome is unknown if the connection is lost just %s the COMMIT',
   (when) => {
-    const lose = async (call: () => Promise<Answer>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
+    const lose = async (call: () => Promise<ApiResponse>, cut: { text: string; at: 'statement' | 'commit' } | 'move') => {
       if (cut === 'move') proxy.cutAtMove = when
       else proxy.cut = { ...cut, when }
-      const answer = await call()
+      const response = await call()
       expect([proxy.cut, proxy.cutAtMove]).toEqual([undefined, undefined])
-      return answer
+      return response
     }
 
     test('reports an unknown outcome of an upload, a rejection and a deletion', async () => {
@@ -83,9 +83,9 @@ describe.each(['before', 'after'] as const)(
 
     test('reports an unknown outcome as problem+json and in GraphQL', async () => {
       const [first, second] = [await upload(), await upload()]
-      const answer = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
-      expect(answer.headers.get('content-type')).toMatch('application/problem+json')
-      expect(answer.body).toMatchObject({ status: 503, code: 'database_unavailable', details: { outcome: 'unknown' } })
+      const response = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
+      expect(response.headers.get('content-type')).toMatch('application/problem+json')
+      expect(response.body).toMatchObject({ status: 503, code: 'database_unavailable', details: { outcome: 'unknown' } })
       const mutation = 'mutation ($fileId: ID!) { deleteFile(fileId: $fileId) { fileId } }'
       const { body } = await lose(() => tenant.admin.graphql(mutation, { fileId: second }), 'move')
       expect(body.errors[0].extensions).toMatchObject({ code: 'DATABASE_UNAVAILABLE', details: { outcome: 'unknown' } })
@@ -112,12 +112,12 @@ test('reports an unknown outcome if the use of a single-use download URL is lost
 })
 
 test('stores a file once if the upload is repeated with its Idempotency-Key after an unknown outcome', async () => {
-  const before = itemsOf(await tenant.admin.get('/files')).length
+  const before = getItems(await tenant.admin.get('/files')).length
   const headers = { 'idempotency-key': 'again' }
   proxy.cutAtMove = 'after'
   expectUnknown(await tenant.admin.upload('notes', 'b.txt', 'text', { headers }))
   expect((await tenant.admin.upload('notes', 'b.txt', 'text', { headers })).status).toBe(201)
-  expect(itemsOf(await tenant.admin.get('/files'))).toHaveLength(before + 1)
+  expect(getItems(await tenant.admin.get('/files'))).toHaveLength(before + 1)
 })
 
 test('does not claim that nothing was stored if a change is committed but its call cannot be logged', async () => {
@@ -141,11 +141,11 @@ test('does not claim that nothing was stored if a change is committed but its ca
 test('reports that nothing was stored if the connection is lost before the COMMIT or cannot be opened', async () => {
   const name = 'lost early'
   proxy.cut = { text: name, at: 'statement', when: 'after' }
-  const answer = await tenant.admin.post('/api-keys', { name })
-  expect([answer.status, answer.body.error]).toEqual([503, { code: 'database_unavailable', details: {} }])
+  const response = await tenant.admin.post('/api-keys', { name })
+  expect([response.status, response.body.error]).toEqual([503, { code: 'database_unavailable', details: {} }])
   await proxy.down()
   for (const call of [() => tenant.admin.upload('notes', 'c.txt', 'text'), () => tenant.admin.post('/api-keys', { name })])
     expect((await call()).body.error).toEqual({ code: 'database_unavailable', details: {} })
   await proxy.up()
-  expect(itemsOf(await tenant.admin.get('/api-keys')).map((key: { name: string }) => key.name)).not.toContain(name)
+  expect(getItems(await tenant.admin.get('/api-keys')).map((key: { name: string }) => key.name)).not.toContain(name)
 })

@@ -74,9 +74,9 @@ test('returns reports for hundreds of seeded mutations, and no worker dies, hang
   const dead: string[] = []
   const tally: Record<string, number> = {}
   for (const [extension, make] of Object.entries(samples)) {
-    const sound = await make()
+    const valid = await make()
     const reports = await Promise.all(
-      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutated(sound, random)))),
+      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutated(valid, random)))),
     )
     for (const { reason, checks } of reports) {
       tally[reason ?? 'accepted'] = (tally[reason ?? 'accepted'] ?? 0) + 1

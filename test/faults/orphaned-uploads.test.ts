@@ -131,7 +131,7 @@ test('keeps the file through sweeps if the response to the commit is lost', asyn
 test('adds a path to the journal once, without postponing it or waiting for a commit in progress', async () => {
   // In the past for the clock of any process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
-  const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
+  const [missing, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
     string,
     string,
     string,
@@ -152,7 +152,7 @@ test('adds a path to the journal once, without postponing it or waiting for a co
     await committing.query('BEGIN')
     // Same statement as in the ledger transaction (src/ledger/admission.ts).
     await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
-    for (const path of [gone, soon, late, locked]) orphanedUploads.note(path)
+    for (const path of [missing, soon, late, locked]) orphanedUploads.note(path)
     await orphanedUploads.hasten()
     const due = new Map((await journal()).map(({ blob_path: path, due_at: at }) => [path, at.getTime() - Date.now()]))
     expect([...due.keys()].sort()).toEqual([soon, late, locked].sort())

@@ -59,8 +59,8 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
   test('rejects two URLs of different databases', async () => {
     const other = await testDatabase()
     const { url } = await bouncer(other.url, transactions)
-    const [status, sentence] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
-    expect([status, sentence]).toEqual([
+    const [status, message] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
+    expect([status, message]).toEqual([
       1,
       expect.stringMatching(
         /^DATABASE_URL \(.*\) and DATABASE_DIRECT_URL \(.*\) point to different databases\. Both must point to the same one\.\n$/,
@@ -106,8 +106,8 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     const ids = uploads.map(({ body }) => body.data.file_id as string)
     const signed = await Promise.all(ids.map((id) => tenant.admin.get(`/files/${id}`)))
     expect(signed.map(({ status }) => status)).toEqual(signed.map(() => 200))
-    const gone = await Promise.all(ids.slice(0, 10).map((id) => tenant.admin.delete(`/files/${id}`)))
-    expect(gone.map(({ status }) => status)).toEqual(gone.map(() => 200))
+    const deleted = await Promise.all(ids.slice(0, 10).map((id) => tenant.admin.delete(`/files/${id}`)))
+    expect(deleted.map(({ status }) => status)).toEqual(deleted.map(() => 200))
     const pages = await Promise.all([1, 2, 3].map((page) => tenant.admin.get(`/files?page_size=10&page=${page}`)))
     expect(pages.flatMap(({ body }) => body.data.data)).toHaveLength(30)
     const { body } = await tenant.admin.raw('/api/v1/stats/logs/export?operation=upload')

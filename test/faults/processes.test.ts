@@ -41,10 +41,10 @@ function serving(service: Service): number[] {
 }
 const commandOf = (pid: number) => (existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '')
 
-async function until<T>(ask: () => Promise<T | undefined | false>): Promise<T> {
+async function until<T>(poll: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {
-    const answer = await ask().catch(() => undefined)
-    if (answer) return answer
+    const response = await poll().catch(() => undefined)
+    if (response) return response
     await sleep(50)
   }
 }
@@ -58,30 +58,30 @@ const replacements = async (service: Service) =>
 
 /** Resolves when `count` processes were replaced and all serve. */
 async function replaced(service: Service, count: number): Promise<void> {
-  const wanted = [
+  const expected = [
     `assay_process_replacements_total{process="supervisor"} ${count}`,
     'assay_processes{state="running",process="supervisor"} 2',
   ]
   await until(async () => {
     const text = await metrics(service)
-    return wanted.every((line) => text.includes(`\n${line}\n`))
+    return expected.every((line) => text.includes(`\n${line}\n`))
   })
 }
 
 /** Calls on a persistent connection, which is replaced after it is lost. */
 function caller(service: Service) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const seen = { answered: 0, refused: [] as number[], lost: 0 }
+  const observed = { answered: 0, rejected: [] as number[], lost: 0 }
   const controller = new AbortController()
   const call = () =>
     new Promise<void>((resolve) => {
-      const sent = request(`${service.url}/api/v1/contexts`, { agent, headers }, (answer) => {
-        answer.resume().once('close', resolve)
-        if (answer.statusCode === 200) seen.answered++
-        else seen.refused.push(answer.statusCode!)
+      const sent = request(`${service.url}/api/v1/contexts`, { agent, headers }, (response) => {
+        response.resume().once('close', resolve)
+        if (response.statusCode === 200) observed.answered++
+        else observed.rejected.push(response.statusCode!)
       })
       sent.once('error', () => {
-        seen.lost++
+        observed.lost++
         resolve()
       })
       sent.end()
@@ -94,9 +94,9 @@ function caller(service: Service) {
   const stop = async () => {
     controller.abort()
     await done
-    return seen
+    return observed
   }
-  return { seen, stop }
+  return { observed, stop }
 }
 
 /** An upload with an incomplete body. */
@@ -109,15 +109,15 @@ async function unfinishedUpload(service: Service) {
     agent: new Agent({ keepAlive: true }),
   })
   sent.write(`${part('context')}notes\r\n${part('file', '; filename="a.txt"')}one `)
-  const answered = once(sent, 'response')
+  const responded = once(sent, 'response')
   await once(sent, 'socket')
   const finish = async () => {
     sent.end(`two\r\n--${boundary}--\r\n`)
-    const [answer] = (await answered) as [import('node:http').IncomingMessage]
-    answer.resume()
-    return { status: answer.statusCode, connection: answer.headers.connection }
+    const [response] = (await responded) as [import('node:http').IncomingMessage]
+    response.resume()
+    return { status: response.statusCode, connection: response.headers.connection }
   }
-  return Object.assign(finish, { answered })
+  return Object.assign(finish, { responded })
 }
 
 async function makeContext(service: Service): Promise<void> {
@@ -128,12 +128,12 @@ async function makeContext(service: Service): Promise<void> {
     max_file_size_mb: 1,
     scan_for_viruses: false,
   }
-  const made = await fetch(`${service.url}/api/v1/contexts`, {
+  const created = await fetch(`${service.url}/api/v1/contexts`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(context),
   })
-  expect(made.status).toBe(201)
+  expect(created.status).toBe(201)
 }
 
 jest.setTimeout(300_000)
@@ -147,7 +147,7 @@ describe('two processes on one port', () => {
     const open = new Set(uploads)
     const rejections: unknown[] = []
     for (const upload of uploads)
-      void upload.answered.then(([{ statusCode }]) => {
+      void upload.responded.then(([{ statusCode }]) => {
         rejections.push(statusCode)
         open.delete(upload)
       })
@@ -168,8 +168,8 @@ describe('two processes on one port', () => {
     expect(service.stdout).toContain('with 2 processes')
     expect(serving(service)).toHaveLength(2)
     const callers = Array.from({ length: 6 }, () => caller(service))
-    await until(async () => callers.every(({ seen }) => seen.answered > 5))
-    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    await until(async () => callers.every(({ observed }) => observed.answered > 5))
+    for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
     const text = await metrics(service)
     const calls = [...text.matchAll(/^assay_request_duration_seconds_count\{.*process="(\d)".*\} (\d+)$/gm)]
     expect([...new Set(calls.map(([, process]) => process))].sort()).toEqual(['1', '2'])
@@ -181,23 +181,23 @@ describe('two processes on one port', () => {
   test('a process killed under load closes only its own connections, is replaced, and is reported', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => caller(service))
-    await until(async () => callers.every(({ seen }) => seen.answered > 5))
+    await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const [victim, other] = serving(service)
     // Stopped first until the others have continued, so that each of its connections has a pending call, which is lost.
     process.kill(victim!, 'SIGSTOP')
-    const stopped = callers.map(({ seen }) => seen.answered)
-    await until(async () => callers.some(({ seen }, at) => seen.answered > stopped[at]! + 20))
+    const stopped = callers.map(({ observed }) => observed.answered)
+    await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))
     process.kill(victim!, 'SIGKILL')
     await replaced(service, was + 1)
-    const before = callers.map(({ seen }) => seen.lost)
-    const answered = callers.map(({ seen }) => seen.answered)
-    await until(async () => callers.every(({ seen }, at) => seen.answered > answered[at]! + 5))
-    const seen = await Promise.all(callers.map((each) => each.stop()))
-    expect(seen.flatMap(({ refused }) => refused)).toEqual([])
+    const before = callers.map(({ observed }) => observed.lost)
+    const responded = callers.map(({ observed }) => observed.answered)
+    await until(async () => callers.every(({ observed }, at) => observed.answered > responded[at]! + 5))
+    const observed = await Promise.all(callers.map((each) => each.stop()))
+    expect(observed.flatMap(({ rejected }) => rejected)).toEqual([])
     // One call was lost on each connection of the killed process, and none since.
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
-    expect(seen.map(({ lost }) => lost)).toEqual(before)
+    expect(observed.map(({ lost }) => lost)).toEqual(before)
     expect(serving(service)).toContain(other)
     expect(serving(service)).not.toContain(victim)
     await service.waitForOutput('A process exited unexpectedly')
@@ -211,10 +211,10 @@ describe('two processes on one port', () => {
     process.kill(victim, 'SIGSTOP')
     // Node assigns one connection to a process and waits for its confirmation.
     const open = Array.from({ length: 4 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'))
-    let answered = 0
+    let responded = 0
     const allButOne = new Promise<void>((resolve) => {
       for (const socket of open) {
-        socket.once('data', () => ++answered === open.length - 1 && resolve())
+        socket.once('data', () => ++responded === open.length - 1 && resolve())
         socket.write('GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
       }
     })
@@ -222,7 +222,7 @@ describe('two processes on one port', () => {
     await allButOne
     process.kill(victim, 'SIGKILL')
     await Promise.all(ends)
-    expect(answered).toBe(open.length)
+    expect(responded).toBe(open.length)
     await replaced(service, was + 1)
   })
 
@@ -233,18 +233,19 @@ describe('two processes on one port', () => {
       process.kill(pid, 'SIGTERM')
       await replaced(service, was + at + 1)
     }
-    for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
+    for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
   })
 
   test('SIGTERM lets each process complete its calls, and no call fails', async () => {
     await makeContext(service)
     const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
     const callers = Array.from({ length: 4 }, () => caller(service))
-    await until(async () => callers.every(({ seen }) => seen.answered > 5))
+    await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
     // Concurrent calls before the port closes.
-    for (const seen of await Promise.all(callers.map((each) => each.stop()))) expect(seen).toMatchObject({ refused: [], lost: 0 })
+    for (const observed of await Promise.all(callers.map((each) => each.stop())))
+      expect(observed).toMatchObject({ rejected: [], lost: 0 })
     await until(() =>
       fetch(service.url).then(
         () => false,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { httpStatus } from '../../src/platform/errors/errors.js'
-import { type RawAnswer, type RawRequest, sendRaw } from '../support/byte-http.js'
+import { type RawRequest, type RawResponse, sendRaw } from '../support/byte-http.js'
 import { hostileRequest, type Known } from '../support/hostile-requests.js'
 import { World } from '../support/world.js'
 
@@ -11,18 +11,18 @@ beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1' })
   const tenant = await world.tenant()
   await tenant.context('notes', { max_file_size_mb: 1 })
-  const poor = await tenant.key(['upload'])
+  const limitedKey = await tenant.key(['upload'])
   const user = await tenant.user(['metadata', 'upload', 'download', 'delete'])
   const fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
   // A second tenant is used, because disabling the only admin of the first would reject all later requests.
   const second = await tenant.key(['upload', 'download', 'metadata', 'delete', 'admin'])
   known = {
-    keyId: poor.id,
+    keyId: limitedKey.id,
     fileId,
     contextKey: 'notes',
     credentials: [
       ...Array.from({ length: 4 }, () => `Bearer ${second.credential}`),
-      `Bearer ${poor.credential}`,
+      `Bearer ${limitedKey.credential}`,
       `Bearer ${user.credential}`,
       `Bearer assay_${'x'.repeat(43)}`,
       'Bearer a.b.c',
@@ -37,7 +37,7 @@ test('responds to random requests to any route with a status below 500, in the s
   const port = Number(new URL(world.url).port)
   await fc.assert(
     fc.asyncProperty(hostileRequest(known), async (request) => {
-      judge(request, await sendRaw(port, request))
+      check(request, await sendRaw(port, request))
     }),
     { seed: 20_261_120, numRuns: 1_000, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
   )
@@ -45,24 +45,24 @@ test('responds to random requests to any route with a status below 500, in the s
   expect(ready.status).toBe(200)
 })
 
-function judge({ method, target }: RawRequest, { status, headers, body }: RawAnswer) {
+function check({ method, target }: RawRequest, { status, headers, body }: RawResponse) {
   expect(status).toBeGreaterThanOrEqual(200)
   expect(status).toBeLessThan(500)
   expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
   if (status < 400 || method === 'HEAD') return
-  const told = JSON.parse(body.toString())
+  const json = JSON.parse(body.toString())
   if (headers.get('content-type')?.startsWith('application/problem+json')) {
-    expect(Object.keys(told).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
-    expect(httpStatus[told.code as keyof typeof httpStatus]).toBe(status)
+    expect(Object.keys(json).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
+    expect(httpStatus[json.code as keyof typeof httpStatus]).toBe(status)
     return
   }
-  if (told.errors && target.startsWith('/graphql')) {
-    for (const error of told.errors)
+  if (json.errors && target.startsWith('/graphql')) {
+    for (const error of json.errors)
       expect(error).toMatchObject({ message: expect.any(String), extensions: { code: expect.stringMatching(/^[A-Z_]+$/) } })
     return
   }
-  expect(Object.keys(told).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
-  expect(told.request_id).toBe(headers.get('x-request-id'))
+  expect(Object.keys(json).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
+  expect(json.request_id).toBe(headers.get('x-request-id'))
   // 431 and 408 are HTTP errors without a code in the contract.
-  if (status !== 431 && status !== 408) expect(httpStatus[told.error.code as keyof typeof httpStatus]).toBe(status)
+  if (status !== 431 && status !== 408) expect(httpStatus[json.error.code as keyof typeof httpStatus]).toBe(status)
 }

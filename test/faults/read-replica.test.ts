@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { ReplicatedDatabase } from '../support/replicated-database.js'
-import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 let databases: ReplicatedDatabase
 let world: World
@@ -26,8 +26,8 @@ afterAll(async () => {
 })
 
 const elsewhere = (caller: Caller) => new Caller(other.url, caller.credential)
-const namesIn = ({ body }: Answer) => body.data.data.map((file: { original_filename: string }) => file.original_filename)
-const age = ({ headers }: Answer) => headers.get('age')
+const namesIn = ({ body }: ApiResponse) => body.data.data.map((file: { original_filename: string }) => file.original_filename)
+const age = ({ headers }: ApiResponse) => headers.get('age')
 const replicaCheck = async (of = world) => (await new Caller(of.url, undefined).raw('/health/ready')).body.checks.replica
 
 /** Stops a server with all its processes, the main process first, so that no new one starts. */
@@ -39,16 +39,16 @@ async function freeze(pid: number): Promise<() => void> {
   return () => [...children, pid].forEach((each) => void process.kill(each, 'SIGCONT'))
 }
 
-async function until(ask: () => Promise<boolean>): Promise<void> {
-  while (!(await ask())) await sleep(20)
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(20)
 }
 
 /** Reads from the replica, which may lag behind the calls before. */
-async function fromReplica(path: string, caller = tenant.admin): Promise<Answer> {
+async function fromReplica(path: string, caller = tenant.admin): Promise<ApiResponse> {
   for (;;) {
-    const answer = await caller.get(path)
-    expect(answer.status).toBe(200)
-    if (age(answer) !== null) return answer
+    const response = await caller.get(path)
+    expect(response.status).toBe(200)
+    if (age(response) !== null) return response
     await sleep(50)
   }
 }
@@ -71,8 +71,8 @@ describe('reads from a replica', () => {
   })
 
   test('serves a GraphQL query from the replica', async () => {
-    const ask = () => tenant.admin.graphql('{ files(pageSize: 1) { pagination { totalItems } } }')
-    await until(async () => age(await ask()) === '0')
+    const request = () => tenant.admin.graphql('{ files(pageSize: 1) { pagination { totalItems } } }')
+    await until(async () => age(await request()) === '0')
   })
 
   test('counts reads by the server that returned them', async () => {
@@ -95,9 +95,9 @@ describe('written data is read back', () => {
     // A lagging replica is not used for a second.
     for (let count = 0; count < 30 || served === 0; count++) {
       await tenant.admin.upload('notes', `back-${count}.txt`, 'text')
-      const answer = await elsewhere(tenant.admin).get('/files?page_size=1')
-      expect(namesIn(answer)).toEqual([`back-${count}.txt`])
-      if (age(answer) !== null) served++
+      const response = await elsewhere(tenant.admin).get('/files?page_size=1')
+      expect(namesIn(response)).toEqual([`back-${count}.txt`])
+      if (age(response) !== null) served++
     }
   })
 
@@ -105,9 +105,9 @@ describe('written data is read back', () => {
     await databases.pause()
     await tenant.admin.upload('notes', 'paused.txt', 'text')
     for (const caller of [tenant.admin, elsewhere(tenant.admin)]) {
-      const answer = await caller.get('/files?page_size=1')
-      expect(namesIn(answer)).toEqual(['paused.txt'])
-      expect(age(answer)).toBeNull()
+      const response = await caller.get('/files?page_size=1')
+      expect(namesIn(response)).toEqual(['paused.txt'])
+      expect(age(response)).toBeNull()
     }
     const exported = await tenant.admin.get('/audit-logs/export')
     expect(exported.body).toContain('paused.txt')
@@ -149,8 +149,8 @@ describe('a replica that does not respond', () => {
   test('uses the primary with degraded readiness if the replica does not respond, and the replica afterwards', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
-    const answer = await tenant.admin.get('/files?page_size=1')
-    expect([answer.status, age(answer)]).toEqual([200, null])
+    const response = await tenant.admin.get('/files?page_size=1')
+    expect([response.status, age(response)]).toEqual([200, null])
     await until(async () => (await replicaCheck()).status === 'degraded')
     const ready = await tenant.admin.raw('/health/ready')
     expect([ready.status, ready.body.status]).toEqual([200, 'ready'])
@@ -164,8 +164,8 @@ describe('a replica that does not respond', () => {
     await fromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {
-      const answers = await Promise.all(Array.from({ length: 8 }, () => tenant.admin.get('/files?page_size=1')))
-      for (const answer of answers) expect([answer.status, age(answer)]).toEqual([200, null])
+      const responses = await Promise.all(Array.from({ length: 8 }, () => tenant.admin.get('/files?page_size=1')))
+      for (const response of responses) expect([response.status, age(response)]).toEqual([200, null])
       expect((await replicaCheck(other)).status).toBe('degraded')
     } finally {
       thaw()
@@ -180,8 +180,8 @@ describe('a replica that does not respond', () => {
   ])('reads from the primary if DATABASE_READ_URL names %s', async (_what, url) => {
     const wrong = await World.open({ DATABASE_URL: databases.primary.url, DATABASE_READ_URL: url() }, world)
     try {
-      const answer = await new Caller(wrong.url, tenant.admin.credential).get('/files?page_size=1')
-      expect([answer.status, age(answer)]).toEqual([200, null])
+      const response = await new Caller(wrong.url, tenant.admin.credential).get('/files?page_size=1')
+      expect([response.status, age(response)]).toEqual([200, null])
       expect((await replicaCheck(wrong)).status).toBe('degraded')
     } finally {
       await wrong.close()

@@ -66,9 +66,9 @@ describe('a mismatch between rows and blobs', () => {
   })
 
   test('a mismatch in either direction is reported without a change, and is cleared after its repair', async () => {
-    const neighbour = await newTenant()
-    const [lost, grown, changed, sound] = await keep(tenant, 4)
-    await keep(neighbour, 1)
+    const otherTenant = await newTenant()
+    const [lost, grown, changed, valid] = await keep(tenant, 4)
+    await keep(otherTenant, 1)
     await storage().remove(lost!.path)
     await appendFile(storage().getFile(grown!.path), 'more')
     await writeFile(storage().getFile(changed!.path), 'TEXT number ?')
@@ -88,7 +88,7 @@ describe('a mismatch between rows and blobs', () => {
     // Without reading blobs, a wrong size is detected, and wrong bytes are not.
     expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
-    expect(await graphqlHealth(neighbour)).toEqual(healthy)
+    expect(await graphqlHealth(otherTenant)).toEqual(healthy)
 
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 4$/m)
     const ready = async () => (await world.unauthenticated.raw('/health/ready')).body.checks.storage
@@ -102,7 +102,7 @@ describe('a mismatch between rows and blobs', () => {
       expect(await trail(id ?? strayId)).toMatchObject([
         { performed_by_type: 'system', performed_by_id: 'system', details: { finding: kind } },
       ])
-    expect(await trail(sound!.fileId)).toEqual([])
+    expect(await trail(valid!.fileId)).toEqual([])
 
     // A known mismatch is not reported again.
     await pass()

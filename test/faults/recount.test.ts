@@ -13,9 +13,9 @@ test('every acknowledged call is logged once after repeated kill -9, and counter
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   child.stdout.setEncoding('utf8').on('data', (text) => {
-    said += text
+    output += text
   })
   let wrong = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -23,7 +23,7 @@ test('every acknowledged call is logged once after repeated kill -9, and counter
   })
   const [status] = await once(child, 'close')
   expect({ status, wrong }).toEqual({ status: 0, wrong: '' })
-  const told = JSON.parse(said)
-  expect(told).toMatchObject({ kills: 3, faults: [] })
-  expect(told.answers).toBeGreaterThan(20)
+  const result = JSON.parse(output)
+  expect(result).toMatchObject({ kills: 3, faults: [] })
+  expect(result.responses).toBeGreaterThan(20)
 }, 300_000)

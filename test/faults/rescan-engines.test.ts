@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, refusal } from '../support/answers.js'
+import { getData, toStatusAndCode } from '../support/answers.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { newlyInfected, rescanAll } from '../support/learning-clamd.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
-import { describeWhere, describeWith } from '../support/real-parts.js'
+import { describeIf, describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // Rescans with the real engines, as users run them: native YARA in a thread, an operator's YARA rules in the Linux sandbox, and clamd.
@@ -49,9 +49,9 @@ function contentOf(size: number, isInfected: boolean): Buffer {
 async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infected: string[] }> {
   await tenant.context('sizes', { max_file_size_mb: 128 })
   const upload = async (size: number, isInfected: boolean): Promise<string> => {
-    const answer = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, contentOf(size, isInfected))
-    expect(answer.status).toBe(201)
-    return answer.body.data.file_id
+    const response = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, contentOf(size, isInfected))
+    expect(response.status).toBe(201)
+    return response.body.data.file_id
   }
   const [clean, infected]: string[][] = [[], []]
   for (const size of sizes) {
@@ -64,17 +64,17 @@ async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infecte
 
 async function expectRescanned(caller: TestTenant['admin'], clean: string[], infected: string[]): Promise<void> {
   const count = clean.length + infected.length
-  expect(dataOf(await caller.get('/contexts/sizes/rescan'))).toMatchObject({
+  expect(getData(await caller.get('/contexts/sizes/rescan'))).toMatchObject({
     status: 'finished',
     files_done: count,
     files_scanned: count,
     files_failed: 0,
     files_quarantined: infected.length,
   })
-  for (const file of infected) expect(refusal(await caller.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+  for (const file of infected) expect(toStatusAndCode(await caller.get(`/files/${file}`))).toEqual([403, 'quarantined'])
   for (const file of clean) {
     expect((await caller.get(`/files/${file}`)).status).toBe(200)
-    const reports = dataOf(await caller.get(`/files/${file}/validations`)).data
+    const reports = getData(await caller.get(`/files/${file}/validations`)).data
     expect(reports.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['accepted', 'accepted'])
     const scan = reports[0].checks.find(({ check }: { check: string }) => check === 'virus_detected')
     expect(scan.outcome).toBe('passed')
@@ -148,7 +148,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
           const { clean, infected } = await uploadAll(tenant)
           await clamd.learn('Test.Tomorrow', newlyInfected)
           // A custom database has no version, so that a rescan has to be requested.
-          dataOf(await tenant.admin.post('/contexts/sizes/rescan'))
+          getData(await tenant.admin.post('/contexts/sizes/rescan'))
           await rescanAll(world)
           await expectRescanned(tenant.admin, clean, infected)
         } finally {
@@ -160,7 +160,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   })
 })
 
-describeWhere(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
+describeIf(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
   test(
     'a rescan with sandboxed YARA rules of an operator finishes',
     async () => {

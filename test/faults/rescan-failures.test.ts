@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
-import { dataOf, refusal } from '../support/answers.js'
+import { getData, toStatusAndCode } from '../support/answers.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -39,14 +39,14 @@ async function uploaded(context: string, name: string, content: string): Promise
 async function failOnPoison(onPoison: () => string = () => failing): Promise<void> {
   await clamd.updateSignatures(world)
   const { version } = clamd.daemon.script
-  clamd.daemon.script = { version: version!, answer: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
+  clamd.daemon.script = { version: version!, response: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
 }
 
 /** Simulates the end of the retry delay, or of the lease of a dead replica. */
 const endWaits = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
 
-const progressOf = async (context: string) => dataOf(await tenant.admin.get(`/contexts/${context}/rescan`))
-const reportsOf = async (file: string) => dataOf(await tenant.admin.get(`/files/${file}/validations`)).data
+const progressOf = async (context: string) => getData(await tenant.admin.get(`/contexts/${context}/rescan`))
+const reportsOf = async (file: string) => getData(await tenant.admin.get(`/files/${file}/validations`)).data
 
 /** Waits until readiness returns this rescan status, always with 200. Readiness is cached for a few seconds. */
 async function readinessReports(expected: object): Promise<void> {
@@ -118,9 +118,9 @@ describe('a file for which the scanner fails', () => {
     clamd.find()
     await rescanAll(world)
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
-    dataOf(await tenant.admin.post('/contexts/notes/rescan'))
+    getData(await tenant.admin.post('/contexts/notes/rescan'))
     await rescanAll(world)
-    expect(refusal(await tenant.admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
+    expect(toStatusAndCode(await tenant.admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     await readinessReports({ status: 'up' })
   })
 
@@ -182,9 +182,9 @@ describe('a file for which the scanner fails', () => {
       [tenant.tenantId, files[2]],
     )
     await endWaits()
-    const { asked } = clamd.daemon
+    const { requests: requested } = clamd.daemon
     await rescanAll(world)
-    expect(clamd.daemon.asked - asked).toBe(4)
+    expect(clamd.daemon.requests - requested).toBe(4)
     const [report] = await reportsOf(files[2]!)
     expect(report.checks.at(-1)).toMatchObject({
       outcome: 'incomplete',
@@ -196,12 +196,12 @@ describe('a file for which the scanner fails', () => {
 describe('a file in the store that cannot be read', () => {
   test('a file that cannot be read delays no other file', async () => {
     await tenant.context('notes')
-    const [broken, whole] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
+    const [damaged, complete] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)
     const { storage } = world.app.services
     const { open } = storage
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
-      broken,
+      damaged,
     ])
     storage.open = async (path, range) => {
       if (path === rows[0]!.path) throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
@@ -215,9 +215,9 @@ describe('a file in the store that cannot be read', () => {
     } finally {
       storage.open = open
     }
-    expect(await reportsOf(whole)).toHaveLength(2)
+    expect(await reportsOf(complete)).toHaveLength(2)
     expect(await progressOf('notes')).toMatchObject({ status: 'finished', files_failed: 1 })
-    const [report] = await reportsOf(broken)
+    const [report] = await reportsOf(damaged)
     expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete' })
     expect(JSON.stringify(report)).not.toContain('EIO')
   })

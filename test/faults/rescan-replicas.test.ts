@@ -46,10 +46,10 @@ async function together(work: () => Promise<number[]>): Promise<number[]> {
   const have: Promise<void>[] = stores.map(
     (storage, n) =>
       new Promise((resolve) => {
-        storage.open = async (...given) => {
+        storage.open = async (...args) => {
           resolve()
           await Promise.all(have)
-          return open[n]!.apply(storage, given)
+          return open[n]!.apply(storage, args)
         }
       }),
   )
@@ -61,10 +61,10 @@ async function together(work: () => Promise<number[]>): Promise<number[]> {
 test('two replicas share the files of one context, and scan none twice', async () => {
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
-  const { asked } = clamd.daemon
+  const { requests: requested } = clamd.daemon
   const batches = await together(() => Promise.all([rescanAll(world), rescanAll(second)]))
   expect(Math.min(...batches)).toBeGreaterThan(0)
-  expect(clamd.daemon.asked - asked).toBe(100)
+  expect(clamd.daemon.requests - requested).toBe(100)
   expect(await reports()).toEqual([2])
   const { body } = await tenant.admin.get('/contexts/shared/rescan')
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
@@ -77,9 +77,9 @@ test('a replica with older signatures leaves the work to others, and no file ret
     await upload('uneven', 3)
     await clamd.updateSignatures(world, second)
     expect(await rescanAll(world)).toBeGreaterThan(0)
-    const { asked } = old.daemon
+    const { requests: requested } = old.daemon
     expect(await rescanAll(behind)).toBe(0)
-    expect(old.daemon.asked - asked).toBe(0)
+    expect(old.daemon.requests - requested).toBe(0)
     expect(await rescanAll(world)).toBe(0)
   } finally {
     await behind.close()

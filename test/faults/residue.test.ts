@@ -7,7 +7,7 @@ import { DatabaseProxy } from '../support/database-proxy.js'
 import { RawClient } from '../support/raw-client.js'
 import { findResidue } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
-import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
+import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
 // One process goes through all faults. After each, and at its end, nothing may be left.
 let bucketWorld: BucketWorld
@@ -56,7 +56,7 @@ afterEach(async () => {
 const small = 10_000
 // Two chunks, and a temporary file.
 const large = 9 * 1024 * 1024
-const upload = (bytes: number): Promise<Answer> => caller.upload('raw', 'a.bin', randomBytes(bytes))
+const upload = (bytes: number): Promise<ApiResponse> => caller.upload('raw', 'a.bin', randomBytes(bytes))
 
 /** Recovers without a restart. A busy machine may exceed the short deadline once more. */
 async function isWellAgain(size: number): Promise<void> {
@@ -84,9 +84,9 @@ describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
     expect([201, 503]).toContain((await upload(size)).status)
     bucketWorld.bucket.faults.clear()
     bucketWorld.bucket.faults.plan(call, fault, 1000)
-    const answer = await upload(size)
-    if (fault.kind === 'status' || fault.kind === 'cut') expect(answer.status).toBe(503)
-    else expect([201, 503]).toContain(answer.status)
+    const response = await upload(size)
+    if (fault.kind === 'status' || fault.kind === 'cut') expect(response.status).toBe(503)
+    else expect([201, 503]).toContain(response.status)
   })
 })
 
@@ -110,9 +110,9 @@ async function announced(size: number): Promise<RawClient> {
 }
 
 test.each([small, large])('leaves no residue if a client disconnects or stalls in the middle of %i bytes', async (size) => {
-  const gone = await announced(size)
-  await gone.send(randomBytes(size / 2))
-  gone.destroy()
+  const disconnected = await announced(size)
+  await disconnected.send(randomBytes(size / 2))
+  disconnected.destroy()
   const silent = await announced(size)
   await silent.send(randomBytes(size / 2))
   await silent.ended
@@ -122,16 +122,16 @@ test.each([small, large])('leaves no residue if a client disconnects or stalls i
 /**
  * An upload that the bucket has received completely without a response. Repeated if a busy machine exceeds the deadline before.
  */
-async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ answer: Promise<T> }> {
+async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
   const { faults } = bucketWorld.bucket
   const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }, 1000))
   const isHeld = reached.then(() => true)
   for (;;) {
-    const answer = send()
-    const ended = answer.then(() => false)
+    const response = send()
+    const ended = response.then(() => false)
     if (!(await Promise.race([isHeld, ended]))) continue
     faults.clear()
-    return { answer }
+    return { response }
   }
 }
 
@@ -140,7 +140,7 @@ test.each([
   ['chunk', large],
 ] as const)('leaves no residue if a client disconnects while the bucket has its %s', async (call, size) => {
   const leaving = new AbortController()
-  const { answer } = await held(call, false, () => {
+  const { response } = await held(call, false, () => {
     const form = new FormData()
     form.append('context', 'raw')
     form.append('file', new Blob([randomBytes(size)]), 'a.bin')
@@ -152,7 +152,7 @@ test.each([
     })
   })
   leaving.abort()
-  await expect(answer).rejects.toThrow()
+  await expect(response).rejects.toThrow()
 })
 
 test.each([small, large])(
@@ -162,9 +162,9 @@ test.each([small, large])(
       proxy.cutAtMove = when
       expect((await upload(size)).status).toBe(503)
     }
-    const { answer } = await held(size === small ? 'upload' : 'chunk', true, () => upload(size))
+    const { response } = await held(size === small ? 'upload' : 'chunk', true, () => upload(size))
     await proxy.down()
-    expect((await answer).status).toBe(503)
+    expect((await response).status).toBe(503)
     expect((await upload(size)).status).toBe(503)
     await proxy.up()
     await isWellAgain(size)

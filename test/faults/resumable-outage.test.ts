@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
 import { Spool } from '../../src/platform/spool/spool.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { refusal } from '../support/answers.js'
+import { toStatusAndCode } from '../support/answers.js'
 import { freePort } from '../support/free-port.js'
 import { type ClamdEmulator, startClamdEmulator } from '../support/scripted-clamd.js'
 import { Tus } from '../support/tus.js'
@@ -46,7 +46,7 @@ const calls = async () => (await tenant.admin.get('/stats/logs?operation=upload'
 
 test('HEAD of a complete upload only reads its row while the scanner is unavailable', async () => {
   const path = await tus.begin('notes', 'a.txt', text.length)
-  expect(refusal(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
+  expect(toStatusAndCode(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   const [accesses, logged] = [fileAccesses(), await calls()]
   const { lease_token: token } = await rowOf(path)
   expect(token).toBeNull()
@@ -60,7 +60,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
     expect([head.status, Number(head.headers.get('retry-after')) > 0]).toEqual([423, true])
   }
   expect((await rowOf(path)).xmin).toBe(xmin)
-  expect(refusal(await tus.patch(path, text.length, ''))).toEqual([503, 'scanner_unavailable'])
+  expect(toStatusAndCode(await tus.patch(path, text.length, ''))).toEqual([503, 'scanner_unavailable'])
 
   // The next attempt asks the scanner before it reads the file.
   const due = await makeRetryDue(path)
@@ -77,16 +77,16 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
 
 test('a file that the scanner cannot scan is retried after increasing delays', async () => {
   daemon ??= await startClamdEmulator({}, 'tcp', port)
-  daemon.script.answer = 'stream: Cannot allocate memory ERROR\0'
+  daemon.script.response = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)
-  expect(refusal(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
+  expect(toStatusAndCode(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   for (const attempts of [2, 3, 4]) {
     const due = await makeRetryDue(path)
     expect((await tus.head(path)).status).toBe(423)
     expect((await rowOf(path)).decision_attempts).toBe(attempts)
     expect(await secondsUntilRetry(path, due)).toBeGreaterThanOrEqual(5 * 2 ** (attempts - 1) - 0.1)
   }
-  delete daemon.script.answer
+  delete daemon.script.response
   await makeRetryDue(path)
   expect((await tus.head(path)).headers.get('assay-file-id')).toMatch(/^file_/)
 })

@@ -65,8 +65,8 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
 
   async function expectBytes(fileId: string, content: Buffer): Promise<void> {
     const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
-    const answer = await fetch(url, { headers: { connection: 'close' } })
-    expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true)
+    const response = await fetch(url, { headers: { connection: 'close' } })
+    expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
   }
 
   async function expectAgreement(): Promise<void> {
@@ -79,15 +79,15 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   }
 
   test('tus-js-client uploads a file over connections that break at random bytes', async () => {
-    const way = await BreakingProxy.open(world.url)
+    const proxy = await BreakingProxy.open(world.url)
     const content = randomBytes(9 * megabyte)
     const random = cuts(seed)
     const breaks = Array.from({ length: 6 }, () => random.next().value as number)
-    way.breakAfter(...breaks)
+    proxy.breakAfter(...breaks)
     const before = await filesHeld()
     const url = await new Promise<string>((resolve, reject) => {
       const upload = new Upload(content, {
-        endpoint: `${way.url}/api/v1/uploads`,
+        endpoint: `${proxy.url}/api/v1/uploads`,
         headers: { Authorization: `Bearer ${tenant.admin.credential}` },
         metadata: { filename: 'cut.bin', context: 'raw' },
         retryDelays: [0, 100, 200, 400, 800, 1600],
@@ -96,10 +96,10 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
       })
       upload.start()
     })
-    way.close()
-    expect(way.broken).toBe(6)
-    const answer = await tus.head(new URL(url).pathname)
-    await expectBytes(answer.headers.get('assay-file-id')!, content)
+    proxy.close()
+    expect(proxy.broken).toBe(6)
+    const response = await tus.head(new URL(url).pathname)
+    await expectBytes(response.headers.get('assay-file-id')!, content)
     expect(await filesHeld()).toBe(before + 1)
     await expectAgreement()
   })
@@ -108,14 +108,14 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
-    const way = await BreakingProxy.open(service.url)
+    const proxy = await BreakingProxy.open(service.url)
     // The body stalls in the middle until the service dies.
-    way.holdAfter(14 * megabyte)
-    const sending = new Tus(new Caller(way.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
+    proxy.holdAfter(14 * megabyte)
+    const sending = new Tus(new Caller(proxy.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes
     await service.stop('SIGKILL')
     expect(await sending).toBe('cut')
-    way.close()
+    proxy.close()
 
     const offset = await tus.offset(path)
     expect(offset).toBeGreaterThanOrEqual(8 * megabyte)

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { S3Storage } from '../../src/platform/storage/s3/s3.js'
-import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
 
 // The stand-in responds immediately, so only tests that say so wait for a time-out.
@@ -96,7 +96,7 @@ test('content that changes during the transfer is sent once more, and then rejec
 })
 
 const reads: [S3Call, () => Promise<unknown>][] = [
-  ['get', async () => bytesOf(await storage.open('a/b'))],
+  ['get', async () => readBytes(await storage.open('a/b'))],
   ['head', () => storage.size('a/b')],
   ['list', () => storage.list().next()],
   ['copy', () => storage.copy('a/b', 'c/d')],
@@ -130,7 +130,7 @@ test.each<S3Call>(['list', 'create', 'complete', 'copy'])(
 test('a truncated download fails and never ends early', async () => {
   await storage.put('a/b', inMemory(large), type)
   standIn.plan('get', { kind: 'cut' })
-  await expect(bytesOf(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
+  await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
 })
 
 test('a blob that is not listed yet can be read, and is listed later', async () => {

@@ -10,13 +10,13 @@ import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
-import { findResidue, watchFaults } from '../support/residue.js'
-import { type Answer, type TestTenant, World } from '../support/world.js'
+import { findResidue, watchUnhandledErrors } from '../support/residue.js'
+import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 /** Expected properties of any outage. */
-function expectOutage(answer: Answer, code: string): void {
-  expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code } } })
-  expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+function expectOutage(response: ApiResponse, code: string): void {
+  expect(response).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code } } })
+  expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
 }
 
 const readiness = async (world: World) => {
@@ -25,12 +25,12 @@ const readiness = async (world: World) => {
 }
 
 /** Polls, because readiness is cached for up to five seconds. */
-async function readinessBecomes(world: World, wanted: Awaited<ReturnType<typeof readiness>>): Promise<void> {
+async function readinessBecomes(world: World, expected: Awaited<ReturnType<typeof readiness>>): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
-    if (JSON.stringify(await readiness(world)) === JSON.stringify(wanted)) break
+    if (JSON.stringify(await readiness(world)) === JSON.stringify(expected)) break
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  expect(await readiness(world)).toEqual(wanted)
+  expect(await readiness(world)).toEqual(expected)
 }
 
 async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
@@ -41,9 +41,9 @@ async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
 const content = Buffer.from('some text that is worth keeping')
 
 // Checks for leftovers after each test. residue.test.ts does the same for a separate process.
-let watch: ReturnType<typeof watchFaults>
+let watch: ReturnType<typeof watchUnhandledErrors>
 beforeEach(() => {
-  watch = watchFaults()
+  watch = watchUnhandledErrors()
 })
 afterEach(() => watch.stop())
 const expectNothingLeft = async (world: World, bucket?: BucketEmulator) =>
@@ -80,7 +80,7 @@ describe('an unavailable bucket', () => {
     const download = async () => {
       const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
       return fetch(url).then(
-        async (answer) => [answer.status, Buffer.from(await answer.arrayBuffer()).equals(content)],
+        async (response) => [response.status, Buffer.from(await response.arrayBuffer()).equals(content)],
         () => 'unreachable',
       )
     }
@@ -113,9 +113,9 @@ describe('an unavailable bucket', () => {
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
     // The bucket has stored the blob, but the response is lost. It is garbage that the journal lists.
     bucket.faults.plan('upload', { kind: 'lost' }, 50)
-    const answer = await tenant.admin.upload('notes', 'lost.txt', content)
+    const response = await tenant.admin.upload('notes', 'lost.txt', content)
     bucket.faults.clear()
-    expect([201, 503]).toContain(answer.status)
+    expect([201, 503]).toContain(response.status)
     const health = await world.app.services.storageHealth.verify({ deep: true })
     expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
@@ -152,12 +152,12 @@ describe('unavailable IAM, which signs without a local key', () => {
       const tenant = await world.tenant()
       await tenant.context('notes')
       const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
-      const answer = await tenant.admin.get(`/files/${fileId}`)
-      expectOutage(answer, 'storage_unavailable')
-      expect(JSON.stringify(answer.body)).not.toContain('iamcredentials')
-      const told = world.log.lines.filter((line) => line.includes('iamcredentials.invalid'))
-      expect(told).toHaveLength(1)
-      expect(JSON.parse(told[0]!)).toMatchObject({ level: 40, req: answer.body.request_id })
+      const response = await tenant.admin.get(`/files/${fileId}`)
+      expectOutage(response, 'storage_unavailable')
+      expect(JSON.stringify(response.body)).not.toContain('iamcredentials')
+      const lines = world.log.lines.filter((line) => line.includes('iamcredentials.invalid'))
+      expect(lines).toHaveLength(1)
+      expect(JSON.parse(lines[0]!)).toMatchObject({ level: 40, req: response.body.request_id })
       expect(world.log.text).not.toMatch(/token-\d/)
       expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
       await expectNothingLeft(world, bucketWorld.bucket)
@@ -255,14 +255,14 @@ describe('an unavailable database', () => {
     ['after', 1],
   ] as const)(
     'leaves one file after a repetition if the connection is lost just %s the COMMIT of an upload',
-    async (when, kept) => {
+    async (when, storedFiles) => {
       const before = await held()
       proxy.cutAtMove = when
       const lost = await upload(`commit-${when}`)
       expectOutage(lost, 'database_unavailable')
       expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
       expect(proxy.cutAtMove).toBeUndefined()
-      expect(await held()).toBe(before + kept)
+      expect(await held()).toBe(before + storedFiles)
       // As if the time had passed that an upload in doubt keeps its key for.
       await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
       expect((await upload(`commit-${when}`)).status).toBe(201)

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { now, setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { multipart, RawClient } from '../support/raw-client.js'
-import { findResidue, watchFaults } from '../support/residue.js'
+import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const megabyte = 1024 * 1024
-const sound = Buffer.alloc(megabyte, 'some text\n')
+const valid = Buffer.alloc(megabyte, 'some text\n')
 const blank = Buffer.alloc(megabyte, ' ')
 const rules = { scan_for_viruses: false, reject_blank_files: true }
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
@@ -25,7 +25,7 @@ const newTenant = async () => {
   await tenant.context('notes', rules)
   return tenant
 }
-const send = (tenant: TestTenant, content = sound, headers: Record<string, string> = {}) =>
+const send = (tenant: TestTenant, content = valid, headers: Record<string, string> = {}) =>
   tenant.admin.upload('notes', 'a.txt', content, { headers })
 const query = (text: string, values: unknown[]) => world.database.pool.query(text, values)
 
@@ -54,16 +54,16 @@ describe('a rejected file', () => {
 
   test('a rejected file does not affect files that are accepted at the same time', async () => {
     const tenant = await newTenant()
-    const answers = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : sound)))
-    expect(answers.map(({ status }) => status)).toEqual(answers.map((_, at) => (at % 2 ? 422 : 201)))
+    const responses = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : valid)))
+    expect(responses.map(({ status }) => status)).toEqual(responses.map((_, at) => (at % 2 ? 422 : 201)))
     await expectWhole(tenant, 8)
   })
 
   test('leaves no blob of a file that exceeds a quota', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
-    const answers = await Promise.all([send(tenant), send(tenant), send(tenant)])
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422, 422])
+    const responses = await Promise.all([send(tenant), send(tenant), send(tenant)])
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, 422, 422])
     await expectWhole(tenant, 1)
   })
 })
@@ -72,7 +72,7 @@ test('leaves no blob if the scanner is unavailable', async () => {
   const tenant = await newTenant()
   await tenant.context('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
-    expect(await tenant.admin.upload('scanned', 'a.txt', sound)).toMatchObject({ status: 503 })
+    expect(await tenant.admin.upload('scanned', 'a.txt', valid)).toMatchObject({ status: 503 })
   await expectWhole(tenant, 0)
 })
 
@@ -98,8 +98,8 @@ test('stores a blob under one path only if the month changes during the upload',
 test('stores one blob for two requests with the same Idempotency-Key', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'once' }
-  const answers = await Promise.all([send(tenant, sound, headers), send(tenant, sound, headers)])
-  expect(answers.map(({ status }) => status)).toEqual([201, 201])
+  const responses = await Promise.all([send(tenant, valid, headers), send(tenant, valid, headers)])
+  expect(responses.map(({ status }) => status)).toEqual([201, 201])
   await expectWhole(tenant, 1)
 })
 
@@ -110,7 +110,7 @@ test('stores the blob under the new path if the storage path template changes du
   await other.connect()
   await other.query('BEGIN')
   await other.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
-  const answer = send(tenant)
+  const response = send(tenant)
   const waits = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
   while ((await query(waits, [])).rowCount === 0);
   await other.query(
@@ -119,7 +119,7 @@ test('stores the blob under the new path if the storage path template changes du
   )
   await other.query('COMMIT')
   await other.end()
-  expect(await answer).toMatchObject({ status: 201 })
+  expect(await response).toMatchObject({ status: 201 })
   const blobs = await blobsOf(tenant)
   expect(blobs.filter((path) => path.includes('elsewhere'))).toHaveLength(1)
   await expectWhole(tenant, 2)
@@ -144,7 +144,7 @@ describe('a client that disconnects while its file is stored', () => {
         }),
       },
       { name: 'map', content: '{"0":["variables.file"]}' },
-      { name: '0', filename: 'a.txt', content: sound },
+      { name: '0', filename: 'a.txt', content: valid },
     ])
     await client.head('POST', '/graphql', {
       Authorization: `Bearer ${tenant.admin.credential}`,
@@ -158,7 +158,7 @@ describe('a client that disconnects while its file is stored', () => {
 
   test.each(['before', 'after'])('leaves a complete file or nothing if a client disconnects %s the write', async (when) => {
     const tenant = await newTenant()
-    const watch = watchFaults()
+    const watch = watchUnhandledErrors()
     const { storage } = world.app.services
     const { put } = storage
     let client: RawClient
@@ -196,7 +196,7 @@ describe('a client that disconnects while its file is stored', () => {
 
 describe('a process that receives SIGTERM while it stores a file', () => {
   /** A service that receives SIGTERM and whose disk blocks until SIGUSR2. */
-  async function told(tenant: TestTenant, graceSeconds: string) {
+  async function startTerminatedUpload(tenant: TestTenant, graceSeconds: string) {
     const service = await Service.start({
       DATABASE_URL: world.databaseUrl,
       MASTER_KEY: world.config.masterKey!.toString('base64'),
@@ -208,26 +208,26 @@ describe('a process that receives SIGTERM while it stores a file', () => {
       NODE_OPTIONS: `--import ${new URL('../support/held-blobs.mjs', import.meta.url).href}`,
       HELD_STORE: join(world.dataDir, 'blobs', tenant.tenantId),
     })
-    const answer = new Caller(service.url, tenant.admin.credential).upload('notes', 'a.txt', sound)
+    const response = new Caller(service.url, tenant.admin.credential).upload('notes', 'a.txt', valid)
     await service.waitForOutput('A blob waits')
     service.child.kill('SIGTERM')
     await service.waitForOutput('SIGTERM: finishing')
-    return { service, answer }
+    return { service, response }
   }
 
   test('SIGTERM lets a process complete the upload that it stores', async () => {
     const tenant = await newTenant()
-    const { service, answer } = await told(tenant, '30')
+    const { service, response } = await startTerminatedUpload(tenant, '30')
     service.child.kill('SIGUSR2')
-    expect((await answer).status).toBe(201)
+    expect((await response).status).toBe(201)
     expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
     await expectWhole(tenant, 1)
   })
 
   test('SIGTERM leaves no data of an upload that takes longer than the grace period', async () => {
     const tenant = await newTenant()
-    const { service, answer } = await told(tenant, '1')
-    await expect(answer).rejects.toThrow()
+    const { service, response } = await startTerminatedUpload(tenant, '1')
+    await expect(response).rejects.toThrow()
     expect((await service.ended).status).toBe(0)
     await sweepLater()
     await expectWhole(tenant, 0)

@@ -129,8 +129,8 @@ describe('limits of the pool', () => {
   test('rejects files beyond the queue as overloaded, and validates the others', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => inspector.inspect(submission('a.slow', words))))
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
-    expect(refused.map(({ reason }) => reason.code)).toEqual(Array(4).fill('overloaded'))
+    const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
+    expect(rejected.map(({ reason }) => reason.code)).toEqual(Array(4).fill('overloaded'))
     expect(outcomes.filter((outcome) => outcome.status === 'fulfilled').map(({ value }) => value.outcome)).toEqual(
       Array(4).fill('accepted'),
     )
@@ -173,9 +173,9 @@ describe('limits of the pool', () => {
   test('removes a waiting file if its client disconnects', async () => {
     const inspector = start({ workers: 1 })
     const busy = inspector.inspect(submission('a.slow', words))
-    const gone = new AbortController()
-    const waiting = inspector.inspect(submission('a.slow', words, {}, gone.signal))
-    gone.abort(new Error('client went away'))
+    const disconnected = new AbortController()
+    const waiting = inspector.inspect(submission('a.slow', words, {}, disconnected.signal))
+    disconnected.abort(new Error('client went away'))
     await expect(waiting).rejects.toThrow('client went away')
     expect(await busy).toMatchObject({ outcome: 'accepted' })
   })

@@ -7,7 +7,7 @@ import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, createZip, eicar, inMemory } from '../support/eicar.js'
-import { describeWhere } from '../support/real-parts.js'
+import { describeIf } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
@@ -78,8 +78,8 @@ describe('workers', () => {
     const scanner = await open({ maxWaiting: 2 })
     const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
     const settled = await Promise.allSettled(scans)
-    const refused = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
-    expect(refused).toEqual(['overloaded', 'overloaded'])
+    const rejected = settled.filter((each) => each.status === 'rejected').map(({ reason }) => reason.code)
+    expect(rejected).toEqual(['overloaded', 'overloaded'])
   })
 
   test('an aborted scan releases its worker long before the end of the scan', async () => {
@@ -102,14 +102,14 @@ describe('workers', () => {
       ),
       deadlineOf: () => 100,
     })
-    const refusal = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
-    expect(await refusal()).toMatchObject({ message: expect.stringContaining('100 ms') })
+    const getScanError = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
+    expect(await getScanError()).toMatchObject({ message: expect.stringContaining('100 ms') })
     // A thread that has not reached the native code ends immediately and is replaced.
     for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
         // A rejection is immediate, so that the loop needs a pause.
         await new Promise((resolve) => setTimeout(resolve, 50))
-        const error = await refusal()
+        const error = await getScanError()
         expect(error).toMatchObject(unavailable)
         ;({ message } = error)
       }
@@ -142,9 +142,9 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
   test('ends the worker of a client that disconnects, long before the deadline', async () => {
     const scanner = await open({ kind, operators })
     const controller = new AbortController()
-    const left = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
+    const disconnected = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
     setTimeout(() => controller.abort(new Error('gone')), 300)
-    await left
+    await disconnected
     expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
   })
 
@@ -158,7 +158,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
   })
 })
 
-describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
+describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
   test('the scanning process ends with the service in every case', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { damaged } from '../../packages/formats/test/support/format-reading.js'
-import { noise, sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import { createTar, noise, sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import { cab, rar4, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
@@ -20,7 +20,7 @@ const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
   ['rar', () => rar5(file)],
   ['cab', () => cab(file)],
   ['xz', () => sevenZip({ a: noise(2000) }, [], 'xz')],
-  ['xz', async () => sevenZip({ a: await tarOf([{ name: 'a', data: 'text' }]) }, [], 'xz')],
+  ['xz', async () => sevenZip({ a: await createTar([{ name: 'a', data: 'text' }]) }, [], 'xz')],
   ['bz2', () => sevenZip({ a: noise(2000) }, [], 'bzip2')],
   ['zst', () => zstd],
 ]

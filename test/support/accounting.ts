@@ -26,8 +26,8 @@ export class LedgerFixture {
     this.databases.push(database)
   }
 
-  static async open({ quotaMb = 1000, url: given }: { quotaMb?: number; url?: string } = {}): Promise<LedgerFixture> {
-    const url = given ?? (await testDatabase()).url
+  static async open({ quotaMb = 1000, url: ownUrl }: { quotaMb?: number; url?: string } = {}): Promise<LedgerFixture> {
+    const url = ownUrl ?? (await testDatabase()).url
     const database = createDatabase(url, { poolSize: 4, logger: silent })
     await ensurePartitions(database.pool)
     const tenantId = newId('ten')

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals'
-import type { Answer } from './world.js'
+import type { ApiResponse } from './world.js'
 
 const isoMillis = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 const requestId = /^req_[0-9a-hjkmnp-tv-z]{26}$/
@@ -11,24 +11,24 @@ export const anyTimestamp = expect.stringMatching(isoMillis)
 export const anyId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
 
 /** Returns the data of a success, and checks its envelope (spec §2, contract §1). */
-export function dataOf(
-  answer: Answer,
+export function getData(
+  response: ApiResponse,
   { status = 200, message = false, timestamp = true }: { status?: number; message?: boolean; timestamp?: boolean } = {},
 ) {
-  expect(answer).toMatchObject({ status, body: { status: 'SUCCESS' } })
+  expect(response).toMatchObject({ status, body: { status: 'SUCCESS' } })
   const members = ['data', ...(message ? ['message'] : []), 'status', ...(timestamp ? ['timestamp'] : [])]
-  expect(Object.keys(answer.body).sort()).toEqual(members)
-  if (timestamp) expect(answer.body.timestamp).toEqual(anyTimestamp)
-  if (message) expect(answer.body.message).toEqual(expect.stringMatching(/\S/))
-  expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
-  expect(answer.headers.get('x-request-id')).toMatch(requestId)
-  return answer.body.data
+  expect(Object.keys(response.body).sort()).toEqual(members)
+  if (timestamp) expect(response.body.timestamp).toEqual(anyTimestamp)
+  if (message) expect(response.body.message).toEqual(expect.stringMatching(/\S/))
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(response.headers.get('x-request-id')).toMatch(requestId)
+  return response.body.data
 }
 
 /** Returns `[status, code]` of an error, and checks its envelope (contract §1). */
-export function refusal(answer: Answer): [number, string] {
-  expect(Object.keys(answer.body).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
-  const { status, message, error, request_id, timestamp } = answer.body
+export function toStatusAndCode(response: ApiResponse): [number, string] {
+  expect(Object.keys(response.body).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
+  const { status, message, error, request_id, timestamp } = response.body
   expect({ status, message, timestamp }).toEqual({
     status: 'ERROR',
     message: expect.stringMatching(/\S/),
@@ -37,27 +37,27 @@ export function refusal(answer: Answer): [number, string] {
   expect(Object.keys(error).sort()).toEqual(['code', 'details'])
   expect(error.details).toEqual(expect.any(Object))
   expect(request_id).toMatch(requestId)
-  expect(answer.headers.get('x-request-id')).toBe(request_id)
-  if (error.code === 'unauthenticated') expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
-  if (error.code === 'method_not_allowed') expect(answer.headers.get('allow')).toMatch(/^[A-Z, ]+$/)
-  if (answer.status === 503 || answer.status === 429) expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
-  return [answer.status, error.code]
+  expect(response.headers.get('x-request-id')).toBe(request_id)
+  if (error.code === 'unauthenticated') expect(response.headers.get('www-authenticate')).toMatch(/^Bearer/)
+  if (error.code === 'method_not_allowed') expect(response.headers.get('allow')).toMatch(/^[A-Z, ]+$/)
+  if (response.status === 503 || response.status === 429) expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
+  return [response.status, error.code]
 }
 
 /** The invalid fields of a 400, as named in the request. */
-export function getInvalidFields(answer: Answer): string[] {
-  expect(refusal(answer)).toEqual([400, 'bad_user_input'])
-  const { fields } = answer.body.error.details as { fields: { field: string; message: string }[] }
+export function getInvalidFields(response: ApiResponse): string[] {
+  expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
+  const { fields } = response.body.error.details as { fields: { field: string; message: string }[] }
   for (const fault of fields) expect(fault).toEqual({ field: expect.any(String), message: expect.stringMatching(/\S/) })
   return fields.map(({ field }) => field).sort()
 }
 
 /** The code of a GraphQL error, or undefined. */
-export const getGraphqlCode = (answer: Answer): string | undefined => answer.body.errors?.[0]?.extensions?.code
+export const getGraphqlCode = (response: ApiResponse): string | undefined => response.body.errors?.[0]?.extensions?.code
 
 /** Returns the items of a page, and checks its shape. */
-export function itemsOf(answer: Answer) {
-  const data = dataOf(answer)
+export function getItems(response: ApiResponse) {
+  const data = getData(response)
   expect(Object.keys(data).sort()).toEqual(['data', 'pagination'])
   expect(Object.keys(data.pagination).sort()).toEqual([
     'has_next',

@@ -5,7 +5,7 @@ export interface Attacked {
   p99: number
   live: number
   /** Rejections of the valid client. */
-  refused: string[]
+  rejected: string[]
   /** Maximum resident memory of the main process. */
   memoryMb: number
   /** CPU milliseconds of the longest event loop block. */

@@ -17,7 +17,7 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
   port ??= await freePort()
   const service = await startWatched({ DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key })
   const attackers = fork(new URL('./attackers.mjs', import.meta.url))
-  const answered = (name) =>
+  const countResponses = (name) =>
     new Promise((resolve) =>
       attackers.on('message', (message) => {
         if (name in message) resolve(message[name])
@@ -26,19 +26,19 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
   try {
     const client = clientOf(service.url, key)
     const { attackKey, download } = await prepare(client)
-    const begun = answered('begun')
+    const started = countResponses('started')
     attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
-    await begun
+    await started
     // Watching costs a third of the event loop. Latency is measured without it, and blocks with it.
-    const seen = await goodCalls(client, service.pid, calls)
+    const observed = await goodCalls(client, service.pid, calls)
     const { worstHold, worstTurn } = await service.watch(async () => {
       const watched = await goodCalls(client, service.pid, Math.ceil(calls / 4))
-      seen.refused.push(...watched.refused)
-      seen.memoryMb = Math.max(seen.memoryMb, watched.memoryMb)
+      observed.rejected.push(...watched.rejected)
+      observed.memoryMb = Math.max(observed.memoryMb, watched.memoryMb)
     })
-    const statuses = answered('statuses')
+    const statuses = countResponses('statuses')
     attackers.send({ end: { notes } })
-    return { ...seen, worstHold, worstTurn, statuses: await statuses }
+    return { ...observed, worstHold, worstTurn, statuses: await statuses }
   } finally {
     attackers.kill()
     await service.stop()
@@ -59,10 +59,13 @@ const clientOf = (url, key) => async (method, path, body) => {
 async function prepare(client) {
   const context = { context_key: 'inbox', display_name: 'Inbox', allowed_extensions: ['bin', 'txt'], max_file_size_mb: 64 }
   await client('POST', '/api/v1/contexts', { ...context, scan_for_viruses: false })
-  const made = await client('POST', '/api/v1/api-keys', { name: 'attacker', scopes: ['upload', 'download', 'metadata', 'admin'] })
+  const created = await client('POST', '/api/v1/api-keys', {
+    name: 'attacker',
+    scopes: ['upload', 'download', 'metadata', 'admin'],
+  })
   const { body } = await upload(client, 'large.bin', randomBytes(16 * 1_048_576))
   const url = (await client('GET', `/api/v1/files/${body.data.file_id}`)).body.data.download_url
-  return { attackKey: made.body.data.api_key, download: new URL(url).pathname + new URL(url).search }
+  return { attackKey: created.body.data.api_key, download: new URL(url).pathname + new URL(url).search }
 }
 
 function upload(client, name, content) {
@@ -76,22 +79,22 @@ function upload(client, name, content) {
 async function goodCalls(client, pid, calls) {
   const metadata = []
   const live = []
-  const refused = []
+  const rejected = []
   let memoryMb = 0
   for (let call = 0; call < calls; call++) {
-    metadata.push(await timed(() => client('GET', '/api/v1/files?page_size=5'), 200, refused))
-    live.push(await timed(() => client('GET', '/health/live'), 200, refused))
-    if (call % 10 === 0) await timed(() => upload(client, `${call}.txt`, `text ${call}`), 201, refused)
+    metadata.push(await timed(() => client('GET', '/api/v1/files?page_size=5'), 200, rejected))
+    live.push(await timed(() => client('GET', '/health/live'), 200, rejected))
+    if (call % 10 === 0) await timed(() => upload(client, `${call}.txt`, `text ${call}`), 201, rejected)
     memoryMb = Math.max(memoryMb, residentMb(pid))
   }
   metadata.sort((a, b) => a - b)
-  return { p99: metadata[Math.ceil(metadata.length * 0.99) - 1], live: Math.max(...live), refused, memoryMb }
+  return { p99: metadata[Math.ceil(metadata.length * 0.99) - 1], live: Math.max(...live), rejected, memoryMb }
 }
 
-async function timed(work, expected, refused) {
+async function timed(work, expected, rejected) {
   const start = performance.now()
   const { status, body } = await work()
-  if (status !== expected) refused.push(`${status} ${body.message ?? ''}`)
+  if (status !== expected) rejected.push(`${status} ${body.message ?? ''}`)
   return performance.now() - start
 }
 

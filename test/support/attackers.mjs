@@ -8,8 +8,8 @@ const attackers = []
 let random
 let noted = () => {}
 
-process.on('message', ({ begin, end }) => {
-  if (begin) attack(begin)
+process.on('message', ({ begin: start, end }) => {
+  if (start) attack(start)
   if (end) afterNotes(end.notes, stop)
 })
 
@@ -67,7 +67,7 @@ function attack({ port, key, download, seed, counts }) {
   const all = Object.entries(counts).flatMap(([kind, count]) => Array(count).fill(kind))
   shuffle(all)
   for (const kind of all) one[kind]()
-  process.send({ begun: all.length })
+  process.send({ started: all.length })
 }
 
 function open(port, kind) {

@@ -15,10 +15,10 @@ export class BreakingProxy {
 
   static async open(url: string): Promise<BreakingProxy> {
     const server = createServer()
-    const way = new BreakingProxy(server, Number(new URL(url).port))
-    server.on('connection', (socket) => way.#lead(socket))
+    const proxy = new BreakingProxy(server, Number(new URL(url).port))
+    server.on('connection', (socket) => proxy.#lead(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return way
+    return proxy
   }
 
   get url(): string {
@@ -38,18 +38,18 @@ export class BreakingProxy {
   #lead(socket: Socket): void {
     this.#sockets.add(socket.on('close', () => this.#sockets.delete(socket)))
     const onward = connect(this.target, '127.0.0.1')
-    let left = Number.POSITIVE_INFINITY
-    let seen = 0
+    let remaining = Number.POSITIVE_INFINITY
+    let observed = 0
     socket.on('error', () => onward.destroy()).on('close', () => onward.destroy())
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     onward.pipe(socket)
     socket.on('data', (chunk: Buffer) => {
       // Applies only to requests with a body, so that small requests pass.
-      if (seen === 0 || left === Number.POSITIVE_INFINITY) left = this.#breaks[0] ?? Number.POSITIVE_INFINITY
-      seen += chunk.length
+      if (observed === 0 || remaining === Number.POSITIVE_INFINITY) remaining = this.#breaks[0] ?? Number.POSITIVE_INFINITY
+      observed += chunk.length
       onward.write(chunk)
-      if (seen >= this.#held) socket.pause()
-      if (seen < left) return
+      if (observed >= this.#held) socket.pause()
+      if (observed < remaining) return
       this.#breaks.shift()
       this.broken++
       socket.destroy()

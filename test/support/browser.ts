@@ -1,12 +1,12 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { partPath } from './real-parts.js'
+import { programPath } from './real-parts.js'
 
 // A loaded machine is slow, and no test measures time.
 export const timeoutMs = 60_000
 
 /** Starts the Chromium of Debian. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
+  chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
 /** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
 export async function toPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
@@ -15,7 +15,7 @@ export async function toPage(browser: Browser, url: string): Promise<{ page: Pag
   const strays: string[] = []
   const complaints: string[] = []
   await page.route(
-    (asked) => asked.origin !== new URL(url).origin,
+    (requestUrl) => requestUrl.origin !== new URL(url).origin,
     (route) => {
       strays.push(route.request().url())
       return route.abort()

@@ -8,19 +8,19 @@ export interface RawRequest {
   body?: Buffer
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number
   headers: Map<string, string>
   body: Buffer
 }
 
 /** Sends raw bytes and reads one response. Rejects after a time-out. */
-export function sendRaw(port: number, { method, target, headers, body }: RawRequest, timeoutMs = 10_000): Promise<RawAnswer> {
+export function sendRaw(port: number, { method, target, headers, body }: RawRequest, timeoutMs = 10_000): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     let received = Buffer.alloc(0)
     const timer = setTimeout(() => done(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
-    const done = (result: RawAnswer | Error) => {
+    const done = (result: RawResponse | Error) => {
       clearTimeout(timer)
       socket.destroy()
       if (result instanceof Error) reject(result)
@@ -28,26 +28,26 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
     }
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk])
-      const answer = answerIn(received, method)
-      if (answer) done(answer)
+      const response = parseResponse(received, method)
+      if (response) done(response)
     })
-    socket.on('end', () => done(answerIn(received, method, true) ?? new Error('the connection ended without an answer')))
+    socket.on('end', () => done(parseResponse(received, method, true) ?? new Error('the connection ended without an answer')))
     // Write errors are irrelevant after the response.
-    socket.on('error', (error) => done(answerIn(received, method, true) ?? error))
+    socket.on('error', (error) => done(parseResponse(received, method, true) ?? error))
     const head = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)]
     socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'))
     if (body) socket.write(body)
   })
 }
 
-function answerIn(bytes: Buffer, method: string, ended = false): RawAnswer | undefined {
+function parseResponse(bytes: Buffer, method: string, ended = false): RawResponse | undefined {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const [first, ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
   const status = Number(first!.split(' ')[1])
   const rest = bytes.subarray(end + 4)
   // Skips 100 Continue.
-  if (status < 200) return answerIn(rest, method, ended)
+  if (status < 200) return parseResponse(rest, method, ended)
   const headers = new Map(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
   )

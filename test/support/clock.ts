@@ -12,8 +12,8 @@ export const avoidMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
 export const avoidHourEnd = (): Promise<void> => awayFromEndOf(hour)
 
 async function awayFromEndOf(spanMs: number): Promise<void> {
-  const left = spanMs - (Date.now() % spanMs)
-  if (left < testsTakeMs) await sleep(left + 100)
+  const remaining = spanMs - (Date.now() % spanMs)
+  if (remaining < testsTakeMs) await sleep(remaining + 100)
 }
 
 const testsTakeMs = 90_000
@@ -24,7 +24,7 @@ export const avoidMidnightMs = testsTakeMs + 60_000
 const estimatedToMs = 1_000
 
 /** Runs `work`, and repeats it once if it failed and a time window ended in the meantime. */
-export async function inOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
+export async function runInOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const window = (at: number) => Math.floor(at / 1000 / seconds)
   for (;;) {
     const began = window(Date.now() - estimatedToMs)

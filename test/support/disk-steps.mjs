@@ -8,9 +8,9 @@ const folders = new Map()
 const note = (...words) => fs.appendFileSync(process.env.DISK_STEPS, `${words.join(' ')}\n`)
 
 fs.mkdirSync = (path, options) => {
-  const made = mkdirSync(path, options)
+  const created = mkdirSync(path, options)
   note('mkdir', path)
-  return made
+  return created
 }
 fs.renameSync = (from, to) => {
   renameSync(from, to)

@@ -1,5 +1,5 @@
 import { SchemaChecker } from './json-schema.js'
-import type { Answer } from './world.js'
+import type { ApiResponse } from './world.js'
 
 type Json = Record<string, unknown>
 
@@ -55,33 +55,33 @@ export class DocumentedApi {
   }
 
   /** Differences between a response and its description: status, content type, headers, body. */
-  findMismatches(operationId: string, answer: Answer): string[] {
-    const response = this.operation(operationId).responses[answer.status]
-    const place = `${operationId} ${answer.status}`
-    if (!response) return [`${place} is not described: ${JSON.stringify(answer.body)}`]
+  findMismatches(operationId: string, received: ApiResponse): string[] {
+    const response = this.operation(operationId).responses[received.status]
+    const place = `${operationId} ${received.status}`
+    if (!response) return [`${place} is not described: ${JSON.stringify(received.body)}`]
     this.seen.add(place)
     const { content, headers } = this.#whole(response) as {
       content: Record<string, { schema: Json }>
       headers: Record<string, Json>
     }
-    const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+    const type = received.headers.get('content-type')?.split(';')[0] ?? ''
     if (!content[type]) return [`${place} comes as '${type}', which is not described`]
     return [
-      ...this.checker.findErrors(answer.body, content[type].schema, place),
-      ...Object.entries(headers).flatMap(([name, header]) => this.#headerFaults(place, answer, name, this.#whole(header))),
+      ...this.checker.findErrors(received.body, content[type].schema, place),
+      ...Object.entries(headers).flatMap(([name, header]) => this.#headerFaults(place, received, name, this.#whole(header))),
     ]
   }
 
-  #headerFaults(place: string, answer: Answer, name: string, header: Json): string[] {
-    const value = answer.headers.get(name)
+  #headerFaults(place: string, response: ApiResponse, name: string, header: Json): string[] {
+    const value = response.headers.get(name)
     if (value === null) return header.required === false ? [] : [`${place} has no header ${name}`]
     return this.checker.findErrors(value, header.schema as Json, `${place} ${name}`)
   }
 
   /** The request body with resolved schemas. */
   #withSchemas({ required, content }: RequestBody): RequestBody {
-    const whole = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
-    return { required, content: Object.fromEntries(whole) }
+    const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
+    return { required, content: Object.fromEntries(complete) }
   }
 
   #whole(part: Json): Json {

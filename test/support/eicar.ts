@@ -47,7 +47,7 @@ export interface Member {
   /** Sets the flag without encrypting the data. */
   encrypted?: boolean
   /** A wrong size in the entry. */
-  told?: number
+  declaredSize?: number
 }
 
 /** A zip of some members. */
@@ -55,7 +55,7 @@ export function createZip(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []
   let offset = 0
-  for (const { name, bytes, stored, encrypted, told } of members) {
+  for (const { name, bytes, stored, encrypted, declaredSize: declared } of members) {
     const packed = stored ? bytes : deflateRawSync(bytes)
     const facts = Buffer.alloc(26)
     facts.writeUInt16LE(20, 0)
@@ -63,7 +63,7 @@ export function createZip(...members: Member[]): Buffer {
     facts.writeUInt16LE(stored ? 0 : 8, 4)
     facts.writeUInt32LE(crc32(bytes), 10)
     facts.writeUInt32LE(packed.length, 14)
-    facts.writeUInt32LE(told ?? bytes.length, 18)
+    facts.writeUInt32LE(declared ?? bytes.length, 18)
     facts.writeUInt16LE(Buffer.byteLength(name), 22)
     const local = Buffer.concat([Buffer.from('PK\x03\x04'), facts, Buffer.from(name), packed])
     const place = Buffer.alloc(14)

@@ -1,8 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { noise, sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import { createTar, noise, sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import * as made from '../../packages/formats/test/support/samples/containers.js'
 import { compound, doc, docx, packed as packedDocument } from '../../packages/formats/test/support/samples/office.js'
-import { pdfOf } from '../../packages/formats/test/support/samples/pdf.js'
+import { createPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { createZip } from './eicar.js'
 
 /** A signature of the tests matches this string at any position. It occurs in the files only after unpacking. */
@@ -37,7 +37,7 @@ const packers: Record<string, Make> = {
   gzip: (bytes) => gzipSync(bytes),
   xz: (bytes) => sevenZip({ a: bytes }, [], 'xz'),
   bzip2: (bytes) => sevenZip({ a: bytes }, [], 'bzip2'),
-  'tar.gz': async (bytes) => gzipSync(await tarOf([{ name: 'a.txt', data: bytes }])),
+  'tar.gz': async (bytes) => gzipSync(await createTar([{ name: 'a.txt', data: bytes }])),
   'gzip in gzip': (bytes) => gzipSync(gzipSync(bytes)),
   'zip in 7z': (bytes) => sevenZip({ 'a.zip': createZip({ name: 'a.txt', bytes }) }),
 }
@@ -63,7 +63,7 @@ const stores: Record<string, Make> = {
   szdd: (bytes) => made.szdd(gzipSync(bytes)),
   tnef: (bytes) => made.tnef(file(gzipSync(bytes))),
   oneNote: (bytes) => made.oneNote(gzipSync(bytes)),
-  tar: (bytes) => tarOf([{ name: 'a.gz', data: gzipSync(bytes) }]),
+  tar: (bytes) => createTar([{ name: 'a.gz', data: gzipSync(bytes) }]),
 }
 
 function zstandard(bytes: Buffer): Buffer {
@@ -81,7 +81,7 @@ export const carriers: Record<string, { extension: string; make: Make }> = {
   'no other file': { extension: 'dat', make: (bytes) => bytes },
   'a zip': { extension: 'zip', make: (bytes) => createZip({ name: 'a.bin', bytes }) },
   'a 7z': { extension: '7z', make: (bytes) => sevenZip({ 'a.bin': bytes }) },
-  'a tar': { extension: 'tar', make: (bytes) => tarOf([{ name: 'a.bin', data: bytes }]) },
+  'a tar': { extension: 'tar', make: (bytes) => createTar([{ name: 'a.bin', data: bytes }]) },
   'a mail': { extension: 'eml', make: (bytes) => mail(bytes) },
   'a mail with a byte-order mark': { extension: 'eml', make: (bytes) => Buffer.concat([Buffer.from('\ufeff'), mail(bytes)]) },
   'a uuencoded mail': { extension: 'eml', make: (bytes) => uuencodedMail(bytes) },
@@ -142,7 +142,7 @@ function uuencodedMail(bytes: Buffer): Buffer {
 }
 
 const attaching = (stream: Buffer, filter: string): Buffer =>
-  pdfOf([
+  createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [(a.bin) 5 0 R] >> >> >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>'],

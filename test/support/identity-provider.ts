@@ -18,9 +18,9 @@ export async function openIdentityProvider() {
       }),
     ),
   ) as Record<ProviderAlgorithm, { kid: string; privateKey: CryptoKey; jwk: JWK }>
-  const state = { down: false, asked: 0 }
+  const state = { down: false, requests: 0 }
   const server = createServer((_request, response) => {
-    state.asked++
+    state.requests++
     if (state.down) return void response.writeHead(503).end()
     response.setHeader('Content-Type', 'application/json')
     response.end(JSON.stringify({ keys: Object.values(keys).map(({ jwk }) => jwk) }))

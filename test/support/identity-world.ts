@@ -26,9 +26,9 @@ export async function openIdentityWorld() {
 
   const counted =
     <A, R>(load: (given: A) => Promise<R>) =>
-    (given: A) => {
+    (value: A) => {
       queries.count++
-      return load(given)
+      return load(value)
     }
 
   return {

@@ -33,7 +33,7 @@ type Check = (
 
 const annotation: Check = () => undefined
 const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
-const told = (place: string, value: unknown, must: string) => [`${place} is ${JSON.stringify(value)}; it must be ${must}`]
+const toError = (place: string, value: unknown, must: string) => [`${place} is ${JSON.stringify(value)}; it must be ${must}`]
 
 const types: Record<string, (value: unknown) => boolean> = {
   string: (value) => typeof value === 'string',
@@ -58,7 +58,7 @@ const formats: Record<string, (value: string | number) => boolean> = {
 const on =
   <V, A>(is: (value: unknown) => boolean, holds: (value: V, argument: A) => boolean, must: (argument: A) => string): Check =>
   (value, argument, { place }) =>
-    is(value) && !holds(value as V, argument as A) ? told(place, value, must(argument as A)) : undefined
+    is(value) && !holds(value as V, argument as A) ? toError(place, value, must(argument as A)) : undefined
 
 const keywords: Record<string, Check> = {
   description: annotation,
@@ -69,16 +69,18 @@ const keywords: Record<string, Check> = {
   anyOf: (value, choices: Schema[], { place, checker }) =>
     choices.some((choice) => checker.findErrors(value, choice, place).length === 0)
       ? undefined
-      : told(place, value, 'one of anyOf'),
+      : toError(place, value, 'one of anyOf'),
   oneOf: (value, choices: Schema[], { place, checker }) =>
     choices.filter((choice) => checker.findErrors(value, choice, place).length === 0).length === 1
       ? undefined
-      : told(place, value, 'exactly one of oneOf'),
+      : toError(place, value, 'exactly one of oneOf'),
   type: (value, type: string | string[], { place }) =>
-    [type].flat().some((name) => types[name]!(value)) ? undefined : told(place, value, `of type ${[type].flat().join(' or ')}`),
-  const: (value, constant: unknown, { place }) => (value === constant ? undefined : told(place, value, `${constant}`)),
+    [type].flat().some((name) => types[name]!(value))
+      ? undefined
+      : toError(place, value, `of type ${[type].flat().join(' or ')}`),
+  const: (value, constant: unknown, { place }) => (value === constant ? undefined : toError(place, value, `${constant}`)),
   enum: (value, choices: unknown[], { place }) =>
-    choices.includes(value) ? undefined : told(place, value, `one of ${choices.join(', ')}`),
+    choices.includes(value) ? undefined : toError(place, value, `one of ${choices.join(', ')}`),
   format: on<string | number, string>(
     (value) => typeof value === 'string' || typeof value === 'number',
     (value, name) => formats[name]!(value),
@@ -96,8 +98,8 @@ const keywords: Record<string, Check> = {
   ),
   maxLength: on<string, number>(
     types.string!,
-    (value, most) => [...value].length <= most,
-    (most) => `at most ${most} long`,
+    (value, max) => [...value].length <= max,
+    (max) => `at most ${max} long`,
   ),
   minimum: on<number, number>(
     types.number!,
@@ -106,8 +108,8 @@ const keywords: Record<string, Check> = {
   ),
   maximum: on<number, number>(
     types.number!,
-    (value, most) => value <= most,
-    (most) => `at most ${most}`,
+    (value, max) => value <= max,
+    (max) => `at most ${max}`,
   ),
   minItems: on<unknown[], number>(
     types.array!,
@@ -116,8 +118,8 @@ const keywords: Record<string, Check> = {
   ),
   maxItems: on<unknown[], number>(
     types.array!,
-    (value, most) => value.length <= most,
-    (most) => `of at most ${most} items`,
+    (value, max) => value.length <= max,
+    (max) => `of at most ${max} items`,
   ),
   items: (value, items: Schema, { place, checker }) =>
     Array.isArray(value) ? value.flatMap((item, index) => checker.findErrors(item, items, `${place}[${index}]`)) : undefined,

@@ -25,10 +25,10 @@ class KeptEnvironment extends TestEnvironment {
   }
 }
 
-let kept
+let shared
 
 module.exports = function environmentFor(config, context) {
   if (!folders.some((folder) => context.testPath.includes(folder))) return new TestEnvironment(config, context)
-  kept ??= new KeptEnvironment(config, context)
-  return kept
+  shared ??= new KeptEnvironment(config, context)
+  return shared
 }

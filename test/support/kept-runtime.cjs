@@ -23,10 +23,10 @@ class KeptRuntime extends Runtime {
   }
 }
 
-let kept
+let shared
 
 module.exports = function runtimeFor(config, environment, ...more) {
   if (!environment.isKept) return new Runtime(config, environment, ...more)
-  kept ??= new KeptRuntime(config, environment, ...more)
-  return kept.begin()
+  shared ??= new KeptRuntime(config, environment, ...more)
+  return shared.begin()
 }

@@ -35,8 +35,8 @@ export class UpdatableClamd {
 
   /** Matches `bad` without a new version. */
   find(): void {
-    const answer = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : faithful(stream))
-    this.daemon.script = { version: this.#said, answer }
+    const response = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : faithful(stream))
+    this.daemon.script = { version: this.#said, response }
   }
 
   /** Stops matching `bad`. */

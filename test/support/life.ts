@@ -29,4 +29,4 @@ export const runExpiry = ({ app }: Pick<World, 'app'>) =>
     },
   })
 
-export const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
+export const healthyStorage = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }

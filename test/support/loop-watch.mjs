@@ -74,9 +74,9 @@ async function watch() {
       watching = false
       hook.disable()
       const { slow, ...sums } = found
-      const told = slow.sort((one, other) => other.ms - one.ms).slice(0, 12)
+      const slowest = slow.sort((one, other) => other.ms - one.ms).slice(0, 12)
       const samples = profile ? (await post('Profiler.stop')).profile : undefined
-      return { ...sums, slow: told.map((each) => ({ ...each, ...culprits(each, samples, collections) })) }
+      return { ...sums, slow: slowest.map((each) => ({ ...each, ...culprits(each, samples, collections) })) }
     },
     /** Blocks the event loop to test the measurement. */
     burn: async ({ ms }) => {
@@ -111,12 +111,12 @@ async function threadClock() {
   const wasi = new WASI({ version: 'preview1' })
   const memory = new WebAssembly.Memory({ initial: 1 })
   wasi.initialize({ exports: { memory } })
-  const answer = new BigUint64Array(memory.buffer, 0, 1)
+  const response = new BigUint64Array(memory.buffer, 0, 1)
   const threadCpu = 3
   return () => {
     if (wasi.wasiImport.clock_time_get(threadCpu, 0n, 0) !== 0)
       throw new Error('This system has no clock for the CPU time of a thread.')
-    return Number(answer[0]) / 1e6
+    return Number(response[0]) / 1e6
   }
 }
 

@@ -54,7 +54,7 @@ const publicUrl = 'https://files.example.org'
 /** A receipt for the third of seven entries. Given members replace the defaults. */
 export async function createReceipt(
   { receiptKey, logKey }: { receiptKey: SigningKey; logKey: SigningKey },
-  given: { receipt?: Partial<Receipt>; log?: Partial<Receipt['log']> } = {},
+  changes: { receipt?: Partial<Receipt>; log?: Partial<Receipt['log']> } = {},
   sha256 = 'ab'.repeat(32),
 ): Promise<string> {
   const data = {
@@ -92,7 +92,7 @@ export async function createReceipt(
     engine: null,
     uploaded_by: data.uploaded_by,
     uploaded_at: '2026-11-22T12:00:00.000Z',
-    ...given.receipt,
+    ...changes.receipt,
     log: {
       origin,
       index: 2,
@@ -100,7 +100,7 @@ export async function createReceipt(
       leaf: log.leaves[2]!.toString('base64'),
       checkpoint: signNote(formatCheckpoint({ origin, size: 7, root: log.root() }), origin, logKey),
       proof: log.proof(2).map((hash) => hash.toString('base64')),
-      ...given.log,
+      ...changes.log,
     },
   }
   return signReceipt(receipt, receiptKey)

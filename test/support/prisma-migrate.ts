@@ -5,13 +5,15 @@ import { Worker } from 'node:worker_threads'
 import { readMigrations } from '../../src/platform/db/migrations.js'
 
 const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
-const ours = join(prisma, 'migrations')
+const ownMigrations = join(prisma, 'migrations')
 
 /** Runs `prisma migrate deploy`, and returns the names of applied migrations. */
-export const prismaDeploy = async (url: string, folder = ours): Promise<string[]> => (await ask('apply', url, folder)).applied!
+export const prismaDeploy = async (url: string, folder = ownMigrations): Promise<string[]> =>
+  (await request('apply', url, folder)).applied!
 
 /** SQL that brings the migrations to prisma/schema.prisma, empty if equal. Creates a database for it. */
-export const schemaDrift = async (url: string, folder = ours): Promise<string> => (await ask('diff', url, folder)).diff!
+export const schemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
+  (await request('diff', url, folder)).diff!
 
 interface Answer {
   applied?: string[]
@@ -19,21 +21,21 @@ interface Answer {
   fault?: string
 }
 
-async function ask(action: 'apply' | 'diff', url: string, folder: string): Promise<Answer> {
+async function request(action: 'apply' | 'diff', url: string, folder: string): Promise<Answer> {
   const migrationDirectories = readMigrations(folder).map(({ name, sql }) => ({
     path: name,
     migrationFile: { path: 'migration.sql', content: { tag: 'ok', value: sql } },
   }))
-  const lockfile = { path: 'migration_lock.toml', content: readFileSync(join(ours, 'migration_lock.toml'), 'utf8') }
+  const lockfile = { path: 'migration_lock.toml', content: readFileSync(join(ownMigrations, 'migration_lock.toml'), 'utf8') }
   const migrationsList = { baseDir: folder, lockfile, shadowDbInitScript: '', migrationDirectories }
   const schema = { path: 'schema.prisma', content: readFileSync(join(prisma, 'schema.prisma'), 'utf8') }
   const worker = new Worker(new URL('./schema-engine.mjs', import.meta.url), {
     workerData: { action, url, schema, migrationsList },
   })
-  const answer = await new Promise<Answer>((resolve, reject) => {
+  const response = await new Promise<Answer>((resolve, reject) => {
     worker.once('message', resolve).once('error', reject)
     worker.once('exit', (code) => reject(new Error(`Prisma's schema engine ended without an answer (exit status ${code}).`)))
   })
-  if (answer.fault !== undefined) throw new Error(answer.fault)
-  return answer
+  if (response.fault !== undefined) throw new Error(response.fault)
+  return response
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 /** A response as received. */
-export interface RawAnswer {
+export interface RawResponse {
   status: number
   headers: Record<string, string>
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
@@ -53,10 +53,10 @@ export class RawClient {
   }
 
   /** The next response, including 1xx. Throws if the connection ended before. */
-  async answer(): Promise<RawAnswer> {
+  async readResponse(): Promise<RawResponse> {
     for (;;) {
-      const whole = this.#parse()
-      if (whole) return whole
+      const complete = this.#parse()
+      if (complete) return complete
       if (this.#closed) throw new Error(`The connection ended after: ${this.#received.subarray(this.#cursor)}`)
       await new Promise<void>((resolve) => {
         this.#news = resolve
@@ -78,7 +78,7 @@ export class RawClient {
     this.socket.resetAndDestroy()
   }
 
-  #parse(): RawAnswer | undefined {
+  #parse(): RawResponse | undefined {
     const rest = this.#received.subarray(this.#cursor)
     const end = rest.indexOf('\r\n\r\n')
     if (end < 0) return undefined

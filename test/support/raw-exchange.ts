@@ -44,14 +44,14 @@ export class RawHttp {
   }
 }
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number
   headers: Record<string, string>
   body: string
 }
 
 /** Sends bytes, and returns the response when the server closes the connection (send `Connection: close`). */
-export async function exchange(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
+export async function exchange(url: string, bytes: string | Uint8Array): Promise<RawResponse> {
   const raw = await RawHttp.open(url)
   raw.write(bytes)
   try {
@@ -62,7 +62,7 @@ export async function exchange(url: string, bytes: string | Uint8Array): Promise
 }
 
 /** The last response in a text, after any 100 Continue. */
-export function parseResponse(text: string): RawAnswer {
+export function parseResponse(text: string): RawResponse {
   const last = text.slice(text.startsWith('HTTP/1.1 100') ? text.indexOf('\r\n\r\n') + 4 : 0)
   const [head = '', ...rest] = last.split('\r\n\r\n')
   const [first = '', ...lines] = head.split('\r\n')

@@ -7,7 +7,7 @@ import { askClamd, sendToClamd } from '../../src/inspection/scanners/clamd/comma
 import { findLocalClamd } from '../../src/inspection/scanners/index.js'
 import { eicar, inMemory } from './eicar.js'
 import { freePort } from './free-port.js'
-import { partPath } from './real-parts.js'
+import { programPath } from './real-parts.js'
 
 export interface RealClamd {
   tcpUrl: string
@@ -32,7 +32,7 @@ export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
 
 /** Starts a real clamd with a signature of the EICAR string. `settings` are lines of clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
-  const clamd = partPath('clamd')
+  const clamd = programPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const port = Number(await freePort())
   const socket = join(folder, 'clamd.sock')

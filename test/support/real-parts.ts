@@ -19,7 +19,7 @@ const packages = {
   'swift-object-server': 'swift-object',
   'swift-proxy-server': 'swift-proxy',
 }
-export type Part = keyof typeof packages
+export type Program = keyof typeof packages
 
 const folders = [
   ...(process.env.PATH ?? '').split(':'),
@@ -30,24 +30,25 @@ const folders = [
 ]
 
 /** Path of the program, or undefined if not installed. */
-const findPart = (part: Part): string | undefined => folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
+const findPart = (part: Program): string | undefined =>
+  folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
 /** Path of the program. Throws if not installed. */
-export function partPath(part: Part): string {
+export function programPath(part: Program): string {
   const path = findPart(part)
   if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
   return path
 }
 
 /** `describe` for tests of a real program, skipped if not installed. */
-export const describeWith = (part: Part) =>
-  describeWhere(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
+export const describeWith = (part: Program) =>
+  describeIf(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
 
 /**
  * `describe` for tests that not every machine can run. If `possible` is false, they are skipped, and the summary shows why
  * (summary-reporter.mjs). With REQUIRE_PARTS=1, as in CI, this is a failure.
  */
-export const describeWhere =
+export const describeIf =
   (possible: boolean, whyNot: string) =>
   (name: string, tests: () => void): void => {
     if (possible) describe(name, tests)

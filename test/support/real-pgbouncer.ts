@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
-import { partPath } from './real-parts.js'
+import { programPath } from './real-parts.js'
 
 export interface RealPgbouncer {
   /** URL of the database through PgBouncer. */
@@ -36,18 +36,18 @@ export async function startPgbouncer(databaseUrl: string, settings: string[] = [
   // PgBouncer rejects root like PostgreSQL, so that it runs under another user id in a namespace.
   const command = [
     ...(process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--'] : []),
-    partPath('pgbouncer'),
+    programPath('pgbouncer'),
     file,
   ]
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'exit')
-  let said = ''
+  let output = ''
   child.stderr.setEncoding('utf8')
   for await (const text of child.stderr) {
-    said += text
-    if (said.includes('process up')) break
+    output += text
+    if (output.includes('process up')) break
   }
-  if (!said.includes('process up')) throw new Error(`PgBouncer did not start: ${said}`)
+  if (!output.includes('process up')) throw new Error(`PgBouncer did not start: ${output}`)
   return {
     url: `postgresql://${username}@127.0.0.1:${port}/${name}?sslmode=disable`,
     close: async () => {

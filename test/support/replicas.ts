@@ -12,10 +12,10 @@ export async function measurePropagation(
   await change()
   let passed = 0
   for (;;) {
-    const asked = performance.now()
+    const requested = performance.now()
     // Only requests after the first second count as failures.
     if ((await status()) === expected || passed > 1000) return passed
     await sleep(5)
-    passed += Math.min(maxPauseMs, performance.now() - asked)
+    passed += Math.min(maxPauseMs, performance.now() - requested)
   }
 }

@@ -23,8 +23,8 @@ export async function findResidue(
   { timeoutMs = 30_000 }: { timeoutMs?: number } = {},
 ): Promise<string[]> {
   for (const until = Date.now() + timeoutMs; ; await sleep(50)) {
-    const left = await look(places)
-    if (left.length === 0 || Date.now() > until) return left
+    const remaining = await look(places)
+    if (remaining.length === 0 || Date.now() > until) return remaining
   }
 }
 
@@ -52,14 +52,14 @@ async function filesIn(folder: string): Promise<string[]> {
 }
 
 /** Watches this process. Jest gives tests a copy of `process` without its events. */
-export function watchFaults(): { faults: () => string[]; stop(): void } {
+export function watchUnhandledErrors(): { faults: () => string[]; stop(): void } {
   const real = runInThisContext('process') as NodeJS.Process
-  const seen: string[] = []
-  const unhandled = (reason: unknown) => void seen.push(`unhandledRejection: ${reason}`)
-  const warned = (warning: Error) => void seen.push(`warning: ${warning.message}`)
+  const observed: string[] = []
+  const unhandled = (reason: unknown) => void observed.push(`unhandledRejection: ${reason}`)
+  const warned = (warning: Error) => void observed.push(`warning: ${warning.message}`)
   real.on('unhandledRejection', unhandled).on('warning', warned)
   return {
-    faults: () => [...seen],
+    faults: () => [...observed],
     stop: () => void real.off('unhandledRejection', unhandled).off('warning', warned),
   }
 }

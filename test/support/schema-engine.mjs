@@ -44,7 +44,7 @@ class MigrationAdapter extends PrismaPg {
   }
 
   async connect() {
-    return whole(await super.connect())
+    return complete(await super.connect())
   }
 
   /** The original uses the main database if configured by URL, and drops the copy before disconnecting. */
@@ -74,7 +74,7 @@ const oneByte = 18
 const text = 25
 const character = 6
 
-function whole(adapter) {
+function complete(adapter) {
   const pool = adapter.underlyingDriver()
   // The original splits scripts at every semicolon, also in functions and strings.
   adapter.executeScript = async (script) => {
@@ -92,15 +92,15 @@ function whole(adapter) {
     return result
   }
   const queryRaw = adapter.queryRaw.bind(adapter)
-  adapter.queryRaw = async (asked) => {
-    const result = await queryRaw(asked)
-    for (const place of charsOf.get(asked.sql) ?? []) result.columnTypes[place] = character
+  adapter.queryRaw = async (requested) => {
+    const result = await queryRaw(requested)
+    for (const place of charsOf.get(requested.sql) ?? []) result.columnTypes[place] = character
     return result
   }
   return adapter
 }
 
-const answer = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
-parentPort.postMessage(answer)
+const response = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
+parentPort.postMessage(response)
 // Connections of the engine would keep the thread alive.
 process.exit(0)

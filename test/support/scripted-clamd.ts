@@ -8,7 +8,7 @@ import { freePort } from './free-port.js'
 /** Behavior of the daemon for a stream. By default it finds the EICAR string. */
 export interface Script {
   /** Response at the end of the stream, with or without its NUL. The connection closes afterwards. */
-  answer?: string | ((stream: Buffer) => string)
+  response?: string | ((stream: Buffer) => string)
   /** Reads everything, never responds, and keeps the connection. */
   mute?: boolean
   /** Keeps the connection after the client has ended. */
@@ -30,7 +30,7 @@ export interface ClamdEmulator {
   url: string
   script: Script
   /** Number of INSTREAM commands. */
-  asked: number
+  requests: number
   /** Number of started streams. */
   streams: number
   /** Number of proofs, which the other counts exclude. */
@@ -61,7 +61,7 @@ export async function startClamdEmulator(
   const daemon: ClamdEmulator = {
     url: '',
     script,
-    asked: 0,
+    requests: 0,
     streams: 0,
     proofs: 0,
     rejectedLengths: 0,
@@ -113,7 +113,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
         daemon.proofs++
         return void socket.end(daemon.script.proof ?? found)
       }
-      daemon.asked++
+      daemon.requests++
     }
     const { script } = daemon
     if (script.pauseMs) {
@@ -132,7 +132,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
       // Large streams are counted, not stored, because these tests measure memory.
       if (size < 2_000_000) stream.push(Buffer.from(chunk))
       if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
-      if (chunk.length === 0 && !script.mute) return void socket.end(answer(script, Buffer.concat(stream)))
+      if (chunk.length === 0 && !script.mute) return void socket.end(toResponse(script, Buffer.concat(stream)))
     }
   })
 }
@@ -156,8 +156,8 @@ function reset(socket: Socket): void {
   else socket.destroy()
 }
 
-function answer({ answer: told = faithful }: Script, stream: Buffer): string {
-  return typeof told === 'string' ? told : told(stream)
+function toResponse({ response: reported = faithful }: Script, stream: Buffer): string {
+  return typeof reported === 'string' ? reported : reported(stream)
 }
 
 function reply(command: string, script: Script): string {

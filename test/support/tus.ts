@@ -1,4 +1,4 @@
-import type { Answer, Caller } from './world.js'
+import type { ApiResponse, Caller } from './world.js'
 
 type Headers = Record<string, string | undefined>
 
@@ -26,7 +26,7 @@ export class Tus {
   options = (path = '/api/v1/uploads', headers: Headers = {}) => this.#send('OPTIONS', path, headers)
 
   /** A null `size` defers the length. */
-  create(context: string, filename: string, size: number | null, headers: Headers = {}, body?: Uint8Array): Promise<Answer> {
+  create(context: string, filename: string, size: number | null, headers: Headers = {}, body?: Uint8Array): Promise<ApiResponse> {
     return this.#send(
       'POST',
       '/api/v1/uploads',
@@ -42,12 +42,12 @@ export class Tus {
 
   /** Creates an upload without bytes, and returns its path. */
   async begin(context: string, filename: string, size: number | null, headers: Headers = {}): Promise<string> {
-    const answer = await this.create(context, filename, size, headers)
-    if (answer.status !== 201) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
-    return answer.headers.get('location')!
+    const response = await this.create(context, filename, size, headers)
+    if (response.status !== 201) throw new Error(`${response.status} ${JSON.stringify(response.body)}`)
+    return response.headers.get('location')!
   }
 
-  patch(path: string, offset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<Answer> {
+  patch(path: string, offset: number | string, body: Uint8Array | string = '', headers: Headers = {}): Promise<ApiResponse> {
     return this.#send(
       'PATCH',
       path,
@@ -64,12 +64,12 @@ export class Tus {
     return Number((await this.head(path)).headers.get('upload-offset'))
   }
 
-  #send(method: string, path: string, headers: Headers, body?: Uint8Array | string): Promise<Answer> {
+  #send(method: string, path: string, headers: Headers, body?: Uint8Array | string): Promise<ApiResponse> {
     const sent: Headers = { 'tus-resumable': '1.0.0', ...headers }
-    const given = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const input = Object.entries(sent).filter((entry): entry is [string, string] => entry[1] !== undefined)
     return this.caller.raw(path, {
       method,
-      headers: Object.fromEntries(given),
+      headers: Object.fromEntries(input),
       ...(body !== undefined && { body: body as string }),
     })
   }

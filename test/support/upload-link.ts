@@ -1,5 +1,5 @@
 import { uploadMetadata } from './tus.js'
-import { type Answer, Caller } from './world.js'
+import { type ApiResponse, Caller } from './world.js'
 
 /** A client of an upload link. It has no credential except the token in the URL. */
 export class LinkClient {
@@ -36,12 +36,12 @@ export class LinkClient {
     return new LinkClient(this.url, this.link, url)
   }
 
-  request = (method: string, path = '', init: RequestInit = {}): Promise<Answer> =>
+  request = (method: string, path = '', init: RequestInit = {}): Promise<ApiResponse> =>
     this.#client.raw(this.path + path, { method, ...init })
 
-  rules = (headers: Record<string, string> = {}): Promise<Answer> => this.request('GET', '', { headers })
+  rules = (headers: Record<string, string> = {}): Promise<ApiResponse> => this.request('GET', '', { headers })
 
-  put = (name: string, content: string | Uint8Array, headers: Record<string, string> = {}): Promise<Answer> =>
+  put = (name: string, content: string | Uint8Array, headers: Record<string, string> = {}): Promise<ApiResponse> =>
     this.request('PUT', `/${encodeURIComponent(name)}`, { body: content as string, headers })
 
   post(name: string, content: string | Uint8Array, fields: Record<string, string> = {}, headers: Record<string, string> = {}) {
@@ -59,15 +59,15 @@ export class LinkClient {
     return answer.headers.get('location')!.slice(this.path.length)
   }
 
-  patch = (path: string, offset: number, body: string): Promise<Answer> =>
+  patch = (path: string, offset: number, body: string): Promise<ApiResponse> =>
     this.tus('PATCH', path, { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset) }, body)
 
-  tus = (method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> =>
+  tus = (method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<ApiResponse> =>
     this.request(method, path, { headers: { 'tus-resumable': '1.0.0', ...headers }, ...(body !== undefined && { body }) })
 }
 
 /** An answer without its request id and time, to compare answers. */
-export const comparable = ({ status, headers, body }: Answer): unknown => {
+export const comparable = ({ status, headers, body }: ApiResponse): unknown => {
   const { request_id: _id, timestamp: _time, ...rest } = body
   const ignored = ['x-request-id', 'date', 'connection', 'keep-alive', 'content-length', 'access-control-allow-methods', 'vary']
   return { status, headers: [...headers].filter(([name]) => !ignored.includes(name)).sort(), body: rest }

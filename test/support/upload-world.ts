@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { multipart, RawClient } from './raw-client.js'
-import { type Answer, type TestTenant, World } from './world.js'
+import { type ApiResponse, type TestTenant, World } from './world.js'
 
 /** Maximum file size of a context in an `UploadWorld`. */
 export const maxUploadMb = 4
@@ -56,12 +56,12 @@ export class UploadWorld {
   }
 
   /** Sends one upload by REST with these parts. */
-  send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<Answer> {
+  send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<ApiResponse> {
     const { type, body } = multipart(parts, options)
     return this.sendBytes(body, type)
   }
 
-  sendBytes(body: Uint8Array, type: string): Promise<Answer> {
+  sendBytes(body: Uint8Array, type: string): Promise<ApiResponse> {
     return this.tenant.admin.raw(uploadPath, { method: 'POST', headers: { 'content-type': type }, body: body as never })
   }
 

@@ -4,20 +4,20 @@ import Tus from '@uppy/tus'
 
 window.send = ({ endpoint, credential, name, text, times, context }) =>
   new Promise((resolve) => {
-    const seen = {}
+    const observed = {}
     const uppy = new Uppy({ autoProceed: true }).use(Tus, {
       endpoint,
       headers: { Authorization: `Bearer ${credential}` },
       allowedMetaFields: ['name', 'context'],
       retryDelays: [0, 100, 200, 400, 800],
       onAfterResponse: (_request, response) => {
-        seen.fileId = response.getHeader('Assay-File-Id') ?? seen.fileId
-        seen.offset = response.getHeader('Upload-Offset') ?? seen.offset
+        observed.fileId = response.getHeader('Assay-File-Id') ?? observed.fileId
+        observed.offset = response.getHeader('Upload-Offset') ?? observed.offset
       },
       onShouldRetry: (error, _attempt, _options, next) => error.originalResponse?.getStatus() !== 422 && next(error),
     })
     uppy.setMeta({ context })
-    uppy.on('upload-success', () => resolve({ ...seen, outcome: 'success' }))
+    uppy.on('upload-success', () => resolve({ ...observed, outcome: 'success' }))
     uppy.on('upload-error', (_file, error) =>
       resolve({
         outcome: 'error',

@@ -28,12 +28,12 @@ export function submission(
   rules: Partial<ValidationRules> = {},
   signal = new AbortController().signal,
 ): Submission {
-  const whole = Buffer.isBuffer(content) ? inMemory(content) : content
+  const complete = Buffer.isBuffer(content) ? inMemory(content) : content
   const extension = originalFilename.slice(originalFilename.lastIndexOf('.') + 1).toLowerCase()
   return {
     originalFilename,
-    content: whole,
-    sizeBytes: whole.size,
+    content: complete,
+    sizeBytes: complete.size,
     signal,
     rules: {
       contextKey: 'invoices',
@@ -58,7 +58,7 @@ export class ScriptedScanner implements VirusScanner {
   scanned = 0
 
   constructor(
-    private readonly answer: ScriptedVerdict,
+    private readonly verdict: ScriptedVerdict,
     private readonly engine: EngineIdentity | Error = {
       name: 'Scripted',
       version: '1.0',
@@ -69,8 +69,8 @@ export class ScriptedScanner implements VirusScanner {
 
   async scan(): Promise<ScanVerdict> {
     this.scanned++
-    if (this.answer instanceof Error) throw this.answer
-    return { provedAt: new Date('2026-11-21T12:00:00Z'), ...this.answer }
+    if (this.verdict instanceof Error) throw this.verdict
+    return { provedAt: new Date('2026-11-21T12:00:00Z'), ...this.verdict }
   }
 
   async identity(): Promise<EngineIdentity> {

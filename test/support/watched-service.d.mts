@@ -11,7 +11,7 @@ export interface Watched {
 export interface WatchedService {
   url: string
   pid: number
-  said(): string
+  output(): string
   /** Blocks the event loop. */
   burn(ms: number): Promise<unknown>
   watch(work: () => Promise<unknown>, options?: { profile?: boolean; split?: boolean }): Promise<Watched>

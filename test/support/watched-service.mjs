@@ -24,19 +24,19 @@ export async function startWatched(env) {
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (said += text))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
   const ended = once(child, 'close')
-  void ended.then(() => fail(new Error(`The service ended: ${said}`)))
+  void ended.then(() => fail(new Error(`The service ended: ${output}`)))
   let fail
   const failed = new Promise((_, reject) => (fail = reject))
   failed.catch(() => {})
-  while (!said.includes('Try it:')) await Promise.race([failed, once(child.stdout, 'data')])
+  while (!output.includes('Try it:')) await Promise.race([failed, once(child.stdout, 'data')])
 
   const waiting = new Map()
-  child.on('message', ({ id, ...answer }) => waiting.get(id)?.(answer))
+  child.on('message', ({ id, ...response }) => waiting.get(id)?.(response))
   let last = 0
-  const ask = (command, options) => {
+  const request = (command, options) => {
     const id = ++last
     child.send({ id, command, ...options })
     return Promise.race([failed, new Promise((resolve) => waiting.set(id, resolve))])
@@ -44,13 +44,13 @@ export async function startWatched(env) {
   return {
     url: `http://127.0.0.1:${env.PORT}`,
     pid: child.pid,
-    said: () => said,
-    burn: (ms) => ask('burn', { ms }),
+    output: () => output,
+    burn: (ms) => request('burn', { ms }),
     /** Event loop blocks during `work`. */
     watch: async (work, { profile = false, split = true } = {}) => {
-      await ask('begin', { profile, split })
+      await request('begin', { profile, split })
       await work()
-      return ask('end', { profile })
+      return request('end', { profile })
     },
     stop: async () => {
       child.kill('SIGTERM')

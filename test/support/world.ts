@@ -12,7 +12,7 @@ import { testDatabase } from './database.js'
 import { freePort } from './free-port.js'
 
 /** A response with its body. */
-export interface Answer {
+export interface ApiResponse {
   status: number
   headers: Headers
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
@@ -34,7 +34,7 @@ export class Caller {
   delete = (path: string, headers: Record<string, string> = {}) => this.rest('DELETE', path, undefined, headers)
 
   /** Requests a path below /api/v1. */
-  async rest(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async rest(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
     const json = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
     return this.raw(`/api/v1${path}`, {
       method,
@@ -43,7 +43,7 @@ export class Caller {
     })
   }
 
-  async raw(path: string, init: RequestInit = {}): Promise<Answer> {
+  async raw(path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const headers = new Headers(init.headers)
     if (this.credential !== undefined && !headers.has('authorization')) headers.set('authorization', `Bearer ${this.credential}`)
     const response = await fetch(this.url + path, { ...init, headers })
@@ -58,7 +58,7 @@ export class Caller {
     name: string,
     content: Uint8Array | string,
     more: { metadata?: unknown; headers?: Record<string, string>; path?: string } = {},
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const form = new FormData()
     if (context !== undefined) form.append('context', context)
     if (more.metadata !== undefined)
@@ -68,7 +68,7 @@ export class Caller {
   }
 
   /** The complete response of a GraphQL request. */
-  graphql(query: string, variables: Record<string, unknown> = {}): Promise<Answer> {
+  graphql(query: string, variables: Record<string, unknown> = {}): Promise<ApiResponse> {
     return this.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -77,7 +77,12 @@ export class Caller {
   }
 
   /** A mutation with one file (multipart request specification). */
-  graphqlUpload(query: string, variables: Record<string, unknown>, name: string, content: Uint8Array | string): Promise<Answer> {
+  graphqlUpload(
+    query: string,
+    variables: Record<string, unknown>,
+    name: string,
+    content: Uint8Array | string,
+  ): Promise<ApiResponse> {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query, variables: { ...variables, file: null } }))
     form.append('map', JSON.stringify({ 0: ['variables.file'] }))
@@ -166,11 +171,11 @@ export class World {
     const { tenants, apiKeys } = this.app.services
     const name = options.name ?? `Tenant ${randomBytes(3).toString('hex')}`
     const { tenantId } = await tenants.create({ name, ...(options.quotaMb && { quotaMb: options.quotaMb }) })
-    const made = await apiKeys.create(systemActor(tenantId), {
+    const created = await apiKeys.create(systemActor(tenantId), {
       name: 'Admin',
       scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
     })
-    const admin = new Caller(this.url, made.apiKey, made.apiKeyId)
+    const admin = new Caller(this.url, created.apiKey, created.apiKeyId)
     return {
       tenantId,
       name,

@@ -3,11 +3,11 @@ import { describe, expect, test } from '@jest/globals'
 import { decodeImagesWith } from '../../packages/formats/src/image/image-decoder.js'
 import { decodeImage } from '../../packages/formats/src/image/libvips.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
-import { sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import { createTar, sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../../packages/formats/test/support/samples/office.js'
-import { attachingPdf, pdfOf } from '../../packages/formats/test/support/samples/pdf.js'
+import { attachingPdf, createPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { svg } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
@@ -22,13 +22,13 @@ const runSearch = async (extension: string, bytes: Buffer) =>
   (await examined(extension, bytes)).soundness?.verdict.evidence?.active_content
 
 const acting = (action: string) =>
-  pdfOf([
+  createPdf([
     [1, `<< /Type /Catalog /Pages 2 0 R /OpenAction << ${action} >> >>`],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>'],
   ])
 
-const linking = pdfOf([
+const linking = createPdf([
   [1, '<< /Type /Catalog /Pages 2 0 R >>'],
   [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
   [
@@ -57,11 +57,11 @@ describe('the evidence names active content', () => {
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
     const evidence = { active_content: ['VBA macros'] }
     const name = 'word/vbaProject.bin'
-    const whole = packed({ ...docx(), [name]: 'macros' })
-    const damaged = Buffer.from(whole)
-    damaged.fill(0xff, whole.indexOf(name) + name.length, whole.indexOf(name) + name.length + 4)
+    const complete = packed({ ...docx(), [name]: 'macros' })
+    const damaged = Buffer.from(complete)
+    damaged.fill(0xff, complete.indexOf(name) + name.length, complete.indexOf(name) + name.length + 4)
     try {
-      expect(await lineOf('a.docm', whole)).toMatchObject({ outcome: 'passed', evidence })
+      expect(await lineOf('a.docm', complete)).toMatchObject({ outcome: 'passed', evidence })
       expect(await lineOf('a.docm', damaged)).toMatchObject({ outcome: 'failed', evidence })
       expect(await lineOf('a.docm', damaged, { rejectCorruptFiles: false })).toMatchObject({ outcome: 'skipped', evidence })
     } finally {
@@ -73,7 +73,7 @@ describe('the evidence names active content', () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]
     expect(await runSearch('zip', createZip({ name: 'a.docm', bytes: inside }))).toEqual(named)
-    expect(await runSearch('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
+    expect(await runSearch('tar', await createTar([{ name: 'a.docm', data: inside }]))).toEqual(named)
     expect(await runSearch('zip', createZip({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
   })
 
@@ -89,7 +89,7 @@ describe('the evidence names active content', () => {
     const named = [`${what} in '${name}'`]
     const zip = createZip({ name, bytes })
     expect(await runSearch('zip', zip)).toEqual(named)
-    const tar = await tarOf([{ name, data: bytes }])
+    const tar = await createTar([{ name, data: bytes }])
     expect(await runSearch('tar', tar)).toEqual(named)
     expect(await runSearch('tgz', gzipSync(tar))).toEqual(named)
     expect(await runSearch('7z', await sevenZip({ [name]: bytes }))).toEqual(named)

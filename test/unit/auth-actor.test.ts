@@ -8,7 +8,7 @@ describe('scopes', () => {
 
   test('only admin implies other scopes', () => {
     for (const held of scopes.filter((scope) => scope !== 'admin')) {
-      expect(scopes.filter((asked) => hasScope({ scopes: [held] }, asked))).toEqual([held])
+      expect(scopes.filter((requested) => hasScope({ scopes: [held] }, requested))).toEqual([held])
     }
   })
 

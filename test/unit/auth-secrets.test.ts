@@ -94,9 +94,9 @@ describe('DATA_DIR/master.key', () => {
 
 describe('API key secrets', () => {
   test('API key secrets have the documented format and are unique', () => {
-    const made = new Set(Array.from({ length: 100 }, newApiKeySecret))
-    expect(made.size).toBe(100)
-    for (const key of made) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
+    const created = new Set(Array.from({ length: 100 }, newApiKeySecret))
+    expect(created.size).toBe(100)
+    for (const key of created) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
   test('shows the first 12 characters of an API key in lists', () => {

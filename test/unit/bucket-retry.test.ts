@@ -9,8 +9,8 @@ const reasonOf = (attempt: (nth: number) => Promise<never>) => {
 }
 
 test('a call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
-  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
-  expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(refused) : silence()))).toEqual([
+  const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
+  expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',
     'Error: Cannot do it: connect ECONNREFUSED 127.0.0.1',
   ])

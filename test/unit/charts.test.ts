@@ -4,7 +4,7 @@ import { DateTimeScalar } from '../../src/api/graphql/scalars.js'
 import { getBuckets } from '../../src/features/stats/charts.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
-  getBuckets(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())
+  getBuckets(period, window, new Date(now)).map((time) => new Date(time).toISOString())
 
 test('days are UTC days, with the current one last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
@@ -39,8 +39,8 @@ test('formats whole hours like toISOString, in any order and any year', () =>
   fc.assert(
     fc.property(fc.integer({ min: -2_399_999_900, max: 2_399_999_900 }), fc.integer({ min: 0, max: 48 }), (hour, later) => {
       for (const each of [hour, hour + later, hour + 0.5]) {
-        const moment = new Date(each * 3_600_000)
-        expect(DateTimeScalar.serialize(moment)).toBe(moment.toISOString())
+        const time = new Date(each * 3_600_000)
+        expect(DateTimeScalar.serialize(time)).toBe(time.toISOString())
       }
     }),
     { seed: 20_261_123 },

@@ -16,12 +16,12 @@ const clean = new ScriptedScanner({ verdict: 'clean' })
 const engine = createInspector({ scanner: clean })
 afterAll(() => engine.close())
 
-const judge = (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
+const inspect = (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
   engine.inspect(submission(name, content, rules))
 const reasonOf = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
-  (await judge(name, content, rules)).reason
+  (await inspect(name, content, rules)).reason
 const decisive = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) => {
-  const report = await judge(name, content, rules)
+  const report = await inspect(name, content, rules)
   return report.checks.find(({ check }) => check === report.reason)
 }
 
@@ -55,7 +55,7 @@ describe('the report', () => {
   })
 
   test('the report marks disabled checks as skipped, and names no engine without a scan', async () => {
-    const report = await judge('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
+    const report = await inspect('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
   })
@@ -70,7 +70,7 @@ describe('a context that accepts damaged files', () => {
     ['a pixel flood', 'a.png', pngClaiming(20_000, 20_000), 'pixel_flood'],
     ['JSON a thousand levels deep', 'a.json', text.deepJson(1001), 'json_nesting'],
   ])('rejects a malicious file even if damaged files are accepted: %s', async (_, name, bytes, trap) => {
-    const report = await judge(name, bytes, lenient)
+    const report = await inspect(name, bytes, lenient)
     expect(report.reason).toBe('corrupt_file')
     expect(report.checks[3]?.evidence).toMatchObject({ trap })
   })
@@ -125,11 +125,11 @@ describe('extension', () => {
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
     ['any content named .bin', 'a.bin', basic.png(), 'image/png'],
   ])('accepts %s as %s', async (_, name, bytes, mime) => {
-    expect(await judge(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
+    expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
   test('checks a type without a reader by its signature, and reports it', async () => {
-    const report = await judge('setup.exe', basic.exe())
+    const report = await inspect('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
       message: expect.stringContaining('only its signature'),
@@ -254,7 +254,7 @@ describe('virus', () => {
   })
 
   test('rejects a file with an encrypted part as scan_incomplete, although the scanner found nothing', async () => {
-    const report = await judge('a.7z', encrypted7z, { scanForViruses: true })
+    const report = await inspect('a.7z', encrypted7z, { scanForViruses: true })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',

@@ -13,15 +13,15 @@ const streamOf = (...texts: string[]) => {
 
 test('returns buffered chunks unchanged', async () => {
   const stream = streamOf('one', 'two', 'three')
-  const seen: string[] = []
+  const observed: string[] = []
   for await (const chunk of readChunks(stream)) {
-    seen.push(chunk.toString())
-    if (seen.length === 3) {
+    observed.push(chunk.toString())
+    if (observed.length === 3) {
       stream.write('four')
       stream.end('five')
     }
   }
-  expect(seen).toEqual(['one', 'two', 'three', 'four', 'five'])
+  expect(observed).toEqual(['one', 'two', 'three', 'four', 'five'])
 })
 
 test('returns nothing for an empty stream', async () => {
@@ -30,32 +30,32 @@ test('returns nothing for an empty stream', async () => {
 })
 
 test('waits for a slow reader', async () => {
-  let made = 0
+  let created = 0
   const source = new Readable({
     highWaterMark: 10,
     read() {
-      made++
-      this.push(made <= 100 ? Buffer.alloc(10) : null)
+      created++
+      this.push(created <= 100 ? Buffer.alloc(10) : null)
     },
   })
   let taken = 0
   for await (const chunk of readChunks(source)) {
     taken += chunk.length
     await sleep(1)
-    expect(made * 10 - taken).toBeLessThanOrEqual(30)
+    expect(created * 10 - taken).toBeLessThanOrEqual(30)
   }
   expect(taken).toBe(1000)
 })
 
 describe('a stream that fails', () => {
   const readAll = async (stream: Readable) => {
-    const seen: string[] = []
+    const observed: string[] = []
     try {
-      for await (const chunk of readChunks(stream)) seen.push(chunk.toString())
+      for await (const chunk of readChunks(stream)) observed.push(chunk.toString())
     } catch (error) {
-      return [...seen, (error as Error & { code?: string }).code ?? (error as Error).message]
+      return [...observed, (error as Error & { code?: string }).code ?? (error as Error).message]
     }
-    return seen
+    return observed
   }
 
   test('a stream that fails rejects after its earlier chunks', async () => {

@@ -66,15 +66,15 @@ describe('responses of clamd', () => {
 
 describe('unexpected responses', () => {
   test.each<[string, Script]>([
-    ['an ERROR', { answer: 'stream: Can not allocate memory ERROR\0' }],
-    ['an empty reply', { answer: '' }],
-    ['an empty line', { answer: '\0' }],
-    ['half a line', { answer: 'stream: O' }],
-    ['a complete line without its end', { answer: 'stream: OK' }],
-    ['garbage', { answer: '\x01\x02\xff{"ok":true}\0' }],
-    ['garbage without an end', { answer: 'x'.repeat(100_000) }],
-    ['a signature without a name', { answer: 'stream:  FOUND\0' }],
-    ['another protocol', { answer: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
+    ['an ERROR', { response: 'stream: Can not allocate memory ERROR\0' }],
+    ['an empty reply', { response: '' }],
+    ['an empty line', { response: '\0' }],
+    ['half a line', { response: 'stream: O' }],
+    ['a complete line without its end', { response: 'stream: OK' }],
+    ['garbage', { response: '\x01\x02\xff{"ok":true}\0' }],
+    ['garbage without an end', { response: 'x'.repeat(100_000) }],
+    ['a signature without a name', { response: 'stream:  FOUND\0' }],
+    ['another protocol', { response: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
   ])('reports %s neither as clean nor as infected', async (_, script) => {
     const scanner = createScanner([await startDaemon(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
@@ -83,7 +83,7 @@ describe('unexpected responses', () => {
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
     'reports a finding of %s as incomplete',
     async (signature) => {
-      const scanner = createScanner([await startDaemon({ answer: `stream: ${signature} FOUND\0` })])
+      const scanner = createScanner([await startDaemon({ response: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
     },
   )
@@ -129,7 +129,7 @@ describe('unexpected responses', () => {
   })
 
   test('reports content that cannot be read again neither as a daemon error nor as a verdict', async () => {
-    const gone: Content = {
+    const deleted: Content = {
       ...endless(mebibyte),
       stream: () =>
         new Readable({
@@ -138,7 +138,7 @@ describe('unexpected responses', () => {
           },
         }),
     }
-    await expect(createScanner([await startDaemon({})]).scan(gone, never())).rejects.toMatchObject({
+    await expect(createScanner([await startDaemon({})]).scan(deleted, never())).rejects.toMatchObject({
       ...unavailable,
       message: expect.stringContaining('could not be read'),
     })

@@ -18,8 +18,8 @@ function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'a
     sha256: '',
     path: '/nowhere',
     stream: (range) => {
-      const whole = Buffer.concat([head, filler])
-      if (range) return Readable.from([whole.subarray(range.start, range.end + 1)])
+      const complete = Buffer.concat([head, filler])
+      if (range) return Readable.from([complete.subarray(range.start, range.end + 1)])
       const first = ++reads === 1
       return Readable.from(
         (async function* () {

@@ -44,7 +44,10 @@ describe('scan coverage', () => {
     })
     const members = Array.from({ length: 10_001 }, (_, index) => ({ name: `${index}`, bytes: Buffer.alloc(0), stored: true }))
     expect((await of(createZip(...members))).needs.largest).toBe(Number.POSITIVE_INFINITY)
-    const zip = createZip({ name: 'a', bytes: text, told: 3_000_000_000 }, { name: 'b', bytes: text, told: 2_000_000_000 })
+    const zip = createZip(
+      { name: 'a', bytes: text, declaredSize: 3_000_000_000 },
+      { name: 'b', bytes: text, declaredSize: 2_000_000_000 },
+    )
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
@@ -118,7 +121,7 @@ describe('scan limits of a daemon', () => {
   })
 
   async function scannerOn(answer: (stream: Buffer) => string): Promise<VirusScanner> {
-    const daemon = await startClamdEmulator({ answer })
+    const daemon = await startClamdEmulator({ response: answer })
     opened.push(daemon)
     const scanner = await openScanner(daemon.url)
     opened.push(scanner)
@@ -201,9 +204,13 @@ describe('scan limits of a daemon', () => {
       sent.push(stream)
       return stream.includes('last.zip') ? 'a probe ERROR\0' : 'stream: OK\0'
     })
-    const declaring = async (...told: number[]) => {
+    const declaring = async (...declaredSizes: number[]) => {
       sent.length = 0
-      const members = told.map((size, index) => ({ name: `${index}`, bytes: Buffer.from(`member ${index}`), told: size }))
+      const members = declaredSizes.map((size, index) => ({
+        name: `${index}`,
+        bytes: Buffer.from(`member ${index}`),
+        declaredSize: size,
+      }))
       expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject({ verdict: 'clean' })
       for (const { bytes } of members) expect(sent.some((stream) => stream.includes(bytes))).toBe(true)
     }
@@ -213,7 +220,8 @@ describe('scan limits of a daemon', () => {
 
   test('probes the limits again after the daemon was unavailable', async () => {
     const daemon = await startClamdEmulator({
-      answer: (stream) => (stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'),
+      response: (stream) =>
+        stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     })
     const scanner = await openScanner(daemon.url)
     opened.push(scanner)
@@ -222,7 +230,7 @@ describe('scan limits of a daemon', () => {
     await daemon.close()
     await expect(scanner.scan(file, never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
     const generous = await startClamdEmulator(
-      { answer: (stream) => (stream.includes('last.zip') ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0') },
+      { response: (stream) => (stream.includes('last.zip') ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0') },
       'tcp',
       Number(new URL(daemon.url).port),
     )

@@ -75,9 +75,9 @@ describe('a clamd needs a recent proof', () => {
   test('requires a new proof after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
-    daemon.script.answer = ''
+    daemon.script.response = ''
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
-    daemon.script.answer = undefined as never
+    daemon.script.response = undefined as never
     daemon.script.proof = blind
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       cause: expect.objectContaining({ message: expect.stringContaining('EICAR') }),
@@ -105,13 +105,13 @@ test.each([
   ['stream: OK \0', 'a blank behind it'],
   ['stream: OK\n\0', 'a line break behind it'],
   ['stream: ok\0', 'other letters'],
-])("treats the invalid clamd response '%s' as unavailable", async (answer) => {
-  const scanner = createScanner([await startDaemon({ answer })])
+])("treats the invalid clamd response '%s' as unavailable", async (response) => {
+  const scanner = createScanner([await startDaemon({ response: response })])
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
 test('reports a finding without a name as incomplete, not as a virus', async () => {
-  const scanner = createScanner([await startDaemon({ answer: 'stream: (null) FOUND\0' })])
+  const scanner = createScanner([await startDaemon({ response: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 

@@ -60,7 +60,7 @@ describe('several daemons', () => {
   })
 
   test('reports the last reason if all daemons are unavailable', async () => {
-    const daemons = [await startDaemon({ answer: '' }), await startDaemon({ answer: 'stream: Broken ERROR\0' })]
+    const daemons = [await startDaemon({ response: '' }), await startDaemon({ response: 'stream: Broken ERROR\0' })]
     await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
       cause: expect.objectContaining({ message: expect.stringMatching(/Broken ERROR|without an answer/) }),

@@ -105,7 +105,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
 
   test('scans each member of a zip that declares more than its limits', async () => {
-    const scan = (bytes: Buffer) => scanner.scan(inMemory(createZip({ name: 'a', bytes, told: 3_000_000_000 })), never())
+    const scan = (bytes: Buffer) => scanner.scan(inMemory(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })
   })

@@ -13,8 +13,8 @@ const thingFields = (schema.getType('Thing') as { getFields?: () => Record<strin
 thingFields.related!.resolve = () => ({ id: 'related' })
 
 const queries = schema.getQueryType()!.getFields()
-const answerWith = (name: string, answer: (args: Record<string, unknown>, call: unknown) => unknown) => {
-  queries[name]!.resolve = (_source, args, call) => answer(args, call)
+const answerWith = (name: string, response: (args: Record<string, unknown>, call: unknown) => unknown) => {
+  queries[name]!.resolve = (_source, args, call) => response(args, call)
 }
 
 function compiled(text: string, of: GraphQLSchema = schema) {
@@ -61,13 +61,13 @@ describe('a compiled document returns the same response as graphql-js', () => {
   })
 
   test('passes the call and the path of the field to the resolver like graphql-js', async () => {
-    let seen: unknown[] = []
+    let observed: unknown[] = []
     queries.one!.resolve = (source, args, context, info) => {
-      seen = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
+      observed = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
       return { id: 'x' }
     }
     await compiled('{ data: one { id } }')!(call, {})
-    expect(seen).toEqual([undefined, {}, call, 'data', undefined, true])
+    expect(observed).toEqual([undefined, {}, call, 'data', undefined, true])
   })
 })
 
@@ -79,7 +79,7 @@ describe('throws', () => {
   })
 
   test('throws if a non-null value is missing, or a value has another type', async () => {
-    const run = (of: Call, given: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...given })
+    const run = (of: Call, input: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
       await expect(run(call, {})).rejects.toThrow()

@@ -160,8 +160,8 @@ describe('reports an invalid variable in one sentence with its name and the vali
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
       'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
-  ])('reports the invalid variables %j with the name and the valid values', (env, sentence) => {
-    expect(faults(env)).toEqual([sentence])
+  ])('reports the invalid variables %j with the name and the valid values', (env, message) => {
+    expect(faults(env)).toEqual([message])
   })
 
   test('an external database requires a MASTER_KEY', () => {
@@ -180,9 +180,9 @@ describe('reports an invalid variable in one sentence with its name and the vali
     'never shows the value of %s',
     (name) => {
       const secret = 'hushed!'
-      const told = faults({ [name]: secret }).join()
-      expect(told).toContain(`${name} is a value of 7 characters`)
-      expect(told).not.toContain(secret)
+      const reported = faults({ [name]: secret }).join()
+      expect(reported).toContain(`${name} is a value of 7 characters`)
+      expect(reported).not.toContain(secret)
     },
   )
 

@@ -4,73 +4,73 @@ import { credentialLookups } from '../../src/access/credential-lookups.js'
 /** Lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
 function heldLookups() {
   const statements: number[][] = []
-  const answers: ((error?: Error) => void)[] = []
-  const lookups = credentialLookups<number, string>(async (asked) => {
-    statements.push([...asked])
-    await new Promise<void>((resolve, reject) => answers.push((error) => (error ? reject(error) : resolve())))
-    return asked.map((number) => (number % 2 === 0 ? `found ${number}` : null))
+  const responses: ((error?: Error) => void)[] = []
+  const lookups = credentialLookups<number, string>(async (requested) => {
+    statements.push([...requested])
+    await new Promise<void>((resolve, reject) => responses.push((error) => (error ? reject(error) : resolve())))
+    return requested.map((number) => (number % 2 === 0 ? `found ${number}` : null))
   })
-  const answer = async (error?: Error) => {
-    answers.shift()!(error)
+  const completeLookup = async (error?: Error) => {
+    responses.shift()!(error)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { lookups, statements, answer }
+  return { lookups, statements, completeLookup }
 }
 
 test('runs one statement at a time for a flood of lookups and returns each result to its lookup', async () => {
-  const { lookups, statements, answer } = heldLookups()
-  const asked = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
+  const { lookups, statements, completeLookup } = heldLookups()
+  const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
     expect(statements.map(({ length }) => length)).toEqual(sizes)
-    await answer()
+    await completeLookup()
   }
-  expect(await Promise.all(asked)).toEqual(asked.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
+  expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
 test('starts a lookup immediately if none runs, and rejects only the lookups of a failed statement', async () => {
-  const { lookups, statements, answer } = heldLookups()
+  const { lookups, statements, completeLookup } = heldLookups()
   const first = lookups.add(1)
   const second = lookups.add(2)
-  await answer(new Error('the database is away'))
+  await completeLookup(new Error('the database is away'))
   await expect(first).rejects.toThrow('the database is away')
-  await answer()
+  await completeLookup()
   expect(await second).toBe('found 2')
   const third = lookups.add(4)
   expect(statements).toEqual([[1], [2], [4]])
-  await answer()
+  await completeLookup()
   expect(await third).toBe('found 4')
 })
 
 test('rejects a lookup as overloaded if 5,000 lookups wait', async () => {
-  const { lookups, answer } = heldLookups()
-  const asked = Array.from({ length: 5_001 }, () => lookups.add(2))
+  const { lookups, completeLookup } = heldLookups()
+  const requested = Array.from({ length: 5_001 }, () => lookups.add(2))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
-  for (let statement = 0; statement < 11; statement++) await answer()
-  expect(new Set(await Promise.all(asked))).toEqual(new Set(['found 2']))
+  for (let statement = 0; statement < 11; statement++) await completeLookup()
+  expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
 test('delays and combines lookups after guesses, until one finds a credential', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { lookups, statements, answer } = heldLookups()
+    const { lookups, statements, completeLookup } = heldLookups()
     for (let guess = 1; guess < 40; guess += 2) {
       const found = lookups.add(guess)
       jest.advanceTimersByTime(50)
       await new Promise((resolve) => setImmediate(resolve))
-      await answer()
+      await completeLookup()
       expect(await found).toBeNull()
     }
     statements.length = 0
-    const asked = [lookups.add(41), lookups.add(2), lookups.add(43)]
+    const requested = [lookups.add(41), lookups.add(2), lookups.add(43)]
     await jest.advanceTimersByTimeAsync(49)
     expect(statements).toEqual([])
     await jest.advanceTimersByTimeAsync(1)
     expect(statements).toEqual([[41, 2, 43]])
-    await answer()
-    expect(await Promise.all(asked)).toEqual([null, 'found 2', null])
+    await completeLookup()
+    expect(await Promise.all(requested)).toEqual([null, 'found 2', null])
     void lookups.add(45)
     expect(statements).toHaveLength(2)
-    await answer()
+    await completeLookup()
   } finally {
     jest.useRealTimers()
   }

@@ -39,4 +39,4 @@ test.each([
   ['usage shrinks', points(300, 200), 1000],
   ['only one day is known', points(300), 1000],
   ['the day is more than ten years away', points(0, 1), 1_000_000],
-])('predicts no day if %s', (_what, given, quota) => expect(predictFullDate(given, quota)).toBeNull())
+])('predicts no day if %s', (_what, input, quota) => expect(predictFullDate(input, quota)).toBeNull())

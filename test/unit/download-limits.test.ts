@@ -35,7 +35,7 @@ async function serve(limits: DownloadLimits) {
   server = createServer(app).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const begin = async (path: string) => {
+  const start = async (path: string) => {
     const client = connect(port, '127.0.0.1')
     clients.push(client)
     client.on('error', () => {})
@@ -44,17 +44,17 @@ async function serve(limits: DownloadLimits) {
     client.pause()
     return { status: Number(head.toString('latin1', 9, 12)), client }
   }
-  return { begin, closed }
+  return { begin: start, closed }
 }
 
 test('limits the downloads of one URL and of all URLs, and releases the slot of a finished download', async () => {
-  const { begin, closed } = await serve({ byUrl: 2, inAll: 3 })
-  const first = await begin('/download/one')
-  expect([first.status, (await begin('/download/one')).status]).toEqual([200, 200])
-  expect((await begin('/download/one')).status).toBe(429)
-  expect((await begin('/download/two')).status).toBe(200)
-  expect((await begin('/download/three')).status).toBe(503)
+  const { begin: start, closed } = await serve({ byUrl: 2, inAll: 3 })
+  const first = await start('/download/one')
+  expect([first.status, (await start('/download/one')).status]).toEqual([200, 200])
+  expect((await start('/download/one')).status).toBe(429)
+  expect((await start('/download/two')).status).toBe(200)
+  expect((await start('/download/three')).status).toBe(503)
   first.client.destroy()
   await closed[0]
-  expect((await begin('/download/one')).status).toBe(200)
+  expect((await start('/download/one')).status).toBe(200)
 })

@@ -9,8 +9,8 @@ interface Queued {
 }
 
 const megabyte = 1_048_576
-let made = 0
-const file = (owner: string, size = 1): Queued => ({ name: `${owner}${made++}`, owner, size })
+let created = 0
+const file = (owner: string, size = 1): Queued => ({ name: `${owner}${created++}`, owner, size })
 const files = (owner: string, count: number) => Array.from({ length: count }, () => file(owner))
 
 const open = (maxLength: number, workers = 1) => new FairQueue<Queued>({ workers, maxLength })
@@ -22,13 +22,13 @@ const opened = (waiting: Queued[], { maxLength = 1000, workers = 1 } = {}) => {
 
 /** Starts and ends all files one after another. */
 function drain(queue: FairQueue<Queued>): Queued[] {
-  const begun: Queued[] = []
+  const started: Queued[] = []
   for (let next = queue.next(); next; next = queue.next()) {
-    begun.push(next)
+    started.push(next)
     queue.release(next)
   }
   expect(queue.length).toBe(0)
-  return begun
+  return started
 }
 
 const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
@@ -36,10 +36,10 @@ const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 describe('background work', () => {
   test('background work waits for all other work, and leaves one worker free', () => {
     const [first, second] = files(background, 2)
-    const mine = file('a')
-    const queue = opened([first!, second!, mine], { workers: 2 })
-    expect([queue.next(), queue.next(), queue.next()]).toEqual([mine, undefined, undefined])
-    queue.release(mine)
+    const own = file('a')
+    const queue = opened([first!, second!, own], { workers: 2 })
+    expect([queue.next(), queue.next(), queue.next()]).toEqual([own, undefined, undefined])
+    queue.release(own)
     expect([queue.next(), queue.next()]).toEqual([first, undefined])
     queue.release(first!)
     expect(queue.next()).toBe(second)
@@ -75,10 +75,10 @@ describe('order of the queue', () => {
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.release(quick)
     for (const each of files('b', 3)) queue.add(each)
-    const begun = [queue.next()!, queue.next()!]
-    for (const each of begun) queue.release(each)
+    const started = [queue.next()!, queue.next()!]
+    for (const each of started) queue.release(each)
     // Owner a had as many turns and older files, but one of them is still in progress.
-    expect(ownersOf([...begun, queue.next()!])).toBe('bbb')
+    expect(ownersOf([...started, queue.next()!])).toBe('bbb')
     queue.release(slow)
     expect(queue.next()?.owner).toBe('a')
   })
@@ -167,10 +167,10 @@ describe('a full queue', () => {
     queue.remove(waiting[1]!)
     queue.remove(waiting[1]!)
     queue.remove(waiting[3]!)
-    const begun = queue.next()!
+    const started = queue.next()!
     // A file that no longer waits.
-    queue.remove(begun)
-    queue.release(begun)
+    queue.remove(started)
+    queue.release(started)
     const more = files('a', 3)
     for (const each of more) expect(queue.add(each)).toBeUndefined()
     expect(queue.add(file('a'))).toBeDefined()
@@ -187,8 +187,8 @@ describe('a full queue', () => {
     queue.requeue(fallen)
     expect(queue.length).toBe(5)
     const others = [...files('b', 1), ...files('c', 1), ...files('d', 1), ...files('e', 1)]
-    const answers = others.map((each) => queue.add(each))
-    expect(answers).toEqual([last, waiting[3], waiting[2], others[3]])
+    const responses = others.map((each) => queue.add(each))
+    expect(responses).toEqual([last, waiting[3], waiting[2], others[3]])
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
@@ -209,24 +209,24 @@ test('behaves like a simple list after random operations', () => {
   const again = new Set<Queued>()
   const of = (owner: string | undefined) => waiting.filter((each) => each.owner === owner && !again.has(each))
   const forget = (each: Queued) => waiting.splice(waiting.indexOf(each), 1)
-  const seen = { refused: 0, gaveWay: 0, begun: 0, again: 0, gone: 0 }
+  const observed = { rejected: 0, displaced: 0, started: 0, again: 0, cancelled: 0 }
   for (let step = 0; step < 20_000; step++) {
     const deed = random(10)
     if (deed < 5) {
       const newcomer = file('abcdef'[Math.min(random(6), random(6))]!, random(4) === 0 ? 20 * megabyte : 1)
-      const most = Math.max(...waiting.map(({ owner }) => of(owner).length))
+      const max = Math.max(...waiting.map(({ owner }) => of(owner).length))
       const out = queue.add(newcomer)
       if (out === newcomer) {
-        seen.refused++
+        observed.rejected++
         expect(waiting.length).toBeGreaterThanOrEqual(maxLength)
-        expect(of(newcomer.owner).length + 1).toBeGreaterThanOrEqual(most)
+        expect(of(newcomer.owner).length + 1).toBeGreaterThanOrEqual(max)
         continue
       }
       if (out) {
-        seen.gaveWay++
+        observed.displaced++
         expect(waiting.length).toBeGreaterThanOrEqual(maxLength)
-        expect(of(newcomer.owner).length + 1).toBeLessThan(most)
-        expect(of(out.owner)).toHaveLength(most)
+        expect(of(newcomer.owner).length + 1).toBeLessThan(max)
+        expect(of(out.owner)).toHaveLength(max)
         expect(of(out.owner).at(-1)).toBe(out)
         forget(out)
       } else expect(waiting.length).toBeLessThan(maxLength)
@@ -239,7 +239,7 @@ test('behaves like a simple list after random operations', () => {
         expect(next).toBeUndefined()
         continue
       }
-      seen.begun++
+      observed.started++
       const busy = ({ owner }: Queued) => running.filter((each) => each.owner === owner).length
       expect(busy(next!)).toBe(Math.min(...may.map(busy)))
       const rivals = may.filter(({ owner }) => owner === next!.owner)
@@ -251,12 +251,12 @@ test('behaves like a simple list after random operations', () => {
       const [over] = running.splice(random(running.length), 1)
       queue.release(over!)
       if (random(4) > 0) continue
-      seen.again++
+      observed.again++
       again.add(over!)
       waiting.unshift(over!)
       queue.requeue(over!)
     } else if (deed === 9 && waiting.length > 0 && random(3) === 0) {
-      seen.gone++
+      observed.cancelled++
       const leaver = waiting[random(waiting.length)]!
       again.delete(leaver)
       forget(leaver)
@@ -264,5 +264,5 @@ test('behaves like a simple list after random operations', () => {
     }
     expect(queue.length).toBe(waiting.length)
   }
-  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(100)
+  for (const count of Object.values(observed)) expect(count).toBeGreaterThan(100)
 })

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { getExtension } from '../../src/inspection/engine/inspect.js'
 import { cleanFilename } from '../../src/platform/spool/content.js'
 
-const kept: [string, string][] = [
+const stored: [string, string][] = [
   ['a.txt', 'a.txt'],
   ['/etc/passwd', 'passwd'],
   ['..\\..\\boot.ini', 'boot.ini'],
@@ -19,14 +19,14 @@ const kept: [string, string][] = [
   ['quote".txt', 'quote".txt'],
   ['日本語.pdf', '日本語.pdf'],
 ]
-test.each(kept)('stores the file name %j as %j', (given, expected) => {
-  expect(cleanFilename(given)).toBe(expected)
+test.each(stored)('stores the file name %j as %j', (input, expected) => {
+  expect(cleanFilename(input)).toBe(expected)
 })
 
 test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
   'rejects the file name %j, which is empty after sanitizing, with 400',
-  (given) => {
-    expect(() => cleanFilename(given)).toThrow(/file name/)
+  (input) => {
+    expect(() => cleanFilename(input)).toThrow(/file name/)
   },
 )
 

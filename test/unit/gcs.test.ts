@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { newId } from '../../src/platform/ids.js'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
-import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
@@ -50,7 +50,7 @@ afterEach(async () => {
 })
 
 const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind).length
-const readBack = async (path: string, store = storage) => bytesOf(await store.open(path))
+const readBack = async (path: string, store = storage) => readBytes(await store.open(path))
 
 describe('uploads', () => {
   test('sends a small upload in one request, and a large one in a session with chunks', async () => {
@@ -199,7 +199,7 @@ describe('reads', () => {
 
   test('the readiness check writes one object occasionally, and reads it each time', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
-    for (let asked = 0; asked < 5; asked++) await storage.ready()
+    for (let requested = 0; requested < 5; requested++) await storage.ready()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
     await hasty.ready()
     expect(bucket.objects.names).toHaveLength(2)
@@ -252,8 +252,12 @@ describe('URLs signed with an HMAC key', () => {
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
     keyed.objects.store({ name: 'p/a/d é' }, Buffer.from('content'))
     const url = await store.signDownload({ ...grant, expiresInSeconds: 60 } as never)
-    const answer = await fetch(url)
-    expect([answer.status, await answer.text(), answer.headers.get('content-type')]).toEqual([200, 'content', 'application/pdf'])
+    const response = await fetch(url)
+    expect([response.status, await response.text(), response.headers.get('content-type')]).toEqual([
+      200,
+      'content',
+      'application/pdf',
+    ])
     expect((await fetch(url.replace('X-Goog-Expires=60', 'X-Goog-Expires=61'))).status).toBe(403)
     const other = new GcsStorage({ bucket: 'blobs', emulatorHost: keyed.url, hmac: { ...hmac, secret: 'x'.repeat(40) }, limits })
     expect((await fetch(await other.signDownload({ ...grant, expiresInSeconds: 60 } as never))).status).toBe(403)
@@ -279,33 +283,33 @@ describe('signed URLs', () => {
     const url = await storage.signDownload(grant)
     expect(bucket.calls).toEqual([])
     expect(new URL(url).searchParams.get('X-Goog-Expires')).toBe('300')
-    const answer = await get(url)
-    expect(answer.status).toBe(200)
-    expect(answer.headers.get('content-type')).toBe('application/pdf')
-    expect(answer.headers.get('content-disposition')).toMatch(
+    const response = await get(url)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('application/pdf')
+    expect(response.headers.get('content-disposition')).toMatch(
       /^attachment; filename=.*filename\*=UTF-8''Stra%C3%9Fe%20%221%22\.pdf$/,
     )
-    expect(Buffer.from(await answer.arrayBuffer()).equals(noise(1000))).toBe(true)
+    expect(Buffer.from(await response.arrayBuffer()).equals(noise(1000))).toBe(true)
     const part = await get(url, { range: 'bytes=0-0' })
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
   test('rejects signed URLs that are changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
-    const refusal = async (changed: string) => {
-      const answer = await get(changed)
-      return `${answer.status} ${((await answer.json()) as { error: { message: string } }).error.message}`
+    const rejection = async (changed: string) => {
+      const response = await get(changed)
+      return `${response.status} ${((await response.json()) as { error: { message: string } }).error.message}`
     }
-    expect(await refusal(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toMatch(/403 .*does not match/)
-    expect(await refusal(url.replace('attachment', 'inline'))).toMatch(/403 .*does not match/)
-    expect(await refusal(url.replace('file_1', 'file_2'))).toMatch(/403 .*does not match/)
+    expect(await rejection(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toMatch(/403 .*does not match/)
+    expect(await rejection(url.replace('attachment', 'inline'))).toMatch(/403 .*does not match/)
+    expect(await rejection(url.replace('file_1', 'file_2'))).toMatch(/403 .*does not match/)
     const unknownAccount = join(keys, 'unknown.json')
     await createServiceAccount().writeTo(unknownAccount)
     const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: unknownAccount, limits })
-    expect(await refusal(await other.signDownload(grant))).toMatch(/403 .*does not match/)
+    expect(await rejection(await other.signDownload(grant))).toMatch(/403 .*does not match/)
     const brief = await storage.signDownload({ ...grant, expiresInSeconds: 1 })
     await new Promise((resolve) => setTimeout(resolve, 1100))
-    expect(await refusal(brief)).toMatch(/403 .*expired/)
+    expect(await rejection(brief)).toMatch(/403 .*expired/)
     await storage.remove(grant.path)
     expect((await get(url)).status).toBe(404)
   })
@@ -315,16 +319,16 @@ describe('signed URLs', () => {
     const url = await storage.signDownload(grant)
     await expect(impatient.ready()).rejects.toMatchObject(unavailable)
     await bucket.start()
-    const answer = await get(url)
-    await answer.arrayBuffer()
-    expect(answer.status).toBe(200)
+    const response = await get(url)
+    await response.arrayBuffer()
+    expect(response.status).toBe(200)
     await storage.ready()
   })
 
   test('reports an unreadable key file as an outage instead of crashing', async () => {
-    const broken = join(keys, 'broken.json')
-    await writeFile(broken, '{')
-    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: broken, limits })
+    const damaged = join(keys, 'broken.json')
+    await writeFile(damaged, '{')
+    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: damaged, limits })
     await expect(other.signDownload(grant)).rejects.toMatchObject(unavailable)
   })
 })

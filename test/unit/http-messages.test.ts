@@ -22,10 +22,10 @@ test('a reused connection keeps no listeners of early responses', async () => {
     const call = request({ agent, port, host: '127.0.0.1', method: 'POST', headers: { 'content-length': 20_000 } })
     const closed = once(call, 'close')
     call.flushHeaders()
-    const [answer] = await once(call, 'response')
+    const [response] = await once(call, 'response')
     // The response precedes the body, so that the service watches for the rest of it.
     call.end(Buffer.alloc(20_000))
-    answer.resume()
+    response.resume()
     await closed
   }
   expect(sockets.size).toBe(1)
@@ -73,11 +73,11 @@ test('Express does not change the prototypes of requests and responses', async (
     app(request, response)
   }, app).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-  expect(await answer.json()).toEqual({ path: '/' })
-  const [created, answered] = prototypes
-  expect(answered![0]).toBe(created![0])
-  expect(answered![1]).toBe(created![1])
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  expect(await response.json()).toEqual({ path: '/' })
+  const [created, responded] = prototypes
+  expect(responded![0]).toBe(created![0])
+  expect(responded![1]).toBe(created![1])
   server.closeAllConnections()
   server.close()
 })

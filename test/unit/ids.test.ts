@@ -6,7 +6,7 @@ const year = 365 * 86_400_000
 const start = Date.UTC(2026, 10, 22)
 afterEach(() => setClock(Date.now()))
 
-const made = () => idTime(newId('file')).getTime()
+const created = () => idTime(newId('file')).getTime()
 
 test('ids of one process ascend, also within a millisecond and when the clock steps back by seconds', () => {
   setClock(start)
@@ -23,9 +23,9 @@ test.each([
   ['six seconds', 6_000],
 ])('ids have correct times after a clock that jumped ahead by %s has returned', (_name, leap) => {
   setClock(start + leap)
-  expect(made() - start - leap).toBeLessThan(60_000)
+  expect(created() - start - leap).toBeLessThan(60_000)
   setClock(start)
-  expect(Math.abs(made() - start)).toBeLessThan(Math.min(60_000, leap))
+  expect(Math.abs(created() - start)).toBeLessThan(Math.min(60_000, leap))
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   expect([...ids].sort()).toEqual(ids)
 })

@@ -102,8 +102,8 @@ describe('the breadth of a document', () => {
     ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
     ['list literals', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
     ['object literals', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
-  ])('limits the number of %s in a document', (_what, make, most) => {
-    expect(fault(make(most))).toBeUndefined()
-    expect(fault(make(most + 1))).toContain(String(most))
+  ])('limits the number of %s in a document', (_what, make, max) => {
+    expect(fault(make(max))).toBeUndefined()
+    expect(fault(make(max + 1))).toContain(String(max))
   })
 })

@@ -24,14 +24,14 @@ test('descriptions, messages, comments, names and docs follow the language rules
 })
 
 test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
-  const broken: string[] = []
+  const damaged: string[] = []
   JSON.stringify(openApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))), (key, text) => {
     // A summary such as "List events" is short on purpose. An example is data.
     const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
-    if (kind && typeof text === 'string') broken.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
+    if (kind && typeof text === 'string') damaged.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
     return /^examples?$/.test(key) ? undefined : text
   })
-  expect(broken).toEqual([])
+  expect(damaged).toEqual([])
 })
 
 test.each([

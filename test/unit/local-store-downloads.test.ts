@@ -72,8 +72,8 @@ describe('downloads', () => {
     const url = new URL(
       await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: fileId, expiresInSeconds: seconds }),
     )
-    const answer = await fetch(base + url.pathname + url.search, { method, headers: { connection: 'close', ...headers } })
-    return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
+    const response = await fetch(base + url.pathname + url.search, { method, headers: { connection: 'close', ...headers } })
+    return { status: response.status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) }
   }
 
   test('serves a complete file as an attachment that browsers do not execute', async () => {
@@ -182,9 +182,9 @@ describe('downloads', () => {
     }
     const readSlowly = async (id: string, leaves: boolean) => {
       const url = new URL(await store.urls.sign({ tenantId: newId('ten'), by: newId('key'), fileId: id, expiresInSeconds: 300 }))
-      const answer = await fetch(base + url.pathname + url.search, { headers: { connection: 'close' } })
+      const response = await fetch(base + url.pathname + url.search, { headers: { connection: 'close' } })
       const chunks: Uint8Array[] = []
-      for await (const chunk of answer.body!) {
+      for await (const chunk of response.body!) {
         chunks.push(chunk)
         if (leaves) break
         await new Promise((turn) => setImmediate(turn))

@@ -8,7 +8,7 @@ import { DurableDirectories } from '../../src/platform/storage/local/disk.js'
 import { toFilePath } from '../../src/platform/storage/local/layout.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
-import { bytesOf, inFile, inMemory, noise } from '../contract/contents.js'
+import { inFile, inMemory, noise, readBytes } from '../contract/contents.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 1) }
 const secrets = { current: async () => secret, find: async () => secret }
@@ -44,7 +44,7 @@ describe('how blobs lie on disk', () => {
         children.set(above, (children.get(above) ?? new Set()).add(parts[depth] as string))
       }
     }
-    expect([...children.values()].reduce((most, names) => Math.max(most, names.size), 0)).toBeLessThanOrEqual(1024)
+    expect([...children.values()].reduce((max, names) => Math.max(max, names.size), 0)).toBeLessThanOrEqual(1024)
   })
 
   test('deletes empty time windows, and keeps others', async () => {
@@ -54,12 +54,12 @@ describe('how blobs lie on disk', () => {
     await utimes(store.getFile(old), 1, 1)
     await store.put(fresh, inMemory(Buffer.from('fresh')), type)
     await store.remove(old)
-    expect((await bytesOf(await store.open(fresh))).toString()).toBe('fresh')
+    expect((await readBytes(await store.open(fresh))).toString()).toBe('fresh')
     await utimes(store.getFile(fresh), 1, 1)
     await store.remove(fresh)
     expect(await readdir(join(root, 'c/+file_01ka'))).toEqual([])
     await store.put(old, inMemory(Buffer.from('again')), type)
-    expect((await bytesOf(await store.open(old))).toString()).toBe('again')
+    expect((await readBytes(await store.open(old))).toString()).toBe('again')
   })
 })
 
@@ -70,7 +70,7 @@ describe('the local store', () => {
     await store.put('a/b', content, type)
     expect((await stat(store.getFile('a/b'))).ino).toBe((await stat(content.path as string)).ino)
     await rm(content.path as string)
-    expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
+    expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
   test('writes memory once under a unique name, and leaves no file of truncated content', async () => {
@@ -80,8 +80,8 @@ describe('the local store', () => {
     expect((await stat(store.getFile('a/b'))).nlink).toBe(1)
     const cut = { ...inMemory(noise(10)), size: 11 }
     await expect(store.put('a/cut', cut, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
-    const gone = AbortSignal.abort(new Error('gone'))
-    await expect(store.put('a/gone', inMemory(noise(10)), { ...type, signal: gone })).rejects.toThrow()
+    const deleted = AbortSignal.abort(new Error('gone'))
+    await expect(store.put('a/gone', inMemory(noise(10)), { ...type, signal: deleted })).rejects.toThrow()
     expect(await readdir(join(root, 'a'))).toEqual(['b'])
   })
 
@@ -114,7 +114,7 @@ describe('the local store', () => {
     await utimes(join(root, '+tmp', 'other-1-abc-2'), 1, 1)
     await open()
     expect((await readdir(join(root, '+tmp'))).sort()).toEqual([`${host}-${process.ppid}-abc-1`, 'other-1-abc-1'].sort())
-    expect((await bytesOf(await store.open('a/b'))).toString()).toBe('kept')
+    expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
   test('releases its reserved space if a deletion needs it, and reserves it again', async () => {

@@ -74,8 +74,8 @@ test.each([
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', (data) => (said += data))
+  let output = ''
+  child.stderr.on('data', (data) => (output += data))
   const [[status]] = await Promise.all([once(child, 'exit'), once(child.stderr, 'end')])
-  expect([status, said]).toEqual([7, 'alive\n'])
+  expect([status, output]).toEqual([7, 'alive\n'])
 })

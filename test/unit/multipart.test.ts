@@ -42,25 +42,25 @@ async function read(contentType: string, chunks: readonly Buffer[], take: Take =
     complete: false,
   })
   request.once('end', () => (request.complete = true))
-  const seen: (Seen | Promise<Seen>)[] = []
+  const observed: (Seen | Promise<Seen>)[] = []
   const body = new Multipart(request as unknown as IncomingMessage, {
     spool,
     idleMs: 60_000,
     limits,
-    onField: (name, value, truncated) => void seen.push([truncated ? 'cut field' : 'field', name, value]),
+    onField: (name, value, truncated) => void observed.push([truncated ? 'cut field' : 'field', name, value]),
     onFile: (file) => {
       const content = take(file).then((text): Seen => [`file ${file.filename}`, file.name, text])
       content.catch(() => {})
-      seen.push(content)
+      observed.push(content)
     },
-    onTooMany: () => void seen.push(['too many']),
+    onTooMany: () => void observed.push(['too many']),
     broken: (why) => Object.assign(new Error(why), { name: 'Broken' }) as never,
   })
-  const broken = await body.read().then(
+  const damaged = await body.read().then(
     () => [],
     (): Seen[] => [['broken']],
   )
-  return [...(await Promise.all(seen.map((each) => Promise.resolve(each).catch((): Seen => ['failed'])))), ...broken]
+  return [...(await Promise.all(observed.map((each) => Promise.resolve(each).catch((): Seen => ['failed'])))), ...damaged]
 }
 
 async function textOf(stream: Readable): Promise<string> {
@@ -82,20 +82,24 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
     limits: { ...limits, parts: 8, fieldNameSize: 256, headerPairs: 32 },
   } as const
   const parser = busboy({ headers: { 'content-type': contentType }, ...options })
-  const seen: (Seen | Promise<Seen>)[] = []
-  parser.on('field', (name, value, { valueTruncated }) => void seen.push([valueTruncated ? 'cut field' : 'field', name, value]))
+  const observed: (Seen | Promise<Seen>)[] = []
+  parser.on(
+    'field',
+    (name, value, { valueTruncated }) => void observed.push([valueTruncated ? 'cut field' : 'field', name, value]),
+  )
   parser.on('file', (name, stream, { filename }) => {
     stream.on('error', () => {})
     const content = textOf(stream).then(
       (text): Seen => [`file ${filename ?? ''}`, name, text],
       (): Seen => ['failed'],
     )
-    seen.push(content)
+    observed.push(content)
   })
-  for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const) parser.on(event, () => void seen.push(['too many']))
+  for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
+    parser.on(event, () => void observed.push(['too many']))
   return new Promise((resolve) => {
     parser.on('error', () => resolve([['broken']]))
-    parser.on('close', async () => resolve(await Promise.all(seen)))
+    parser.on('close', async () => resolve(await Promise.all(observed)))
     for (const chunk of chunks) parser.write(chunk)
     parser.end()
     // The parser reports nothing for some forms.
@@ -128,15 +132,15 @@ function form(random: (below: number) => number): { contentType: string; bytes: 
 }
 
 function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
-  const most = oneOf(random, 1, 3, 30, 200, bytes.length)
+  const max = oneOf(random, 1, 3, 30, 200, bytes.length)
   const chunks: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += chunks.at(-1)!.length) chunks.push(bytes.subarray(at, at + 1 + random(most)))
+  for (let at = 0; at < bytes.length; at += chunks.at(-1)!.length) chunks.push(bytes.subarray(at, at + 1 + random(max)))
   return chunks
 }
 
 test('parses the same parts of a form for any chunk size', async () => {
   const random = seeded(7)
-  let whole = 0
+  let complete = 0
   for (let round = 0; round < 200; round++) {
     const { contentType, bytes } = form(random)
     for (let times = 0; times < 3; times++) {
@@ -146,10 +150,10 @@ test('parses the same parts of a form for any chunk size', async () => {
       const found = await read(contentType, chunks)
       if (isBroken) expect(found.at(-1)).toEqual(['broken'])
       else expect({ round, found }).toEqual({ round, found: expected })
-      if (!isBroken) whole++
+      if (!isBroken) complete++
     }
   }
-  expect(whole).toBeGreaterThan(200)
+  expect(complete).toBeGreaterThan(200)
 })
 
 describe('the name of a file', () => {
@@ -162,11 +166,11 @@ describe('the name of a file', () => {
     ])
     const chunks: Buffer[] = []
     for (let at = 0; at < bytes.length; at += chunkBytes) chunks.push(bytes.subarray(at, at + chunkBytes))
-    const seen = await read('multipart/form-data; boundary=b', chunks)
-    if (seen.at(-1)?.[0] === 'broken') return 'broken'
-    expect(seen[1]).toEqual(['field', 'context', 'notes'])
-    expect(seen[0]!.slice(1)).toEqual(['file', '\rcontent\n'])
-    return seen[0]![0].slice('file '.length)
+    const observed = await read('multipart/form-data; boundary=b', chunks)
+    if (observed.at(-1)?.[0] === 'broken') return 'broken'
+    expect(observed[1]).toEqual(['field', 'context', 'notes'])
+    expect(observed[0]!.slice(1)).toEqual(['file', '\rcontent\n'])
+    return observed[0]![0].slice('file '.length)
   }
   const controls = String.fromCharCode(...Array.from({ length: 32 }, (_, code) => code), 0x7f)
   test.each<[string, string, string]>([

@@ -26,9 +26,9 @@ const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
 test('starts pipelined requests one after another, and responds in order', async () => {
   let underWay = 0
-  let most = 0
+  let max = 0
   const client = await open((incoming, response) => {
-    most = Math.max(most, ++underWay)
+    max = Math.max(max, ++underWay)
     response.once('finish', () => underWay--)
     setImmediate(() => response.end(`<${incoming.url}>`))
   })
@@ -39,25 +39,25 @@ test('starts pipelined requests one after another, and responds in order', async
   })
   while (!text.includes('</39>')) await once(client, 'data')
   expect([...text.matchAll(/<\/(\d+)>/g)].map(([, number]) => Number(number))).toEqual(Array.from({ length: 40 }, (_, at) => at))
-  expect(most).toBe(1)
+  expect(max).toBe(1)
 })
 
 test('closes the connection of a client that pipelines too many requests, and starts no more of them', async () => {
-  const begun: ServerResponse[] = []
-  const client = await open((_incoming, response) => void begun.push(response))
+  const started: ServerResponse[] = []
+  const client = await open((_incoming, response) => void started.push(response))
   // A reset or an end.
   const closed = new Promise((resolve) => client.resume().once('close', resolve))
   client.write(request('/').repeat(1_000))
   await closed
-  expect(begun).toHaveLength(1)
+  expect(started).toHaveLength(1)
 })
 
 test('does not start waiting requests of a disconnected client', async () => {
-  const begun: ServerResponse[] = []
-  const client = await open((_incoming, response) => void begun.push(response))
+  const started: ServerResponse[] = []
+  const client = await open((_incoming, response) => void started.push(response))
   client.write(request('/').repeat(3))
-  while (begun.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  while (started.length === 0) await new Promise((resolve) => setImmediate(resolve))
   client.destroy()
-  await once(begun[0]!, 'close')
-  expect(begun).toHaveLength(1)
+  await once(started[0]!, 'close')
+  expect(started).toHaveLength(1)
 })

@@ -7,10 +7,10 @@ import { replicaReadContext } from '../../src/platform/db/replica-read-context.j
 function databases() {
   const standing = { primary: '0/10', replica: '0/10' }
   /** Called before the replica returns its position. */
-  let asked = async () => {}
+  let requested = async () => {}
   const client = {
     query: async () => {
-      await asked()
+      await requested()
       return { rows: [{ replays: true, position: standing.replica }] }
     },
     release: () => {},
@@ -24,7 +24,7 @@ function databases() {
     standing,
     replica,
     whenAsked: (work: () => Promise<void>) => {
-      asked = work
+      requested = work
     },
   }
 }

@@ -26,15 +26,15 @@ const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| (
 
 /** Variables that the configuration reads, found by a read. */
 function variablesRead(): string[] {
-  const asked = new Set<string>()
+  const requested = new Set<string>()
   const env = new Proxy({} as NodeJS.ProcessEnv, {
     get: (_target, name) => {
-      asked.add(String(name))
+      requested.add(String(name))
       return undefined
     },
   })
   readConfig(env)
-  return [...asked]
+  return [...requested]
 }
 
 test('the configuration table contains exactly the variables that are read', () => {
@@ -106,13 +106,13 @@ test.each(pages)('every link of %s inside the repository exists', (page) => {
     path,
     fragment,
   }))
-  const broken = links.filter(({ path, fragment }) => {
+  const damaged = links.filter(({ path, fragment }) => {
     const target = path ? new URL(path, new URL(page, root)) : new URL(page, root)
     if (!existsSync(target)) return true
     const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchor(heading!))
     return fragment !== undefined && !headings.includes(fragment)
   })
-  expect(broken).toEqual([])
+  expect(damaged).toEqual([])
 })
 
 test('docs/index.md, which the README links, links every page of docs', () => {

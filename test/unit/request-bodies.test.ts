@@ -67,14 +67,14 @@ test('closes the connection of a client that sends too many small chunks', async
 
 test('buffers chunks of any size in one buffer per few KiB', () => {
   const batch = new Batch()
-  const given: Buffer[] = []
-  for (let at = 0; at < 30_000; at++) given.push(Buffer.alloc(at % 1000 === 0 ? 5_000 : 1, at % 256))
-  for (const chunk of given) batch.add(chunk)
-  const whole = Buffer.concat(given)
-  expect(batch.size).toBe(whole.length)
-  const kept = batch.take()
-  expect(Buffer.concat(kept).equals(whole)).toBe(true)
-  expect(kept.length).toBeLessThan(100)
+  const input: Buffer[] = []
+  for (let at = 0; at < 30_000; at++) input.push(Buffer.alloc(at % 1000 === 0 ? 5_000 : 1, at % 256))
+  for (const chunk of input) batch.add(chunk)
+  const complete = Buffer.concat(input)
+  expect(batch.size).toBe(complete.length)
+  const stored = batch.take()
+  expect(Buffer.concat(stored).equals(complete)).toBe(true)
+  expect(stored.length).toBeLessThan(100)
   expect([batch.size, batch.take()]).toEqual([0, []])
 })
 
@@ -92,13 +92,13 @@ test('aborts an upload slower than 2048 bytes per second', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   request.resume()
   const drip = setInterval(() => socket.write('z'.repeat(300)), 200)
-  const refused = new Promise((resolve) => {
+  const rejected = new Promise((resolve) => {
     const end = watchBody(request, { idleMs: 1_000 }, (error) => {
       end()
       resolve(error)
     })
   })
-  expect(await refused).toMatchObject({ code: 'bad_user_input', message: expect.stringContaining('stopped sending') })
+  expect(await rejected).toMatchObject({ code: 'bad_user_input', message: expect.stringContaining('stopped sending') })
   clearInterval(drip)
 })
 
@@ -132,8 +132,8 @@ test('limits a body without a credential to 16 KiB, ten seconds, and a few per a
     finish = resolve
   })
   const one = (call: Call) =>
-    json.read(call, (given) => {
-      limits = given
+    json.read(call, (input) => {
+      limits = input
       return held
     })
   const reading = Array.from({ length: 16 }, () => one(callFrom('192.0.2.1')))

@@ -56,10 +56,10 @@ describe('the concurrent cost of a tenant', () => {
     const costs = new ConcurrentCosts()
     await costs.enter('ten_1', maxCost - 1_000)
     const client = new AbortController()
-    const left = expect(costs.enter('ten_1', 2_000, client.signal)).rejects.toMatchObject({ code: 'rate_limited' })
+    const remaining = expect(costs.enter('ten_1', 2_000, client.signal)).rejects.toMatchObject({ code: 'rate_limited' })
     const next = costs.enter('ten_1', 1_000)
     client.abort()
-    await Promise.all([left, next])
+    await Promise.all([remaining, next])
   })
 
   test('at most 100 requests of a tenant wait', async () => {

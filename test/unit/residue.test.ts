@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { runInThisContext } from 'node:vm'
 import { expect, test } from '@jest/globals'
 import { BucketEmulator } from '../support/bucket/bucket.js'
-import { findResidue, watchFaults } from '../support/residue.js'
+import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 
 // Outage tests depend on these checks.
 const immediately = { timeoutMs: 0 }
@@ -39,7 +39,7 @@ test('finds a request in progress and connections outside of the pool as residue
 })
 
 test('reports a warning of the test process', async () => {
-  const watch = watchFaults()
+  const watch = watchUnhandledErrors()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)
   watch.stop()
@@ -54,6 +54,6 @@ test.each([
 ])('reports %s of a service on standard error (%s)', async (kind, script) => {
   const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const told = (await child.stderr.setEncoding('utf8').toArray()).join('')
-  expect(told).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*unhandled`, 'm'))
+  const reported = (await child.stderr.setEncoding('utf8').toArray()).join('')
+  expect(reported).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*unhandled`, 'm'))
 })

@@ -8,7 +8,7 @@ import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
 import { encrypted7z, hidden7z, hiddenZip, noise, sevenZip, zip } from '../../packages/formats/test/support/samples/archive.js'
 import { cpio, oldCpio, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../../packages/formats/test/support/samples/office.js'
-import { pdf, pdfOf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { createPdf, pdf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { Search } from '../../src/inspection/scanners/yara/search.js'
@@ -205,8 +205,8 @@ describe('unread content is never clean', () => {
   })
 
   test('reports damage, and scans the content that can be unpacked', async () => {
-    const whole = await sevenZip({ a: noise(5_000) })
-    expect(await scan(whole.subarray(0, 3_000))).toEqual(cleanWithNote('damaged 7z'))
+    const complete = await sevenZip({ a: noise(5_000) })
+    expect(await scan(complete.subarray(0, 3_000))).toEqual(cleanWithNote('damaged 7z'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
     expect(await scan(xz.subarray(0, 250_000))).toMatchObject(found)
   })
@@ -258,7 +258,7 @@ async function tarOf(bytes: Buffer): Promise<Buffer> {
 /** A PDF with an additional stream. */
 function pdfWith(entries: string, data: Buffer): Buffer {
   const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
-  return pdfOf([
+  return createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] >>'],
@@ -275,8 +275,11 @@ function printingForbidden(data: Buffer): Buffer {
   const key = md5(Buffer.concat([padding, owner, Buffer.from([0xfc, 0xff, 0xff, 0xff]), id])).subarray(0, 5)
   const packed = rc4(md5(Buffer.concat([key, Buffer.from([4, 0, 0, 0, 0])])).subarray(0, 10), data)
   const encrypt = `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U <${rc4(key, padding).toString('hex')}> >>`
-  const whole = pdfWith('/Filter /FlateDecode', packed).toString('latin1')
-  return Buffer.from(whole.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt ${encrypt} /ID [<${id.toString('hex')}> <00>]`), 'latin1')
+  const complete = pdfWith('/Filter /FlateDecode', packed).toString('latin1')
+  return Buffer.from(
+    complete.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt ${encrypt} /ID [<${id.toString('hex')}> <00>]`),
+    'latin1',
+  )
 }
 
 function ascii85(bytes: Buffer): Buffer {

@@ -2,14 +2,14 @@ import { beforeEach, expect, test } from '@jest/globals'
 import { SecurityTrail } from '../../src/access/security-trail.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
 
-let kept: AuditRow[]
+let stored: AuditRow[]
 let counted: string[]
 let trail: SecurityTrail
 beforeEach(() => {
-  kept = []
+  stored = []
   counted = []
   trail = new SecurityTrail(
-    async ({ audit }: Entry) => void kept.push(...audit!),
+    async ({ audit }: Entry) => void stored.push(...audit!),
     (reason) => counted.push(reason),
   )
 })
@@ -20,8 +20,8 @@ const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_
 
 test('stores one of a thousand equal entries, and counts all', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')
-  expect(kept).toHaveLength(1)
-  expect(kept[0]).toMatchObject({
+  expect(stored).toHaveLength(1)
+  expect(stored[0]).toMatchObject({
     auditType: 'security',
     entityId: 'usr_1',
     details: { reason: 'sign_in_failed', message: 'No.', left_out: 0 },
@@ -37,12 +37,12 @@ test('stores separate entries for each reason, user and tenant', () => {
     note('usr_2')
     note('usr_1', 'ten_2')
   }
-  expect(kept).toHaveLength(4)
+  expect(stored).toHaveLength(4)
 })
 
 test('limits a tenant to sixty entries an hour, without affecting other tenants', () => {
   for (let user = 0; user < 5000; user++) note(`usr_${user}`)
-  expect(kept).toHaveLength(60)
+  expect(stored).toHaveLength(60)
   note('usr_1', 'ten_2')
-  expect(kept).toHaveLength(61)
+  expect(stored).toHaveLength(61)
 })

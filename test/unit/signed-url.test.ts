@@ -26,9 +26,9 @@ describe('local download URLs', () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
-    const left = Number(query.expires) - Date.now() / 1000
-    expect(left).toBeGreaterThan(295)
-    expect(left).toBeLessThanOrEqual(301)
+    const remaining = Number(query.expires) - Date.now() / 1000
+    expect(remaining).toBeGreaterThan(295)
+    expect(remaining).toBeLessThanOrEqual(301)
   })
 
   test('a download URL verifies with its signature', async () => {
@@ -65,7 +65,7 @@ describe('local download URLs', () => {
     const signature = query.signature as string
     const last = signature.at(-1) as string
     // The last letter has two bits that decoding drops, which must still be verified.
-    const neighbour = String.fromCharCode(last.charCodeAt(0) + (/[Z9z]/.test(last) ? -1 : 1))
+    const otherTenant = String.fromCharCode(last.charCodeAt(0) + (/[Z9z]/.test(last) ? -1 : 1))
     const changed: Record<string, unknown>[] = [
       { ...query, expires: String(Number(query.expires) + 1) },
       { ...query, expires: `0${query.expires}` },
@@ -84,7 +84,7 @@ describe('local download URLs', () => {
       { ...query, signature: undefined },
       { ...query, signature: '' },
       { ...query, signature: `${signature}=` },
-      { ...query, signature: signature.slice(0, -1) + neighbour },
+      { ...query, signature: signature.slice(0, -1) + otherTenant },
       { ...query, signature: [signature] },
     ]
     for (const attempt of changed) expect(await urls.verify(fileId, attempt)).toBe('invalid')

@@ -129,8 +129,8 @@ describe('rejects an invalid file', () => {
   })
 
   test('rejects a WAV that is shorter than declared', async () => {
-    const whole = media.wav()
-    expect(await runReader('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
+    const complete = media.wav()
+    expect(await runReader('wav', complete.subarray(0, complete.length >> 1))).toMatch(/corrupt/)
   })
 
   test('rejects an archive that spans several disks', async () => {

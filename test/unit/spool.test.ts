@@ -92,8 +92,8 @@ test.each([1_000, 100_000, 3_000_000])(
   'does not store %i bytes above a limit that is known after the last byte',
   async (size) => {
     for (const expected of [0, size]) {
-      let asked = 0
-      const limit = () => (asked++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
+      let requested = 0
+      const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
       const source = Readable.from([noise(size)], { objectMode: false })
       const { content, sizeBytes } = await spool.take(source, limit, { expected })
       expect([content, sizeBytes]).toEqual([undefined, size])
@@ -127,18 +127,18 @@ test('does not accumulate consumed chunks', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()
-  let most = 0
+  let max = 0
   function* body() {
     for (let sent = 0; sent < 1600; sent++) {
       yield Buffer.alloc(64 * 1024)
-      most = Math.max(most, held() - before)
+      max = Math.max(max, held() - before)
     }
   }
   const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
     expected: 100_000_000,
   })
   // The garbage collector decides when memory is released. Keeping everything would take twice as much.
-  expect(most).toBeLessThan(50_000_000)
+  expect(max).toBeLessThan(50_000_000)
   await dispose()
 })
 
@@ -173,9 +173,9 @@ describe('the memory of an upload', () => {
   test('counts idle memory, and releases it for an upload that it does not fit', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
-    const [whole, beyond] = [await receive(4, 900_000), await receive(5)]
-    expect(whole.content!.path).toBeUndefined()
+    const [complete, beyond] = [await receive(4, 900_000), await receive(5)]
+    expect(complete.content!.path).toBeUndefined()
     expect(beyond.content!.path).toBeDefined()
-    for (const upload of [whole, beyond]) await upload.dispose()
+    for (const upload of [complete, beyond]) await upload.dispose()
   })
 })

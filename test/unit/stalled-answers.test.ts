@@ -15,12 +15,12 @@ afterEach(() => {
 })
 
 /** Serves `answer`. Returns a client that has sent its request, and the end of the response. */
-async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) {
+async function request(respond: (response: ServerResponse) => void, stalledMs = 200) {
   let closed: Promise<unknown> = Promise.resolve()
   server = createServer((_request, response) => {
     disconnectIfStalled(response, stalledMs)
     closed = once(response, 'close')
-    answer(response)
+    respond(response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -35,14 +35,14 @@ async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) 
 const large = Buffer.alloc(32 * 1_048_576)
 
 test('disconnects a client that stops reading', async () => {
-  const { client, ended } = await ask((response) => response.end(large))
+  const { client, ended } = await request((response) => response.end(large))
   await once(client, 'readable')
   await ended()
   expect(server.listening).toBe(true)
 })
 
 test('a slow response is not treated as a slow client', async () => {
-  const { client, ended } = await ask(async (response) => {
+  const { client, ended } = await request(async (response) => {
     response.write('one ')
     await pause(700)
     response.end('two')

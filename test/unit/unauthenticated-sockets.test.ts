@@ -39,14 +39,14 @@ describe('the pool of unauthenticated sockets', () => {
 
   test('reports a socket that is still open after five seconds, even if its credential is being checked', () => {
     const pool = new UnauthenticatedSockets()
-    const [checking, left] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
+    const [checking, remaining] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
     checking.place!.checking()
-    left.place!.leave()
+    remaining.place!.leave()
     jest.advanceTimersByTime(4_999)
     expect(checking.timedOut).not.toHaveBeenCalled()
     jest.advanceTimersByTime(1)
     expect(checking.timedOut).toHaveBeenCalledTimes(1)
-    expect(left.timedOut).not.toHaveBeenCalled()
+    expect(remaining.timedOut).not.toHaveBeenCalled()
   })
 })
 

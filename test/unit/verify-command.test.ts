@@ -25,13 +25,13 @@ const filePath = place('a.csv', file)
 async function verify(...argv: string[]) {
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
-  return { status: await verifyCommand(argv, { writeOutput: note, writeError: note }), said: lines.join('\n') }
+  return { status: await verifyCommand(argv, { writeOutput: note, writeError: note }), output: lines.join('\n') }
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
 test('a valid receipt proves its issuer, its file and its position in the log', async () => {
-  const { status, said } = await verifyReceipt(await createReceipt(keys, {}, sha256), filePath)
-  expect(said).toBe(
+  const { status, output } = await verifyReceipt(await createReceipt(keys, {}, sha256), filePath)
+  expect(output).toBe(
     [
       'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 at 2026-11-18T11:06:40.000Z and signed it with key sig_receipt.',
       `Proven: a.csv is the validated file: 12 bytes, SHA-256 ${sha256}.`,
@@ -46,8 +46,8 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
 
 test('reports that no file was compared if none is given, and accepts the response of the service', async () => {
   const receipt = await createReceipt(keys)
-  const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
-  expect(said).toContain('Not checked: no file was compared.')
+  const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
+  expect(output).toContain('Not checked: no file was compared.')
   expect(status).toBe(0)
 })
 
@@ -131,11 +131,11 @@ describe('rejects an invalid proof', () => {
       () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
       'The signature of the receipt is invalid',
     ],
-  ])('rejects a receipt with %s', async (_, receipt, sentence) => {
-    const { status, said } = await verifyReceipt(await receipt(), filePath)
-    expect(said).toContain('NOT PROVEN: ')
-    expect(said).toContain(sentence)
-    expect(said).toContain('Do not rely on this receipt')
+  ])('rejects a receipt with %s', async (_, receipt, message) => {
+    const { status, output } = await verifyReceipt(await receipt(), filePath)
+    expect(output).toContain('NOT PROVEN: ')
+    expect(output).toContain(message)
+    expect(output).toContain('Do not rely on this receipt')
     expect(status).toBe(1)
   })
 
@@ -153,7 +153,7 @@ describe('rejects an invalid proof', () => {
       .sign(keys.receiptKey.privateKey)
     expect(await verifyReceipt(token)).toMatchObject({
       status: 1,
-      said: expect.stringContaining("It must have type 'receipt+jws' and algorithm EdDSA"),
+      output: expect.stringContaining("It must have type 'receipt+jws' and algorithm EdDSA"),
     })
     const [, payload] = (await createReceipt(keys)).split('.')
     const header = Buffer.from('{"alg":"none","typ":"receipt+jws","kid":"sig_receipt"}').toString('base64url')
@@ -173,9 +173,9 @@ describe('reports invalid input in a sentence', () => {
     [[filePath, '--keys', filePath], 'This file is not a key set'],
     [[filePath, '--keys', keysPath], 'The receipt is not a compact JWS'],
     [[keysPath, '--keys', keysPath], 'The receipt is not a compact JWS'],
-  ])('reports the invalid arguments %j in a sentence', async (argv, sentence) => {
-    const { status, said } = await verify(...argv)
-    expect(said).toContain(sentence)
+  ])('reports the invalid arguments %j in a sentence', async (argv, message) => {
+    const { status, output } = await verify(...argv)
+    expect(output).toContain(message)
     expect(status).toBe(1)
   })
 
@@ -186,7 +186,7 @@ describe('reports invalid input in a sentence', () => {
     )
     expect(await verify(place('r.jws', await createReceipt(keys)), '--keys', odd)).toEqual({
       status: 1,
-      said: expect.stringContaining("The key set does not contain key 'sig_receipt'"),
+      output: expect.stringContaining("The key set does not contain key 'sig_receipt'"),
     })
   })
 })

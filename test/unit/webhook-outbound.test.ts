@@ -19,13 +19,13 @@ afterAll(() => new Promise((resolve) => inside.close(resolve)))
 const port = () => (inside.address() as AddressInfo).port
 const body = Buffer.from('{}')
 const soon = () => AbortSignal.timeout(5_000)
-const outbound = (...answers: string[][]) => {
-  const asked: string[] = []
+const outbound = (...responses: string[][]) => {
+  const requested: string[] = []
   const resolve = async (host: string) => {
-    asked.push(host)
-    return answers.length > 1 ? answers.shift()! : answers[0]!
+    requested.push(host)
+    return responses.length > 1 ? responses.shift()! : responses[0]!
   }
-  return { asked, to: new Outbound({ allowPrivate: false, resolve }) }
+  return { requested, to: new Outbound({ allowPrivate: false, resolve }) }
 }
 
 describe('addresses', () => {
@@ -147,26 +147,26 @@ describe('URLs at creation', () => {
 
 describe('addresses of connections', () => {
   test('does not connect to a name that resolves to an internal address later (DNS rebinding)', async () => {
-    const { to, asked } = outbound(['8.8.8.8'], ['127.0.0.1'])
+    const { to, requested } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.canonicalUrl(url)).toEqual({ url })
     const error = await to.post(url, {}, body, soon()).catch((reason) => reason)
     expect(describeConnectionError(error)).toBe('the address is not public')
-    expect([asked.length, hits]).toEqual([2, 0])
+    expect([requested.length, hits]).toEqual([2, 0])
   })
 
   test('connects to the validated addresses, with one DNS query', async () => {
     // A server without TLS replaces the public one, because only the connection matters.
-    let asked = 0
+    let requested = 0
     const to = new Outbound({
       allowPrivate: true,
       resolve: async () => {
-        asked++
+        requested++
         return ['127.0.0.1']
       },
     })
     expect(await to.post(`http://hooks.example.com:${port()}/`, {}, body, soon())).toBe(200)
-    expect([asked, hits]).toEqual([1, 1])
+    expect([requested, hits]).toEqual([1, 1])
     to.close()
   })
 

@@ -145,8 +145,8 @@ describe('finds the EICAR string', () => {
     [
       'after a member that cannot be unpacked',
       () => {
-        const broken = local({ name: 'a.txt', data: noise(100) })
-        return Buffer.concat([broken, hidden, directory({ name: 'a.txt', packed: 100, before: broken.length + hidden.length })])
+        const damaged = local({ name: 'a.txt', data: noise(100) })
+        return Buffer.concat([damaged, hidden, directory({ name: 'a.txt', packed: 100, before: damaged.length + hidden.length })])
       },
     ],
     [

@@ -214,7 +214,7 @@ describe('limits', () => {
     [
       'expands to more than',
       { maxUnpackedBytes: mebibyte },
-      () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
+      () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), declaredSize: 10 }),
     ],
   ])('reports an archive above a limit as incomplete: %s', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })

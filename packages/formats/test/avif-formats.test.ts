@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, test } from '@jest/globals'
 import { readAvif } from '../src/image/heif.js'
 import { decodeImagesWith } from '../src/image/image-decoder.js'
 import { decodeImage } from '../src/image/libvips.js'
-import { broken, read, sound } from './support/format-reading.js'
+import { invalid, read, valid } from './support/format-reading.js'
 import { avifGrid } from './support/samples/avif.js'
 import { avif } from './support/samples/image.js'
-import { mutationsOf } from './support/samples/mutations.js'
+import { mutate } from './support/samples/mutations.js'
 
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
@@ -30,14 +30,14 @@ describe('avif damage that libheif ignores', () => {
       notes: [],
       evidence: { width: 128, height: 48 },
     })
-    expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(broken(/item 3\) cannot be decoded/))
+    expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(invalid(/item 3\) cannot be decoded/))
   })
 
   test('decodes the image of an image sequence', async () => {
-    expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...sound, notes: [] })
+    expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...valid, notes: [] })
     const bytes = withBrand(picture, 'avis')
     noise(bytes.subarray(bytes.indexOf('mdat', 0, 'latin1') + 4))
-    expect(await read(readAvif, bytes)).toMatchObject(broken(/cannot be decoded/))
+    expect(await read(readAvif, bytes)).toMatchObject(invalid(/cannot be decoded/))
   })
 
   test('rejects an image that libaom calls unsupported', async () => {
@@ -45,17 +45,17 @@ describe('avif damage that libheif ignores', () => {
     // The profile in the sequence header. Only three exist.
     const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
     bytes[sequence] = 0xff
-    expect(await read(readAvif, bytes)).toMatchObject(broken(/not supported by this decoder/))
+    expect(await read(readAvif, bytes)).toMatchObject(invalid(/not supported by this decoder/))
   })
 
   test('rejects invalid image properties', async () => {
     const bytes = Buffer.from(picture)
     bytes[bytes.indexOf('pixi', 0, 'latin1') + 8] = 200
-    expect(await read(readAvif, bytes)).toMatchObject(broken(/pixi/))
+    expect(await read(readAvif, bytes)).toMatchObject(invalid(/pixi/))
   })
 
   test('returns a verdict for every mutation of a grid', async () => {
     const grid = avifGrid(picture, 64, 48)
-    for (const mutation of mutationsOf(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
+    for (const mutation of mutate(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })
 })

@@ -24,11 +24,11 @@ describe('parts of a split archive', () => {
   })
 
   test('an error names the missing parts of a split zip archive', async () => {
-    const whole = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
-    const first = Buffer.concat([Buffer.from('PK\x07\x08'), whole.subarray(0, 40)])
+    const complete = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
+    const first = Buffer.concat([Buffer.from('PK\x07\x08'), complete.subarray(0, 40)])
     expect(await open('z01', first)).toMatchObject({ sound: false, problem })
-    expect(await open('001', whole.subarray(0, 40))).toMatchObject({ sound: false, problem })
-    const last = Buffer.from(whole)
+    expect(await open('001', complete.subarray(0, 40))).toMatchObject({ sound: false, problem })
+    const last = Buffer.from(complete)
     last.writeUInt16LE(1, last.length - 18)
     expect(await open('zip', last)).toMatchObject({ sound: false, problem })
   })

@@ -3,7 +3,7 @@ import { readHeic } from '../src/image/heif.js'
 import { defaultLimits } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
 import { heic, unit } from './support/samples/heic.js'
-import { mutationsOf } from './support/samples/mutations.js'
+import { mutate } from './support/samples/mutations.js'
 
 const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), defaultLimits(25_000))
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
@@ -81,6 +81,6 @@ describe('heic damage that is visible without a decoder', () => {
   })
 
   test('returns a verdict for every mutation of a heic', async () => {
-    for (const mutation of mutationsOf(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
+    for (const mutation of mutate(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

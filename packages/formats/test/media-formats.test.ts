@@ -7,10 +7,10 @@ import { readMp4 } from '../src/media/mp4.js'
 import { readOgg } from '../src/media/ogg.js'
 import { readWav } from '../src/media/wav.js'
 import { readWebm } from '../src/media/webm.js'
-import { broken, damaged, firstPart, inPart, read, sound } from './support/format-reading.js'
+import { damaged, firstPart, invalid, read, valid, validWithNote } from './support/format-reading.js'
 import { avcMp4, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { aac, flac, mp3, ogg, oggPage, opusHead, rf64, wav, webm } from './support/samples/media.js'
-import { mutationsOf } from './support/samples/mutations.js'
+import { mutate } from './support/samples/mutations.js'
 
 const samples: [string, FormatReader, Buffer][] = [
   ['wav', readWav, wav()],
@@ -32,16 +32,16 @@ describe.each(samples)('%s', (_name, reader, sample) => {
   })
 
   test('rejects a media file that is empty, truncated to its first bytes or of another type', async () => {
-    expect(await read(reader, sample.subarray(0, 12))).toMatchObject(broken(/./))
+    expect(await read(reader, sample.subarray(0, 12))).toMatchObject(invalid(/./))
     // Players of MP3 and AAC search for the first frame at any offset.
     if (reader !== readMp3 && reader !== readAac)
-      expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(broken(/./))
-    expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(broken(/./))
-    expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
+      expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(invalid(/./))
+    expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(invalid(/./))
+    expect(await read(reader, Buffer.alloc(0))).toMatchObject(invalid(/./))
   })
 
   test('returns a verdict for every mutation of a media file', async () => {
-    for (const mutation of mutationsOf(sample, 150)) {
+    for (const mutation of mutate(sample, 150)) {
       const verdict = await read(reader, mutation)
       expect(typeof verdict.sound).toBe('boolean')
     }
@@ -54,9 +54,9 @@ describe.each(samples)('%s', (_name, reader, sample) => {
 
 describe('wav', () => {
   test('rejects a wav that is shorter than its header states', async () => {
-    for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(broken(/truncated/))
-    expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(broken(/truncated: 0 of 8000/))
-    expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(broken(/no audio/))
+    for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(invalid(/truncated/))
+    expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(invalid(/truncated: 0 of 8000/))
+    expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(invalid(/no audio/))
   })
 
   test('accepts a wav whose lengths were never filled in, with a note', async () => {
@@ -77,13 +77,13 @@ describe('wav', () => {
 
   test('accepts an RF64 wav with a ds64 chunk, and rejects one without', async () => {
     expect(await read(readWav, rf64(true))).toMatchObject({ sound: true, notes: [] })
-    expect(await read(readWav, rf64(false))).toMatchObject(broken(/lacks a complete ds64 chunk/))
+    expect(await read(readWav, rf64(false))).toMatchObject(invalid(/lacks a complete ds64 chunk/))
     expect(await read(readWav, firstPart(rf64(true), 0.5))).toMatchObject({ sound: false })
   })
 
   test('rejects a wav without audio or with an invalid format', async () => {
-    expect(await read(readWav, damaged(wav(), 36, 4, 0x20))).toMatchObject(broken(/no audio/))
-    expect(await read(readWav, damaged(wav(), 22, 2))).toMatchObject(broken(/0 channels/))
+    expect(await read(readWav, damaged(wav(), 36, 4, 0x20))).toMatchObject(invalid(/no audio/))
+    expect(await read(readWav, damaged(wav(), 22, 2))).toMatchObject(invalid(/0 channels/))
   })
 })
 
@@ -93,46 +93,46 @@ describe('flac', () => {
       const bytes = flac()
       const at = Math.floor(bytes.length * share)
       bytes[at] = (bytes[at] as number) ^ 1
-      expect(await read(readFlac, bytes)).toMatchObject(broken(/checksum/))
+      expect(await read(readFlac, bytes)).toMatchObject(invalid(/checksum/))
     }
   })
 
   test('rejects a flac that is truncated inside, between or before frames', async () => {
-    expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(broken(/truncated/))
-    expect(await read(readFlac, flac(7))).toMatchObject(broken(/1792 of 2560 samples/))
-    expect(await read(readFlac, flac(0))).toMatchObject(broken(/truncated/))
+    expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(invalid(/truncated/))
+    expect(await read(readFlac, flac(7))).toMatchObject(invalid(/1792 of 2560 samples/))
+    expect(await read(readFlac, flac(0))).toMatchObject(invalid(/truncated/))
   })
 
   test('accepts a flac with tags before and after the audio', async () => {
     const tag = Buffer.concat([Buffer.from('ID3\x03\0\0\0\0\0\x05', 'latin1'), Buffer.alloc(5)])
-    expect(await read(readFlac, Buffer.concat([tag, flac(), Buffer.from('TAG'), Buffer.alloc(125)]))).toMatchObject(sound)
+    expect(await read(readFlac, Buffer.concat([tag, flac(), Buffer.from('TAG'), Buffer.alloc(125)]))).toMatchObject(valid)
   })
 })
 
 describe('ogg', () => {
   test('skips a damaged ogg page with a note, and rejects an ogg with mostly damaged pages', async () => {
-    expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(inPart(/damaged/))
-    expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(broken(/do not belong to any page/))
+    expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(validWithNote(/damaged/))
+    expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(invalid(/do not belong to any page/))
   })
 
   test('rejects an ogg with damaged headers', async () => {
-    for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(broken(/./))
-    expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(broken(/lacks a header of its opus stream/))
+    for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(invalid(/./))
+    expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(invalid(/lacks a header of its opus stream/))
     const strange = oggPage(1, { serial: 7, body: Buffer.alloc(50) })
     expect(await read(readOgg, Buffer.concat([ogg().subarray(0, 47), strange, ogg().subarray(47)]))).toMatchObject(
-      broken(/before that stream starts/),
+      invalid(/before that stream starts/),
     )
   })
 
   test('rejects an ogg with headers but no audio as truncated', async () => {
-    expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(broken(/before its audio/))
+    expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(invalid(/before its audio/))
   })
 
   test('returns a verdict for an ogg with thousands of fake pages or streams', async () => {
     const signatures = Buffer.concat([ogg(), Buffer.from(`OggS\0${'OggS'.repeat(30_000)}`, 'latin1')])
-    expect(await read(readOgg, signatures)).toMatchObject(broken(/do not belong to any page/))
+    expect(await read(readOgg, signatures)).toMatchObject(invalid(/do not belong to any page/))
     const starts = Buffer.concat(Array.from({ length: 3000 }, (_, serial) => oggPage(0, { flags: 2, serial, body: opusHead() })))
-    expect(await read(readOgg, starts)).toMatchObject(broken(/before its audio/))
+    expect(await read(readOgg, starts)).toMatchObject(invalid(/before its audio/))
   })
 
   test('accepts a truncated ogg recording, and rejects one without audio', async () => {
@@ -141,14 +141,14 @@ describe('ogg', () => {
       notes: [expect.stringMatching(/end mark/)],
     })
     expect(await read(readOgg, firstPart(ogg(), 0.9))).toMatchObject({ sound: true, notes: [expect.stringMatching(/truncated/)] })
-    expect(await read(readOgg, ogg().subarray(0, 300))).toMatchObject(broken(/truncated/))
+    expect(await read(readOgg, ogg().subarray(0, 300))).toMatchObject(invalid(/truncated/))
   })
 })
 
 describe('mp3', () => {
   test('accepts bytes between mp3 frames, and notes a truncated last frame', async () => {
     const bytes = mp3()
-    expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(sound)
+    expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(valid)
     expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/truncated/)],
@@ -156,10 +156,10 @@ describe('mp3', () => {
   })
 
   test('rejects an mp3 that contains only a tag or bytes that resemble a frame', async () => {
-    expect(await read(readMp3, mp3(0))).toMatchObject(broken(/./))
+    expect(await read(readMp3, mp3(0))).toMatchObject(invalid(/./))
     const accident = Buffer.concat([Buffer.alloc(3000, 0x20), Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(3000, 0x20)])
-    expect(await read(readMp3, accident)).toMatchObject(broken(/no consecutive/))
-    expect(await read(readMp3, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(broken(/tag/))
+    expect(await read(readMp3, accident)).toMatchObject(invalid(/no consecutive/))
+    expect(await read(readMp3, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(invalid(/tag/))
   })
 })
 
@@ -167,9 +167,9 @@ describe('mp3 and aac', () => {
   test('accepts three consecutive mp3 or aac frames, regardless of the bytes around them', async () => {
     const junk = Buffer.alloc(3000, 0x41)
     const frames = mp3().subarray(30, 30 + 417 * 3)
-    expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(sound)
+    expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(valid)
     expect(await read(readMp3, Buffer.concat([junk, frames.subarray(0, 417), junk, frames.subarray(0, 417)]))).toMatchObject(
-      broken(/./),
+      invalid(/./),
     )
   })
 
@@ -178,15 +178,15 @@ describe('mp3 and aac', () => {
       sound: true,
       notes: [expect.stringMatching(/40 bytes between/)],
     })
-    expect(await read(readAac, damaged(aac(), 0, aac().length, 0x7f))).toMatchObject(broken(/no consecutive/))
+    expect(await read(readAac, damaged(aac(), 0, aac().length, 0x7f))).toMatchObject(invalid(/no consecutive/))
     expect(await read(readAac, Buffer.from('ID3\x03\0\0\x7f\x7f\x7f\x7f and no more', 'latin1'))).toMatchObject(
-      broken(/no consecutive/),
+      invalid(/no consecutive/),
     )
   })
 
   test('skips tags that claim a size of 256 MB without reading them', async () => {
     const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
     for (const reader of [readMp3, readAac, readFlac, readOgg])
-      expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(broken(/./))
+      expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(invalid(/./))
   })
 })

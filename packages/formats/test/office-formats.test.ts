@@ -4,7 +4,7 @@ import type { FormatReader } from '../src/format.js'
 import { listOleStreams, readEncryptedOoxml, readOle } from '../src/office/ole/ole.js'
 import { readOoxml } from '../src/office/ooxml.js'
 import { readEpub, readOpenDocument } from '../src/office/opendocument.js'
-import { limits, mutations, noise, sourceOf, zip } from './support/samples/archive.js'
+import { limits, mutations, noise, toSource, zip } from './support/samples/archive.js'
 import {
   compound,
   doc,
@@ -21,7 +21,7 @@ import {
   xlsx,
 } from './support/samples/office.js'
 
-const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))
+const inspect = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(toSource(bytes), limits(changes))
 const without = (parts: Parts, ...names: string[]) =>
   packed(Object.fromEntries(Object.entries(parts).filter(([name]) => !names.includes(name))))
 const having = (parts: Parts, changes: Parts) => packed({ ...parts, ...changes })
@@ -46,7 +46,7 @@ describe('OOXML', () => {
     ['pptx', readOoxml('pptx'), packed(pptx())],
     ['xlsx with a missing sheet', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
   ])('accepts an OOXML document: %s', async (_, reader, bytes) => {
-    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
+    expect(await inspect(reader, bytes)).toMatchObject({ sound: true })
   })
 
   test.each<[string, FormatReader, Buffer, RegExp]>([
@@ -84,7 +84,7 @@ describe('OOXML', () => {
     ],
     ['a truncated end', readOoxml('docx'), packed(docx()).subarray(0, -30), /zip/],
   ])('rejects an OOXML document with %s as damaged', async (_, reader, bytes, problem) => {
-    expect(await judge(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
+    expect(await inspect(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
   })
 
   test.each<[string, Parts, string]>([
@@ -94,20 +94,20 @@ describe('OOXML', () => {
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
   ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
-    expect(await judge(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
 describe('OpenDocument and e-books', () => {
   test('accepts OpenDocument files and e-books, also without a manifest or mimetype', async () => {
     for (const kind of ['odt', 'ods', 'odp'] as const) {
-      expect(await judge(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
-      expect(await judge(readOpenDocument(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype'))).toMatchObject(
-        { sound: true },
-      )
+      expect(await inspect(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
+      expect(
+        await inspect(readOpenDocument(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype')),
+      ).toMatchObject({ sound: true })
     }
-    expect(await judge(readEpub, packed(epub()))).toMatchObject({ sound: true, notes: [] })
-    expect(await judge(readJar, zip([{ name: 'A.class', data: 'x' }]))).toMatchObject({
+    expect(await inspect(readEpub, packed(epub()))).toMatchObject({ sound: true, notes: [] })
+    expect(await inspect(readJar, zip([{ name: 'A.class', data: 'x' }]))).toMatchObject({
       sound: true,
       notes: ['the archive has no manifest'],
     })
@@ -116,7 +116,7 @@ describe('OpenDocument and e-books', () => {
   test('accepts OpenDocument files and e-books with encrypted content, with a note', async () => {
     const manifest = '<manifest><file-entry full-path="content.xml"><encryption-data/></file-entry></manifest>'
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
-    expect(await judge(readOpenDocument('odt'), bytes)).toMatchObject({
+    expect(await inspect(readOpenDocument('odt'), bytes)).toMatchObject({
       sound: true,
       notes: ['the document is encrypted: its content was not checked'],
     })
@@ -136,16 +136,16 @@ describe('OpenDocument and e-books', () => {
     ['an epub with another mimetype', readEpub, having(epub(), { mimetype: 'application/zip' })],
     ['a jar with a wrong checksum', readJar, zip([{ name: 'A.class', data: 'x', crc: 1 }])],
   ])('rejects %s', async (_, reader, bytes) => {
-    expect(await judge(reader, bytes)).toMatchObject({ sound: false })
+    expect(await inspect(reader, bytes)).toMatchObject({ sound: false })
   })
 
   test('accepts a document type declaration without entities, and rejects one with entities as malicious', async () => {
     const content = (doctype: string) => `${doctype}<office:document-content/>`
     const old = '<!DOCTYPE office:document-content PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "office.dtd">'
-    expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
+    expect(await inspect(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
       sound: true,
     })
-    expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
+    expect(await inspect(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
       maliciousConstruction: 'xml_entities',
     })
   })
@@ -160,16 +160,16 @@ describe('OLE', () => {
   }
 
   test.each(Object.entries(readers))('accepts an OLE file of type %s', async (_, [reader, streams]) => {
-    expect(await judge(reader, compound(streams))).toMatchObject({ sound: true, notes: [] })
+    expect(await inspect(reader, compound(streams))).toMatchObject({ sound: true, notes: [] })
   })
 
   test('accepts an OLE file with a password, with a note', async () => {
     const note = expect.stringMatching(/password-protected/)
-    expect(await judge(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await judge(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await judge(readOle('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
-    expect(await judge(readEncryptedOoxml, compound(encryptedPackage()))).toMatchObject({ sound: true, notes: [note] })
-    expect(await judge(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(readOle('ppt'), compound(ppt({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(readEncryptedOoxml, compound(encryptedPackage()))).toMatchObject({ sound: true, notes: [note] })
+    expect(await inspect(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
   })
 
   test.each(Object.entries(readers))(
@@ -177,8 +177,8 @@ describe('OLE', () => {
     async (_, [reader, streams]) => {
       const bytes = compound(streams)
       for (const part of [0.1, 0.3, 0.5, 0.7])
-        expect(await judge(reader, bytes.subarray(0, Math.floor(bytes.length * part)))).toMatchObject({ sound: false })
-      expect(await judge(reader, compound({ '/Other': noise(5000) }))).toMatchObject({ sound: false })
+        expect(await inspect(reader, bytes.subarray(0, Math.floor(bytes.length * part)))).toMatchObject({ sound: false })
+      expect(await inspect(reader, compound({ '/Other': noise(5000) }))).toMatchObject({ sound: false })
     },
   )
 
@@ -188,27 +188,27 @@ describe('OLE', () => {
       copy.fill(0xee, at, at + 4)
       return compound({ ...streams, [name]: copy })
     }
-    expect(await judge(readOle('doc'), changed(doc(), '/WordDocument', 0))).toMatchObject({ sound: false })
-    expect(await judge(readOle('doc'), changed(doc(), '/1Table', 10))).toMatchObject({ sound: false })
-    expect(await judge(readOle('xls'), changed(xls(), '/Workbook', 0))).toMatchObject({ sound: false })
-    expect(await judge(readOle('xls'), changed(xls(), '/Workbook', 24))).toMatchObject({ sound: false })
-    expect(await judge(readOle('ppt'), changed(ppt(), '/Current User', 16))).toMatchObject({ sound: false })
-    expect(await judge(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('doc'), changed(doc(), '/WordDocument', 0))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('doc'), changed(doc(), '/1Table', 10))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('xls'), changed(xls(), '/Workbook', 0))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('xls'), changed(xls(), '/Workbook', 24))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('ppt'), changed(ppt(), '/Current User', 16))).toMatchObject({ sound: false })
+    expect(await inspect(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
   })
 
   test('rejects an OLE file whose stream has a circular chain as malicious', async () => {
     const bytes = compound(doc())
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
-    const start = listOleStreams(sourceOf(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
+    const start = listOleStreams(toSource(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
     bytes.writeUInt32LE(start, fatAt + 4 * (start + 1))
-    expect(await judge(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
+    expect(await inspect(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
   })
 
   test('lists the streams of an OLE file', () => {
-    expect(listOleStreams(sourceOf(compound(encryptedPackage())))?.map(({ name }) => name)).toEqual(
+    expect(listOleStreams(toSource(compound(encryptedPackage())))?.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['EncryptionInfo', 'EncryptedPackage']),
     )
-    expect(listOleStreams(sourceOf(noise(2000)))).toBeNull()
+    expect(listOleStreams(toSource(noise(2000)))).toBeNull()
   })
 })
 
@@ -225,8 +225,9 @@ test('no mutation of an Office file makes a reader throw or hang', async () => {
     [readEncryptedOoxml, compound(encryptedPackage())],
   ]
   for (const [index, [reader, bytes]] of samples.entries()) {
-    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
-    for (const mutation of mutations(bytes, 300, index + 1)) expect(typeof (await judge(reader, mutation)).sound).toBe('boolean')
+    expect(await inspect(reader, bytes)).toMatchObject({ sound: true })
+    for (const mutation of mutations(bytes, 300, index + 1))
+      expect(typeof (await inspect(reader, mutation)).sound).toBe('boolean')
   }
 })
 
@@ -238,7 +239,7 @@ test('detects damaged XML in an intact zip', async () => {
   for (let at = 60; at < main.length - 9; at += 5) {
     tried++
     const copy = Buffer.concat([main.subarray(0, at), main.subarray(at + 9)])
-    if (!(await judge(readOoxml('docx'), having(parts, { 'word/document.xml': copy }))).sound) found++
+    if (!(await inspect(readOoxml('docx'), having(parts, { 'word/document.xml': copy }))).sound) found++
   }
   expect(found).toBeGreaterThan(tried / 2)
 })

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../src/format.js'
 import { readPdf } from '../src/pdf/pdf.js'
 import { MemorySource, type RandomAccessSource } from '../src/random-access-source.js'
-import { mutationsOf } from './support/samples/mutations.js'
-import { attachingPdf, circularPdf, emptyPdf, pdf, pdfOf, protectedPdf } from './support/samples/pdf.js'
+import { mutate } from './support/samples/mutations.js'
+import { attachingPdf, circularPdf, createPdf, emptyPdf, pdf, protectedPdf } from './support/samples/pdf.js'
 
 const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,
@@ -16,7 +16,7 @@ const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
 })
 
 const read = async (bytes: Buffer): Promise<FormatVerdict> => readPdf(new MemorySource(bytes, 'pdf'), limits())
-const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+const damaged = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
 describe('a PDF that a browser opens', () => {
   test('accepts an intact PDF and reports its number of pages', async () => {
@@ -47,23 +47,23 @@ describe('a PDF that a browser opens', () => {
 
 describe('a PDF that a browser does not open', () => {
   test('rejects a PDF without a body, or without a header in its first 1024 bytes', async () => {
-    expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(broken(/no PDF header/))
-    expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(broken(/cannot open/))
-    expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(broken(/no PDF header/))
+    expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(damaged(/no PDF header/))
+    expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(damaged(/cannot open/))
+    expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(damaged(/no PDF header/))
   })
 
   test('rejects a PDF that is truncated before its catalog', async () => {
-    expect(await read(pdf().subarray(0, 100))).toMatchObject(broken(/cannot open|no pages/))
-    expect(await read(pdf().subarray(0, 300))).toMatchObject(broken(/cannot open|no pages/))
+    expect(await read(pdf().subarray(0, 100))).toMatchObject(damaged(/cannot open|no pages/))
+    expect(await read(pdf().subarray(0, 300))).toMatchObject(damaged(/cannot open|no pages/))
   })
 
   test('rejects a PDF without pages', async () => {
-    expect(await read(emptyPdf())).toMatchObject(broken(/no pages/))
-    const missing = pdfOf([
+    expect(await read(emptyPdf())).toMatchObject(damaged(/no pages/))
+    const missing = createPdf([
       [1, '<< /Type /Catalog /Pages 2 0 R >>'],
       [2, '<< /Type /Pages /Kids [8 0 R 9 0 R] /Count 2 >>'],
     ])
-    expect(await read(missing)).toMatchObject(broken(/no pages|none of the 2 pages/))
+    expect(await read(missing)).toMatchObject(damaged(/no pages|none of the 2 pages/))
   })
 })
 
@@ -90,7 +90,7 @@ describe('a cycle in a page tree', () => {
 test('returns a verdict for each of 300 PDF mutations, and then reads an intact PDF', async () => {
   for (const sample of [pdf(), attachingPdf(), protectedPdf()]) {
     let index = 0
-    for (const mutation of mutationsOf(sample, 100, 5)) {
+    for (const mutation of mutate(sample, 100, 5)) {
       const verdict = await read(mutation)
       expect(typeof verdict.sound).toBe('boolean')
       if (++index % 10 === 0) expect(await read(pdf())).toMatchObject({ sound: true })
@@ -99,19 +99,19 @@ test('returns a verdict for each of 300 PDF mutations, and then reads an intact 
 })
 
 test('replaces a PDF engine that was interrupted during a read', async () => {
-  const whole = new MemorySource(pdf(), 'pdf')
+  const complete = new MemorySource(pdf(), 'pdf')
   let reads = 0
   const failing: RandomAccessSource = {
-    size: whole.size,
+    size: complete.size,
     extension: 'pdf',
     read: (offset, length) => {
       // The first reads are the header and the engine's start. Then the deadline expires.
       if (++reads > 2) throw new DeadlineExceeded('the time is up')
-      return whole.read(offset, length)
+      return complete.read(offset, length)
     },
-    readInto: (room, offset, length) => whole.readInto(room, offset, length),
-    whole: (limit) => whole.whole(limit),
-    chunks: (start, end, size) => whole.chunks(start, end, size),
+    readInto: (room, offset, length) => complete.readInto(room, offset, length),
+    whole: (limit) => complete.whole(limit),
+    chunks: (start, end, size) => complete.chunks(start, end, size),
   }
   await expect(Promise.resolve(readPdf(failing, limits()))).rejects.toThrow(DeadlineExceeded)
   expect(await read(pdf())).toMatchObject({ sound: true })
@@ -119,28 +119,28 @@ test('replaces a PDF engine that was interrupted during a read', async () => {
 
 test('reads a large PDF without copying it into the engine', async () => {
   const body = `<< /Length 90000000 >>\nstream\n${' '.repeat(90_000_000)}\nendstream`
-  const large = pdfOf([
+  const large = createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 10 10] >>'],
     [4, body],
   ])
-  let most = 0
-  const whole = new MemorySource(large, 'pdf')
+  let max = 0
+  const complete = new MemorySource(large, 'pdf')
   const counting: RandomAccessSource = {
-    size: whole.size,
+    size: complete.size,
     extension: 'pdf',
     read: (offset, length) => {
-      most += length
-      return whole.read(offset, length)
+      max += length
+      return complete.read(offset, length)
     },
-    readInto: (room, offset, length) => whole.readInto(room, offset, length),
-    whole: (limit) => whole.whole(limit),
-    chunks: (start = 0, end = whole.size, size) => {
-      most += end - start
-      return whole.chunks(start, end, size)
+    readInto: (room, offset, length) => complete.readInto(room, offset, length),
+    whole: (limit) => complete.whole(limit),
+    chunks: (start = 0, end = complete.size, size) => {
+      max += end - start
+      return complete.chunks(start, end, size)
     },
   }
   expect(await readPdf(counting, limits())).toMatchObject({ sound: true, evidence: { pages: 1 } })
-  expect(most).toBeLessThan(1024 * 1024)
+  expect(max).toBeLessThan(1024 * 1024)
 })

@@ -1,23 +1,23 @@
 import { describe, expect, test } from '@jest/globals'
 import { readPdf } from '../src/pdf/pdf.js'
-import { limits, sourceOf } from './support/samples/archive.js'
+import { limits, toSource } from './support/samples/archive.js'
 import { pdf, type StreamPdfChanges, streamPdf } from './support/samples/pdf.js'
 
-const read = async (bytes: Buffer) => readPdf(sourceOf(bytes), limits())
-const whole = { sound: true, evidence: { pages: 1, pages_opened: 1 } }
+const read = async (bytes: Buffer) => readPdf(toSource(bytes), limits())
+const complete = { sound: true, evidence: { pages: 1, pages_opened: 1 } }
 const unrepairable = { sound: false, problem: expect.stringMatching(/cross-reference stream .* no trailer/) }
 const trailer = 'trailer\n<< /Root 1 0 R /Size 5 >>\n'
 const streamAt = streamPdf().indexOf('4 0 obj')
 
 describe('a PDF with a cross-reference stream and no trailer', () => {
   test('accepts a PDF with a cross-reference stream, also with bytes before its header and after its end', async () => {
-    expect(await read(streamPdf())).toMatchObject(whole)
-    expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), streamPdf()]))).toMatchObject(whole)
-    expect(await read(Buffer.concat([streamPdf(), Buffer.alloc(20_000)]))).toMatchObject(whole)
+    expect(await read(streamPdf())).toMatchObject(complete)
+    expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), streamPdf()]))).toMatchObject(complete)
+    expect(await read(Buffer.concat([streamPdf(), Buffer.alloc(20_000)]))).toMatchObject(complete)
   })
 
   test('accepts a PDF whose cross-reference stream starts one byte before its offset', async () => {
-    expect(await read(streamPdf({ startxref: streamAt - 1 }))).toMatchObject(whole)
+    expect(await read(streamPdf({ startxref: streamAt - 1 }))).toMatchObject(complete)
   })
 
   const damages: [string, StreamPdfChanges][] = [
@@ -28,7 +28,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
 
   test.each(damages)('rejects a PDF whose cross-reference stream is %s, unless a trailer names the root', async (_, changes) => {
     expect(await read(streamPdf(changes))).toMatchObject(unrepairable)
-    expect(await read(Buffer.concat([streamPdf(changes), Buffer.from(trailer)]))).toMatchObject(whole)
+    expect(await read(Buffer.concat([streamPdf(changes), Buffer.from(trailer)]))).toMatchObject(complete)
   })
 
   test('rejects a PDF whose cross-reference stream lacks its end', async () => {
@@ -49,7 +49,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
         'latin1',
       )
     }
-    expect(await read(section('Linearized'))).toMatchObject(whole)
+    expect(await read(section('Linearized'))).toMatchObject(complete)
     expect(await read(section('Straightened'))).toMatchObject(unrepairable)
   })
 })
@@ -61,12 +61,12 @@ describe('a PDF trailer', () => {
   test('finds a PDF trailer at any offset', async () => {
     // Near the edges of the chunks that are searched, and far from the end.
     for (const place of [65_536 - damaged.length - 20, 65_536 - damaged.length - 4, 70_000])
-      expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(whole)
+      expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(complete)
   })
 
   test('accepts a PDF trailer in any notation if it names the root', async () => {
-    expect(await read(behind('trailer % here it is\n<< /Root 1 0 R >>'))).toMatchObject(whole)
-    expect(await read(behind('trailer << << /Size 5 [ 1 2 ] /Root 1 0 R'))).toMatchObject(whole)
+    expect(await read(behind('trailer % here it is\n<< /Root 1 0 R >>'))).toMatchObject(complete)
+    expect(await read(behind('trailer << << /Size 5 [ 1 2 ] /Root 1 0 R'))).toMatchObject(complete)
     expect(await read(behind('trailer'))).toMatchObject(unrepairable)
     expect(await read(behind('trailer << /Size 5 >>'))).toMatchObject(unrepairable)
   })
@@ -74,7 +74,7 @@ describe('a PDF trailer', () => {
   test('accepts a PDF that has a trailer but no cross-reference table', async () => {
     const text = pdf().toString('latin1')
     const table = text.slice(text.indexOf('xref'), text.indexOf('trailer'))
-    expect(await read(Buffer.from(text.replace(table, ''), 'latin1'))).toMatchObject(whole)
+    expect(await read(Buffer.from(text.replace(table, ''), 'latin1'))).toMatchObject(complete)
   })
 
   test('reads thousands of PDF trailers without a search for the root for each', async () => {

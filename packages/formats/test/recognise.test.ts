@@ -17,7 +17,7 @@ const picture = (format: 'jpeg' | 'webp' | 'tiff' | 'avif'): Promise<Buffer> =>
     .toFormat(format)
     .toBuffer()
 
-const sound: [type: string, extension: string, make: () => Buffer | Promise<Buffer>][] = [
+const valid: [type: string, extension: string, make: () => Buffer | Promise<Buffer>][] = [
   ['png', 'png', basic.png],
   ['jpg', 'jpg', () => picture('jpeg')],
   ['gif', 'gif', basic.gif],
@@ -52,15 +52,15 @@ const sound: [type: string, extension: string, make: () => Buffer | Promise<Buff
 ]
 
 describe('type detection', () => {
-  test.each(sound)('detects %s and accepts the extension .%s for it', async (type, extension, make) => {
+  test.each(valid)('detects %s and accepts the extension .%s for it', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
     expect(isExtensionFor(extension, type)).toBe(true)
   })
 
   test('rejects the extension of every other sample for each binary sample', async () => {
-    const extensions = new Set(sound.map(([, extension]) => extension))
+    const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
-    for (const [type] of sound)
+    for (const [type] of valid)
       for (const extension of extensions) if (isExtensionFor(extension, type)) wrong.push(`${type} as ${extension}`)
     const kin = [
       'encrypted-ooxml as xlsx',
@@ -74,7 +74,7 @@ describe('type detection', () => {
       'jpg as jpeg',
       'zip as jar',
     ]
-    const own = sound.map(([type, extension]) => `${type} as ${extension}`)
+    const own = valid.map(([type, extension]) => `${type} as ${extension}`)
     const zips = ['docx', 'xlsx', 'pptx', 'odt', 'epub', 'jar'].map((type) => `${type} as zip`)
     expect(wrong.filter((pair) => !own.includes(pair) && !kin.includes(pair) && !zips.includes(pair))).toEqual([])
   })
@@ -139,17 +139,17 @@ describe('content that looks like another type', () => {
 
 describe('damaged content', () => {
   test('detects a truncated Office document as damaged, not as a zip', async () => {
-    const whole = basic.docx()
-    expect(await typeOf(whole.subarray(0, whole.length - 200))).toBe('zip-damaged')
+    const complete = basic.docx()
+    expect(await typeOf(complete.subarray(0, complete.length - 200))).toBe('zip-damaged')
     expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionFor(extension, 'zip-damaged'))).toBe(true)
     expect(isExtensionFor('pdf', 'zip-damaged')).toBe(false)
   })
 
   test('detects an Office document with a damaged directory as damaged, not as a zip', async () => {
-    const whole = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
-    const second = whole.indexOf('PK\x01\x02', whole.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
-    whole.fill(0, second, second + 4)
-    expect(await typeOf(whole)).toBe('zip-damaged')
+    const complete = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
+    const second = complete.indexOf('PK\x01\x02', complete.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
+    complete.fill(0, second, second + 4)
+    expect(await typeOf(complete)).toBe('zip-damaged')
   })
 
   test('detects the type of an Office document that lacks its main part or its content types', async () => {
@@ -159,8 +159,8 @@ describe('damaged content', () => {
   })
 
   test('accepts every extension of the film family for a film without a header', async () => {
-    const whole = basic.isoMedia('isom', ['vide'])
-    expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
+    const complete = basic.isoMedia('isom', ['vide'])
+    expect(await typeOf(complete.subarray(0, 20))).toBe('iso-damaged')
     expect(isExtensionFor('m4a', 'iso-damaged')).toBe(true)
   })
 
@@ -169,8 +169,8 @@ describe('damaged content', () => {
   })
 
   test('detects an old Office document that contains a zip near its end as the document', async () => {
-    const broken = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
-    expect(await typeOf(broken)).toBe('unknown')
+    const damaged = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
+    expect(await typeOf(damaged)).toBe('unknown')
   })
 })
 

@@ -34,9 +34,9 @@ describe('tiff', () => {
   })
 
   test('decodes JPEG tiles of a tiff with an alpha channel', async () => {
-    const whole = await rgbaJpegTiff()
-    expect(await open('tif', whole)).toMatchObject({ ...accepted, notes: [] })
-    expect(await open('tif', Buffer.from(whole).fill(0xff, 300, 900))).toMatchObject({ sound: false })
+    const complete = await rgbaJpegTiff()
+    expect(await open('tif', complete)).toMatchObject({ ...accepted, notes: [] })
+    expect(await open('tif', Buffer.from(complete).fill(0xff, 300, 900))).toMatchObject({ sound: false })
   })
 
   test('accepts a sparse tiff, but decodes its other tiles', async () => {

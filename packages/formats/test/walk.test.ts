@@ -4,7 +4,7 @@ import { defaultLimits, detect, openDetected } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
 import { type Origin, type Visitor, WalkEnded, type WindowReceiver, walkLimits } from '../src/walk/visitor.js'
 import { Walk, walk } from '../src/walk/walk.js'
-import { encrypted7z, noise, sevenZip, tarOf, zip } from './support/samples/archive.js'
+import { createTar, encrypted7z, noise, sevenZip, zip } from './support/samples/archive.js'
 
 class Recorder implements Visitor {
   readonly names: string[] = []
@@ -27,7 +27,7 @@ describe('walk', () => {
   test('passes the content of every archive member to the visitor, at any depth', async () => {
     const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
     const archive = gzipSync(
-      await tarOf([
+      await createTar([
         { name: 'a.zip', data: inner },
         { name: 'c.txt', data: 'outer text' },
       ]),
@@ -167,14 +167,14 @@ describe('walk', () => {
     ['mail', { name: 'Subject: a', data: 'MIME-Version: 1.0\r\n\r\n' }],
   ])('unpacks a tar whose first member makes it look like %s', async (_, first) => {
     const visitor = new Recorder()
-    const archive = await tarOf([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
+    const archive = await createTar([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
     expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
     expect(visitor.contents).toContain('text')
   })
 
   test('unpacks a tar inside a 7z', async () => {
     const visitor = new Recorder()
-    await walk(new MemorySource(await sevenZip({ 'a.tar': await tarOf([{ name: 'b.txt', data: 'text' }]) })), { visitor })
+    await walk(new MemorySource(await sevenZip({ 'a.tar': await createTar([{ name: 'b.txt', data: 'text' }]) })), { visitor })
     expect(visitor.contents).toContain('text')
   })
 })
@@ -209,7 +209,7 @@ test('unpacks a 7z with an empty start header, like 7-Zip', async () => {
 test.each([
   ['zip', async (data: Buffer) => zip([{ name: 'a.exe', data }])],
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
-  ['tar', (data: Buffer) => tarOf([{ name: 'a.exe', data }])],
+  ['tar', (data: Buffer) => createTar([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
 ])('opens or reports an archive at the end of a large file in a %s', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
@@ -288,7 +288,7 @@ describe('a walk that observes a reader', () => {
   })
 
   test('visits a member again if the reader stopped before the end of the member', async () => {
-    const tar = await tarOf([
+    const tar = await createTar([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
     ])

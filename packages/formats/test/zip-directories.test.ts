@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
 import { readZip } from '../src/archive/archive.js'
-import { limits, noise, type SampleMember, sourceOf, zip } from './support/samples/archive.js'
+import { limits, noise, type SampleMember, toSource, zip } from './support/samples/archive.js'
 
 const members: SampleMember[] = [
   { name: 'a.txt', data: 'hello' },
   { name: 'b.bin', data: noise(500), stored: true },
 ]
-const judge = async (bytes: Buffer) => readZip(sourceOf(bytes), limits())
+const inspect = async (bytes: Buffer) => readZip(toSource(bytes), limits())
 
 /** A zip with zip64 records and plain numbers in its end record, as Info-ZIP writes it from standard input. */
 function plainNumbers(bytes: Buffer): Buffer {
@@ -21,36 +21,36 @@ function plainNumbers(bytes: Buffer): Buffer {
 }
 
 describe('zip64 records', () => {
-  const whole = zip(members, { zip64: true })
+  const complete = zip(members, { zip64: true })
 
   test('reads zip64 records, also beside 32-bit numbers', async () => {
-    expect(await judge(plainNumbers(whole))).toMatchObject({ sound: true, evidence: { entries: 2 } })
+    expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
   test('accepts zip64 records that are shifted by bytes before the archive', async () => {
-    expect(await judge(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
+    expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
   test('rejects zip64 records at another offset than their locator states as damaged', async () => {
-    const copy = Buffer.from(whole)
+    const copy = Buffer.from(complete)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)
-    expect(await judge(copy)).toMatchObject({ sound: false })
+    expect(await inspect(copy)).toMatchObject({ sound: false })
   })
 
   test('rejects a zip as damaged if a member has saturated sizes but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
-    expect(await judge(copy)).toMatchObject({ sound: false, problem: expect.stringMatching(/has no size/) })
+    expect(await inspect(copy)).toMatchObject({ sound: false, problem: expect.stringMatching(/has no size/) })
   })
 })
 
 test('accepts a signature between the directory and the end record, and rejects other bytes there as damaged', async () => {
-  const whole = zip(members)
-  const end = whole.lastIndexOf('PK\x05\x06', undefined, 'latin1')
+  const complete = zip(members)
+  const end = complete.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])
-  const between = (bytes: Buffer) => Buffer.concat([whole.subarray(0, end), bytes, whole.subarray(end)])
-  expect(await judge(between(signature))).toMatchObject({ sound: true })
-  expect(await judge(between(noise(20)))).toMatchObject({ sound: false })
+  const between = (bytes: Buffer) => Buffer.concat([complete.subarray(0, end), bytes, complete.subarray(end)])
+  expect(await inspect(between(signature))).toMatchObject({ sound: true })
+  expect(await inspect(between(noise(20)))).toMatchObject({ sound: false })
 })

@@ -63,7 +63,7 @@ async function expectStatus(status, response) {
   return response
 }
 
-async function begin(send, context, size) {
+async function start(send, context, size) {
   const metadata = `filename ${btoa('a.txt')},context ${btoa(context)}`
   const headers = { 'upload-length': String(size), 'upload-metadata': metadata }
   return (await expectStatus(201, await send('POST', '/api/v1/uploads', headers))).headers.get('location')
@@ -74,7 +74,7 @@ const patch = (send, path, offset, body) =>
 
 /** Blobs that a part has replaced count until the sweep removes them. */
 async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
-  const path = await begin(send, 'unscanned', first + count * size + 1)
+  const path = await start(send, 'unscanned', first + count * size + 1)
   if (first > 0) await expectStatus(204, await patch(send, path, 0, Buffer.alloc(first, 'x')))
   const [before, io] = [storedIn(blobs), ioOf(pid)]
   let [stored, last] = [0, before]
@@ -92,7 +92,7 @@ async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
 
 async function headsWithoutScanner({ send, pid }) {
   const size = 8 * megabyte
-  const path = await begin(send, 'scanned', size)
+  const path = await start(send, 'scanned', size)
   await expectStatus(503, await patch(send, path, 0, Buffer.alloc(size, 'one line of plain text\n')))
   const before = ioOf(pid)
   const count = 50
@@ -107,7 +107,7 @@ async function beyondQuota({ send, blobs }) {
   const json = { 'content-type': 'application/json' }
   await expectStatus(200, await send('PATCH', '/api/v1/tenant', json, JSON.stringify({ storage_quota_mb: quotaMb })))
   const before = storedIn(blobs)
-  const paths = await Promise.all(Array.from({ length: 64 }, () => begin(send, 'unscanned', 32 * megabyte)))
+  const paths = await Promise.all(Array.from({ length: 64 }, () => start(send, 'unscanned', 32 * megabyte)))
   const statuses = {}
   const body = Buffer.alloc(4 * megabyte, 'x')
   for (let round = 0; round < 3; round++)

@@ -35,8 +35,8 @@ async function measure(client) {
   const signIn = (code, address) => client(signInDocument, { ...user, code }, { address })
   const { data } = await signIn(null, '127.0.0.1')
   const { token } = data.signIn
-  const begun = await client(beginDocument, { password: user.password }, { token })
-  const totp = new TOTP({ secret: begun.data.beginSecondFactor.secret })
+  const started = await client(beginDocument, { password: user.password }, { token })
+  const totp = new TOTP({ secret: started.data.beginSecondFactor.secret })
   await client(confirmDocument, { code: totp.generate() }, { token })
 
   const guesses = { checked: 0, locked: 0, slowedDown: 0 }

@@ -74,11 +74,11 @@ const switchProtocols = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade
 /** Answers every request with a text and leaves the connection open. */
 async function rawReceiver(text) {
   const open = new Set()
-  let most = 0
+  let max = 0
   const server = createServer((socket) => {
     socket.on('error', () => {}).on('close', () => open.delete(socket))
     socket.once('data', () => {
-      most = Math.max(most, open.add(socket).size)
+      max = Math.max(max, open.add(socket).size)
       socket.write(text)
     })
   })
@@ -87,7 +87,7 @@ async function rawReceiver(text) {
     for (const socket of open) socket.destroy()
     server.close()
   }
-  return { url: `http://127.0.0.1:${server.address().port}/`, maxOpen: () => most, close }
+  return { url: `http://127.0.0.1:${server.address().port}/`, maxOpen: () => max, close }
 }
 
 /** Records when the event of each change of the tenant's name arrives. */

@@ -35,7 +35,7 @@ async function upload(request, response) {
   response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ id, size }))
 }
 
-const answers = {
+const responses = {
   POST: upload,
   async GET(request, response) {
     const [, what, id] = request.url.split('/')
@@ -55,7 +55,7 @@ const answers = {
 }
 
 const server = http.createServer({ highWaterMark: 256 * 1024 }, (request, response) => {
-  answers[request.method](request, response).catch((error) => response.writeHead(500).end(String(error)))
+  responses[request.method](request, response).catch((error) => response.writeHead(500).end(String(error)))
 })
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 process.on('SIGTERM', () => process.exit(0))

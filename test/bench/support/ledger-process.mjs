@@ -137,7 +137,7 @@ function openInserts() {
   return { commit, close: () => pool.end() }
 }
 
-const ways = {
+const modes = {
   appends: () => openLedger(append),
   moves: () => openLedger(move),
   'half and half': () => openLedger((parts, tenant, n) => (n % 2 ? append : move)(parts, tenant, n)),
@@ -146,8 +146,8 @@ const ways = {
 }
 
 /** Commits `flight` entries at a time, after a warm-up in which every connection plans its statements. */
-async function run({ way, from, to, flight, warmMs, forMs, locked }) {
-  const { commit, close, prime } = ways[way]()
+async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
+  const { commit, close, prime } = modes[mode]()
   const some = tenants.slice(from, to)
   await prime?.(some)
   // Entries of a locked tenant wait and are written at the end.
@@ -158,9 +158,9 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
     warmMs + forMs / 4,
   )
   const times = []
-  let made = process.pid
+  let created = process.pid
   let done = 0
-  let refused = 0
+  let rejected = 0
   const start = performance.now()
   const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(process.cpuUsage()), ms))
   const cpu = Promise.all([cpuAfter(warmMs), cpuAfter(warmMs + forMs)])
@@ -169,11 +169,11 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
       while (performance.now() - start < warmMs + forMs) {
         const began = performance.now()
         try {
-          await commit(some[made % some.length], made++)
+          await commit(some[created % some.length], created++)
         } catch (error) {
           // The tenant is overloaded, or its lock timed out.
           if (error.code !== 'database_unavailable' && error.code !== 'overloaded') throw error
-          refused++
+          rejected++
           continue
         }
         const ended = performance.now()
@@ -191,7 +191,7 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
   return {
     rate: done / (forMs / 1000),
     cpuMs: (after.user + after.system - before.user - before.system) / 1000,
-    refused,
+    rejected,
     median: at(0.5),
     p99: at(0.99),
     slowest: at(1 - 1e-9),

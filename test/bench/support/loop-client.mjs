@@ -11,14 +11,14 @@ export class LoopClient {
   }
 
   async call(method, path, { body, headers, expect } = {}) {
-    const answer = await request(this.agent, this.url + path, {
+    const response = await request(this.agent, this.url + path, {
       method,
       headers: { ...this.headers, ...(body && !Array.isArray(body) && { 'content-type': 'application/json' }), ...headers },
       body: body && (Array.isArray(body) ? body : [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))]),
     })
-    if (expect && answer.status !== expect)
-      throw new Error(`${method} ${path.slice(0, 100)} answered ${answer.status}: ${answer.text().slice(0, 500)}`)
-    return answer
+    if (expect && response.status !== expect)
+      throw new Error(`${method} ${path.slice(0, 100)} answered ${response.status}: ${response.text().slice(0, 500)}`)
+    return response
   }
 
   get = (path, more) => this.call('GET', path, { expect: 200, ...more })
@@ -54,9 +54,9 @@ export class LoopClient {
         ...files.map(({ name, content }, index) => [disposition(index, `; filename="${name}"`), content]),
       ],
       { 'apollo-require-preflight': 'true' },
-    ).then((answer) => {
-      if (expect && answer.status !== expect) throw new Error(`${answer.status} ${answer.text()}`)
-      return answer
+    ).then((response) => {
+      if (expect && response.status !== expect) throw new Error(`${response.status} ${response.text()}`)
+      return response
     })
   }
 

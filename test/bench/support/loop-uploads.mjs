@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 const MiB = 1_048_576
 const repeated = (text, size) => text.repeat(Math.max(1, Math.floor(size / text.length)))
 
-const made = {
+const created = {
   txt: (size) => Buffer.alloc(size, 'some text and words\n'),
   bin: (size) => randomBytes(size),
   json: (size) => Buffer.from(`[${repeated('{"id":1,"name":"a name","tags":["a","b"]},', size)}0]`),
@@ -20,7 +20,7 @@ export function uploads(client, families) {
     () => client.upload('loop', `a.${extension}`, content, { expect: 201 }),
   ])
   const ofSizes = sizes.flatMap((size) =>
-    Object.entries(made).map(([extension, make]) => {
+    Object.entries(created).map(([extension, make]) => {
       let content
       return [
         `${extension} of ${size < MiB ? `${size / 1024} KiB` : `${size / MiB} MiB`}`,
@@ -35,8 +35,11 @@ export function uploads(client, families) {
 export function manyAtOnce(client) {
   const together = (count, one) => () => Promise.all(Array.from({ length: count }, one))
   return [8, 64].flatMap((count) => [
-    [`${count} uploads of 10 KiB`, together(count, () => client.upload('loop', 'a.txt', made.txt(10 * 1024), { expect: 201 }))],
-    [`${count} uploads of 1 MiB`, together(count, () => client.upload('loop', 'a.txt', made.txt(MiB), { expect: 201 }))],
+    [
+      `${count} uploads of 10 KiB`,
+      together(count, () => client.upload('loop', 'a.txt', created.txt(10 * 1024), { expect: 201 })),
+    ],
+    [`${count} uploads of 1 MiB`, together(count, () => client.upload('loop', 'a.txt', created.txt(MiB), { expect: 201 }))],
     [`${count} lists`, together(count, () => client.get('/api/v1/files'))],
   ])
 }

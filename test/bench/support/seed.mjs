@@ -19,13 +19,13 @@ const callCounts = operations.flatMap((operation) =>
 export async function seedYear(client, { tenantId, rows, files, neighbours = 0, say = () => {} }) {
   const ids = await seedTenant(client, { tenantId, rows, files, say, letter: '0' })
   for (let index = 0; index < neighbours; index++) {
-    const neighbour = `ten_01${String(index).padStart(24, '0')}`
+    const otherTenant = `ten_01${String(index).padStart(24, '0')}`
     await client.query(
       `WITH made AS (INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, $1, now(), now())) INSERT INTO tenant_heads (tenant_id) VALUES ($1)`,
-      [neighbour],
+      [otherTenant],
     )
     await seedTenant(client, {
-      tenantId: neighbour,
+      tenantId: otherTenant,
       rows,
       files,
       say: (what) => say(`neighbour ${index + 1}: ${what}`),

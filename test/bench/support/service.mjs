@@ -38,7 +38,7 @@ export async function startService(env = {}, nodeOptions = ['--max-semi-space-si
     if (child.exitCode !== null || tries > 600) throw new Error('The service did not start.')
     if (
       await fetch(`${url}/health/live`).then(
-        (answer) => answer.ok,
+        (response) => response.ok,
         () => false,
       )
     )

@@ -34,8 +34,8 @@ const { data: found } = await client.query({ query: node, variables: { id } })
 const thing = found!.node!
 expectEqual(thing.__typename === 'File' && thing.contentType, 'text/plain')
 
-const { data: made } = await client.mutate({ mutation: downloadUrl, variables: { id } })
-expectEqual(await (await fetch(made!.createDownloadUrl!.downloadUrl)).text(), 'hello')
+const { data: created } = await client.mutate({ mutation: downloadUrl, variables: { id } })
+expectEqual(await (await fetch(created!.createDownloadUrl!.downloadUrl)).text(), 'hello')
 
 try {
   await client.mutate({ mutation: upload, variables: { file: file('a.exe', 'hello'), context: 'notes' } })

@@ -23,8 +23,8 @@ const found = await client.query(node, { id }).toPromise()
 const thing = found.data!.node!
 expectEqual(thing.__typename === 'File' && thing.contentType, 'text/plain')
 
-const made = await client.mutation(downloadUrl, { id }).toPromise()
-expectEqual(await (await fetch(made.data!.createDownloadUrl!.downloadUrl)).text(), 'hello')
+const created = await client.mutation(downloadUrl, { id }).toPromise()
+expectEqual(await (await fetch(created.data!.createDownloadUrl!.downloadUrl)).text(), 'hello')
 
 const wrong = await client.mutation(upload, { file: file('a.exe', 'hello'), context: 'notes' }).toPromise()
 const { code, details } = wrong.error!.graphQLErrors[0]!.extensions as { code: string; details: { allowed: string[] } }

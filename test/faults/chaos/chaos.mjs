@@ -65,13 +65,13 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       slowest: 0,
     }
     const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
-    await requestUntilAnswered(run, (url) => ask(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
+    await requestUntilAnswered(run, (url) => request(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
     other.hasTrash = true
     const living = await newTenant(run, 'living')
-    run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, requestUntilAnswered })
+    run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask: request, requestUntilAnswered })
     const scanned = await newTenant(run, 'scanned')
-    run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask, requestUntilAnswered })
-    run.webhooks = new Webhooks({ run, ask, requestUntilAnswered })
+    run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask: request, requestUntilAnswered })
+    run.webhooks = new Webhooks({ run, ask: request, requestUntilAnswered })
     await run.webhooks.open([busy, other, living])
     const work = [
       run.lives.live(),
@@ -80,7 +80,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       quotas(run, busy),
       sweeps(run),
       tenants(run),
-      neighbours(run, database.url, busy, other),
+      checkNeighbors(run, database.url, busy, other),
     ]
     const readers = [busy, other].map((tenant) => reader(run, tenant))
     const until = performance.now() + seconds * 1000
@@ -142,18 +142,18 @@ async function newTenant(run, name) {
   const { result } = await run.command('tenant', 'create', '--name', name)
   const tenant = { id: result.tenant_id, key: result.api_key, name }
   const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-  const made = await requestUntilAnswered(run, (url) =>
-    ask(url, tenant, '/contexts', {
+  const created = await requestUntilAnswered(run, (url) =>
+    request(url, tenant, '/contexts', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(context),
     }),
   )
-  if (made.status !== 201 && made.status !== 409) throw new Error(`no context: ${JSON.stringify(made.body)}`)
+  if (created.status !== 201 && created.status !== 409) throw new Error(`no context: ${JSON.stringify(created.body)}`)
   return tenant
 }
 
-async function ask(url, tenant, path, init = {}) {
+async function request(url, tenant, path, init = {}) {
   const response = await fetch(`${url}/api/v1${path}`, {
     ...init,
     headers: { authorization: `Bearer ${tenant.key}`, ...init.headers },
@@ -166,9 +166,9 @@ async function ask(url, tenant, path, init = {}) {
 async function requestUntilAnswered(run, request) {
   for (let tries = 0; ; tries++) {
     const replica = run.replicas[(tries + Math.floor(Math.random() * 2)) % run.replicas.length]
-    const answer = await request(replica.url).catch(() => undefined)
-    if (answer && answer.status < 500 && answer.status !== 429) return answer
-    if (answer && answer.status === 500) run.faults.push(`answered 500: ${JSON.stringify(answer.body)}`)
+    const response = await request(replica.url).catch(() => undefined)
+    if (response && response.status < 500 && response.status !== 429) return response
+    if (response && response.status === 500) run.faults.push(`answered 500: ${JSON.stringify(response.body)}`)
     run.counts.repeats++
     await sleep(100 + Math.random() * 400)
   }
@@ -179,25 +179,25 @@ async function uploader(run, tenant, index) {
   for (let turn = 0; !run.over; turn++) {
     const name = `${index}-${turn}.txt`
     const content = Buffer.from(`${name} ${randomBytes(20 + Math.floor(Math.random() * 20_000)).toString('base64')}`)
-    const answer = await requestUntilAnswered(run, (url) => {
+    const response = await requestUntilAnswered(run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')
       form.append('file', new Blob([content]), name)
-      return ask(url, tenant, '/files/upload', {
+      return request(url, tenant, '/files/upload', {
         method: 'POST',
         body: form,
         headers: { 'Idempotency-Key': `${tenant.id}-${name}` },
       })
     })
     // The quota may be exhausted.
-    if (answer.status !== 201) {
-      if (answer.status !== 422) run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (response.status !== 201) {
+      if (response.status !== 422) run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
       continue
     }
     run.counts.uploads++
-    const fileId = answer.body.data.file_id
+    const fileId = response.body.data.file_id
     run.files.set(fileId, { tenant, name, digest: createHash('sha256').update(content).digest('hex') })
-    await ask(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
+    await request(run.replicas[turn % 2].url, tenant, `/files/${fileId}`).catch(() => {})
     if (turn % 5 === 4) await remove(run, tenant, fileId)
     else if (turn % 7 === 3) await hold(run, tenant, fileId)
   }
@@ -206,9 +206,9 @@ async function uploader(run, tenant, index) {
 async function remove(run, tenant, fileId) {
   const file = run.files.get(fileId)
   run.files.delete(fileId)
-  const answer = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
   // 404: an unanswered attempt succeeded.
-  if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a deletion was answered ${answer.status}`)
+  if (response.status !== 200 && response.status !== 404) run.faults.push(`a deletion was answered ${response.status}`)
   else if (tenant.hasTrash && file) await restore(run, file, fileId)
   else run.deleted.push({ tenant, fileId })
   run.counts.deletions++
@@ -218,9 +218,9 @@ async function remove(run, tenant, fileId) {
 async function restore(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
-  const answer = await requestUntilAnswered(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+  const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
   // 404: an unanswered attempt may have succeeded. The final check verifies it.
-  if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a restore was answered ${answer.status}`)
+  if (response.status !== 200 && response.status !== 404) run.faults.push(`a restore was answered ${response.status}`)
   run.files.set(fileId, file)
   run.counts.restored++
 }
@@ -228,10 +228,12 @@ async function restore(run, file, fileId) {
 /** Puts a file on hold and tries to delete it. It must exist at the end. */
 async function hold(run, tenant, fileId) {
   const held = await requestUntilAnswered(run, (url) =>
-    ask(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })),
+    request(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })),
   )
   if (held.status >= 400) run.faults.push(`a hold was answered ${held.status}: ${JSON.stringify(held.body)}`)
-  const { status, body } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  const { status, body } = await requestUntilAnswered(run, (url) =>
+    request(url, tenant, `/files/${fileId}`, { method: 'DELETE' }),
+  )
   if (status !== 409 || body.error.code !== 'on_hold')
     run.faults.push(`${fileId} is on hold, and its deletion was answered ${status}`)
   run.counts.held++
@@ -300,8 +302,8 @@ async function proveEvents(run, databaseUrl, readers) {
        FULL JOIN (SELECT tenant_id, subject, count(*) AS times FROM journal WHERE type NOT IN ('file.rejected', 'quota.threshold') GROUP BY 1, 2) j USING (tenant_id, subject)
      WHERE a.times IS DISTINCT FROM j.times`,
   )
-  for (const { subject, audited, told } of unlike.rows)
-    run.faults.push(`${subject} has ${audited ?? 0} audit entries and ${told ?? 0} events`)
+  for (const { subject, audited, told: reported } of unlike.rows)
+    run.faults.push(`${subject} has ${audited ?? 0} audit entries and ${reported ?? 0} events`)
   await run.webhooks.prove(client)
   await client.end()
 }
@@ -310,10 +312,10 @@ async function proveEvents(run, databaseUrl, readers) {
 async function quotas(run, tenant) {
   for (let turn = 0; !run.over; turn++) {
     const body = JSON.stringify({ storage_quota_mb: turn % 4 === 3 ? 1 : 1024 })
-    const answer = await requestUntilAnswered(run, (url) =>
-      ask(url, tenant, '/tenant', { method: 'PATCH', body, headers: { 'content-type': 'application/json' } }),
+    const response = await requestUntilAnswered(run, (url) =>
+      request(url, tenant, '/tenant', { method: 'PATCH', body, headers: { 'content-type': 'application/json' } }),
     )
-    if (answer.status !== 200) run.faults.push(`a quota was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (response.status !== 200) run.faults.push(`a quota was answered ${response.status}: ${JSON.stringify(response.body)}`)
     await sleep(700)
   }
 }
@@ -338,8 +340,8 @@ async function tenants(run) {
         form.append('context', 'notes')
         form.append('file', new Blob(['text']), `${index}-${call}.txt`)
         const url = run.replicas[call % 2].url
-        await ask(url, tenant, '/files/upload', { method: 'POST', body: form }).catch(() => {})
-        await ask(url, tenant, '/files').catch(() => {})
+        await request(url, tenant, '/files/upload', { method: 'POST', body: form }).catch(() => {})
+        await request(url, tenant, '/files').catch(() => {})
       }
     })
     await sleep(1_500)
@@ -355,7 +357,7 @@ async function tenants(run) {
  * Locks the rows of one tenant occasionally, and prints the latency of another. It is not asserted, because the machine may be
  * busy.
  */
-async function neighbours(run, databaseUrl, held, other) {
+async function checkNeighbors(run, databaseUrl, held, other) {
   while (!run.over) {
     await sleep(5_000)
     const client = new pg.Client({ connectionString: databaseUrl })
@@ -366,9 +368,9 @@ async function neighbours(run, databaseUrl, held, other) {
       await client.query('SELECT 1 FROM tenants WHERE tenant_id = $1 FOR UPDATE', [held.id])
       const before = run.happened
       const began = performance.now()
-      const answer = await ask(run.replicas[0].url, other, '/files')
+      const response = await request(run.replicas[0].url, other, '/files')
       // Excludes calls during other faults.
-      if (answer.status === 200 && before % 2 === 0 && before === run.happened)
+      if (response.status === 200 && before % 2 === 0 && before === run.happened)
         run.slowest = Math.max(run.slowest, performance.now() - began)
       await client.query('ROLLBACK')
     } catch {
@@ -381,7 +383,7 @@ async function neighbours(run, databaseUrl, held, other) {
 async function prove(run, databaseUrl) {
   const { faults } = run
   for (const [fileId, { tenant, digest }] of run.files) {
-    const { status, body } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`))
+    const { status, body } = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`))
     if (status !== 200) faults.push(`${fileId} was accepted and is answered ${status}`)
     else {
       const content = Buffer.from(await (await fetch(body.data.download_url)).arrayBuffer())
@@ -390,11 +392,13 @@ async function prove(run, databaseUrl) {
   }
   for (const { tenant, fileId } of run.deleted) {
     if (fileId === undefined) continue
-    const { status } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}/metadata`))
+    const { status } = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}/metadata`))
     if (status !== 404) faults.push(`${fileId} was deleted and is answered ${status}`)
   }
   for (const { tenant, fileId } of run.trashed) {
-    const { status } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+    const { status } = await requestUntilAnswered(run, (url) =>
+      request(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }),
+    )
     if (status !== 200) faults.push(`${fileId} was in the trash, and its restore is answered ${status}`)
   }
   const client = new pg.Client({ connectionString: databaseUrl })
@@ -415,9 +419,9 @@ async function prove(run, databaseUrl) {
   const tables = await client.query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
   )
-  const gone = run.deleted.flatMap(({ tenant, fileId }) => (fileId === undefined ? [tenant.id] : []))
+  const deletedTenants = run.deleted.flatMap(({ tenant, fileId }) => (fileId === undefined ? [tenant.id] : []))
   for (const { name } of tables.rows) {
-    const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [gone])
+    const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [deletedTenants])
     if (rowCount > 0) faults.push(`${rowCount} rows of deleted tenants are in ${name}`)
   }
   // Simulates hours, so that interrupted work is due.
@@ -430,7 +434,7 @@ async function prove(run, databaseUrl) {
 }
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, seconds: { type: 'string' } } })
-const asked = { seed: Number(values.seed ?? Date.now() % 1_000_000), seconds: Number(values.seconds ?? 300) }
-const report = await chaos({ ...asked, say: (what) => console.error(what) })
+const options = { seed: Number(values.seed ?? Date.now() % 1_000_000), seconds: Number(values.seconds ?? 300) }
+const report = await chaos({ ...options, say: (what) => console.error(what) })
 console.log(JSON.stringify(report, null, 2))
 process.exit(report.faults.length === 0 ? 0 : 1)

@@ -12,15 +12,19 @@ test('half a minute of kills, freezes, lost connections and wrong clocks loses a
     env: { PATH: process.env.PATH, HOME: process.env.HOME },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let [said, wrong] = ['', '']
+  let [output, wrong] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text) => {
-    said += text
+    output += text
   })
   child.stderr.setEncoding('utf8').on('data', (text) => {
     wrong += text
   })
   const [status] = await once(child, 'close')
-  expect({ seed, status, said: said.includes('"faults": []') ? '' : `${said}\n${wrong}` }).toEqual({ seed, status: 0, said: '' })
+  expect({ seed, status, output: output.includes('"faults": []') ? '' : `${output}\n${wrong}` }).toEqual({
+    seed,
+    status: 0,
+    output: '',
+  })
   // Two long freezes leave little time for uploads.
-  expect(JSON.parse(said).uploads).toBeGreaterThan(10)
+  expect(JSON.parse(output).uploads).toBeGreaterThan(10)
 }, 600_000)

@@ -10,14 +10,14 @@ export class Lives {
   #ask
   #requestUntilAnswered
   #expected = []
-  counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, kept: 0 }
+  counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, retained: 0 }
 
   /** `ask` and `requestUntilAnswered` are those of the other clients. */
-  constructor({ run, tenant, databaseUrl, ask, requestUntilAnswered }) {
+  constructor({ run, tenant, databaseUrl, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant
     this.#databaseUrl = databaseUrl
-    this.#ask = ask
+    this.#ask = request
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
@@ -34,7 +34,7 @@ export class Lives {
     const fates = Object.keys(this.counts)
     for (let turn = 0; !this.#run.over; turn++) {
       const fate = fates[turn % fates.length]
-      const fileId = await this.#upload(fate === 'expired' || fate === 'kept' ? 'aging' : 'notes', `${fate}-${turn}.txt`)
+      const fileId = await this.#upload(fate === 'expired' || fate === 'retained' ? 'aging' : 'notes', `${fate}-${turn}.txt`)
       if (!fileId) continue
       this.#expected.push({ fate, fileId, place: await this[fate](fileId) })
       this.counts[fate]++
@@ -76,7 +76,7 @@ export class Lives {
     return 'nowhere'
   }
 
-  async kept(fileId) {
+  async retained(fileId) {
     await this.#change(`/files/${fileId}/hold`, 'PUT', { reason: 'Chaos' })
     await this.expired(fileId)
     return 'files'
@@ -97,7 +97,7 @@ export class Lives {
   }
 
   async #upload(context, name) {
-    const answer = await this.#requestUntilAnswered(this.#run, (url) => {
+    const response = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', context)
       form.append('file', new Blob([`text of ${name}`]), name)
@@ -107,8 +107,8 @@ export class Lives {
         headers: { 'Idempotency-Key': `${this.#tenant.id}-${name}` },
       })
     })
-    if (answer.status === 201) return answer.body.data.file_id
-    this.#run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (response.status === 201) return response.body.data.file_id
+    this.#run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
     return undefined
   }
 

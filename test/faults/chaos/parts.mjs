@@ -151,14 +151,14 @@ export async function admin(env, ...args) {
       env: { ...env, PATH: process.env.PATH, HOME: process.env.HOME },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    let [out, said] = ['', '']
+    let [out, output] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text) => (out += text))
-    child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
+    child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
     const [status] = await once(child, 'close')
-    if (out !== '') return { status, result: JSON.parse(out), said }
+    if (out !== '') return { status, result: JSON.parse(out), output }
     // The deletion succeeded, but its response was lost.
-    if (said.includes('No tenant')) return { status, result: {}, said }
-    if (tries === 30) throw new Error(`admin ${args.join(' ')} ended with status ${status}: ${said}`)
+    if (output.includes('No tenant')) return { status, result: {}, output }
+    if (tries === 30) throw new Error(`admin ${args.join(' ')} ended with status ${status}: ${output}`)
     await sleep(1000)
   }
 }

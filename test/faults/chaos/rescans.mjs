@@ -39,11 +39,11 @@ export class Rescans {
   #requestUntilAnswered
   #files = []
 
-  constructor({ run, tenant, rules, ask, requestUntilAnswered }) {
+  constructor({ run, tenant, rules, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant
     this.#rules = rules
-    this.#ask = ask
+    this.#ask = request
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
@@ -120,42 +120,42 @@ export class Rescans {
   async #loadedRules() {
     for (;;) {
       const url = this.#run.replicas[0].url
-      const answer = await fetch(`${url}/health/ready`).then(
+      const response = await fetch(`${url}/health/ready`).then(
         (response) => response.json(),
         () => undefined,
       )
-      const version = answer?.checks.scanner?.signatures_version
+      const version = response?.checks.scanner?.signatures_version
       if (version) return Number(/\((\d+) rules\)$/.exec(version)[1])
       await sleep(500)
     }
   }
 
   async #expect(fileId, status, why) {
-    const answer = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
-    if (answer.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered ${answer.status}`)
+    const response = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
+    if (response.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered ${response.status}`)
   }
 
   async #upload(name, fate, size) {
     const text = `${name} ${fate === 'clean' ? 'a note' : virusOf(this.counts.rounds + 1)} `.padEnd(size, 'words ')
-    const answer = await this.#requestUntilAnswered(this.#run, (url) => {
+    const response = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')
       form.append('file', new Blob([text]), name)
       const headers = { 'Idempotency-Key': `${this.#tenant.id}-${name}` }
       return this.#ask(url, this.#tenant, '/files/upload', { method: 'POST', body: form, headers })
     })
-    if (answer.status === 201) return answer.body.data.file_id
-    this.#run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (response.status === 201) return response.body.data.file_id
+    this.#run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
     return undefined
   }
 
   /** 404: an unanswered attempt succeeded. */
   async #send(path, method, body) {
     const headers = { 'content-type': 'application/json' }
-    const answer = await this.#requestUntilAnswered(this.#run, (url) =>
+    const response = await this.#requestUntilAnswered(this.#run, (url) =>
       this.#ask(url, this.#tenant, path, { method, ...(body && { headers, body: JSON.stringify(body) }) }),
     )
-    if (answer.status !== 200 && answer.status !== 404)
-      this.#run.faults.push(`${method} ${path} was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    if (response.status !== 200 && response.status !== 404)
+      this.#run.faults.push(`${method} ${path} was answered ${response.status}: ${JSON.stringify(response.body)}`)
   }
 }

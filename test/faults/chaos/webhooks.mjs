@@ -21,9 +21,9 @@ export class Webhooks {
   counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
 
   /** `ask` and `requestUntilAnswered` are those of the other clients. */
-  constructor({ run, ask, requestUntilAnswered }) {
+  constructor({ run, ask: request, requestUntilAnswered }) {
     this.#run = run
-    this.#ask = ask
+    this.#ask = request
     this.#requestUntilAnswered = requestUntilAnswered
   }
 

@@ -18,11 +18,11 @@ export async function tcpBalancer(urls, { pollMs }) {
     while (open) {
       await sleep(pollMs)
       for (const port of ports) {
-        const answer = await fetch(`http://127.0.0.1:${port}/health/ready`, { headers: { connection: 'close' } }).catch(
+        const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { headers: { connection: 'close' } }).catch(
           () => undefined,
         )
-        await answer?.body?.cancel()
-        if (answer?.ok) ready.add(port)
+        await response?.body?.cancel()
+        if (response?.ok) ready.add(port)
         else ready.delete(port)
       }
     }
@@ -84,7 +84,7 @@ http {
   while (
     child.exitCode === null &&
     !(await fetch(`${url}/health/live`).then(
-      (answer) => answer.ok,
+      (response) => response.ok,
       () => false,
     ))
   )

@@ -59,7 +59,7 @@ async function replica(name) {
     })
     const ready = () =>
       fetch(`${url}/health/ready`).then(
-        (answer) => answer.ok,
+        (response) => response.ok,
         () => false,
       )
     while (!(await ready())) {
@@ -85,8 +85,8 @@ async function* round(url) {
   const body = new FormData()
   body.set('context', 'notes')
   body.set('file', new File([randomBytes(600).toString('hex')], 'note.txt', { type: 'text/plain' }))
-  const answer = yield { what: 'upload', url: `${url}/files/upload`, init: { method: 'POST', headers, body }, right: 201 }
-  const file = answer?.data.file_id
+  const response = yield { what: 'upload', url: `${url}/files/upload`, init: { method: 'POST', headers, body }, right: 201 }
+  const file = response?.data.file_id
   if (!file) return
   yield { what: 'metadata', url: `${url}/files/${file}/metadata`, init: { headers }, right: 200 }
   yield { what: 'list', url: `${url}/files?page_size=5`, init: { headers }, right: 200 }
@@ -96,10 +96,10 @@ async function* round(url) {
 
 async function call({ what, url, init, right }, failures) {
   try {
-    const answer = await fetch(url, init)
-    const body = await answer.json()
-    if (answer.status !== right) failures.push(`${what}: ${answer.status} ${JSON.stringify(body).slice(0, 200)}`)
-    return answer.status === right ? body : undefined
+    const response = await fetch(url, init)
+    const body = await response.json()
+    if (response.status !== right) failures.push(`${what}: ${response.status} ${JSON.stringify(body).slice(0, 200)}`)
+    return response.status === right ? body : undefined
   } catch (error) {
     failures.push(`${what}: ${error.cause?.code ?? error.cause?.message ?? error.message}`)
     return undefined
@@ -149,8 +149,12 @@ try {
     max_file_size_mb: 1,
     scan_for_viruses: false,
   }
-  const made = await fetch(`${replicas[0].url}/api/v1/contexts`, { method: 'POST', headers: json, body: JSON.stringify(context) })
-  if (made.status !== 201) throw new Error(await made.text())
+  const created = await fetch(`${replicas[0].url}/api/v1/contexts`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify(context),
+  })
+  if (created.status !== 201) throw new Error(await created.text())
   for (const kind of values.balancers.split(',')) {
     const result = await roll(kind, replicas)
     console.log(JSON.stringify(result))

@@ -5,10 +5,10 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../free-port.js'
-import { type BucketCall, type Fault, Faults } from './faults.js'
+import { type BucketCall, type Fault, FaultPlan } from './faults.js'
 import { BucketError, Objects, type StoredObject, toObjectResource } from './objects.js'
 import { findSignatureError } from './signatures.js'
-import { answerIncomplete, Sessions, storeMultipart } from './uploads.js'
+import { Sessions, sendIncomplete, storeMultipart } from './uploads.js'
 
 export interface BucketOptions {
   name: string
@@ -38,7 +38,7 @@ interface Call {
 export class BucketEmulator {
   readonly objects = new Objects()
   readonly sessions = new Sessions(this.objects)
-  readonly faults = new Faults()
+  readonly faults = new FaultPlan()
   /** Calls in order of arrival. */
   readonly calls: BucketCall[] = []
   /** Trace headers of the calls. */
@@ -77,9 +77,9 @@ export class BucketEmulator {
 
   /** Starts at the same port as before. */
   async start(): Promise<void> {
-    const answer: http.RequestListener = (request, response) => void this.#answer(request, response)
+    const handle: http.RequestListener = (request, response) => void this.#answer(request, response)
     const { tls } = this.options
-    const server = tls ? https.createServer(tls, answer) : http.createServer(answer)
+    const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
     // Closing an idle connection would be an unplanned fault.
     server.keepAliveTimeout = 0
     server.on('connection', (socket) => {
@@ -175,8 +175,8 @@ export class BucketEmulator {
       return fault.reached()
     }
     if (fault?.kind === 'lost') {
-      const answer = new http.ServerResponse(request)
-      await this.#perform({ ...call, response: answer }, body)
+      const response = new http.ServerResponse(request)
+      await this.#perform({ ...call, response: response }, body)
       // Destroys the socket, because the request has already ended.
       request.socket.destroy()
       return
@@ -190,13 +190,13 @@ export class BucketEmulator {
     const query = url.searchParams
     const fault = call.fault?.kind
     const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
-    const told = (stored: StoredObject) => json(response, 200, this.#described(stored, wrong), fault === 'half')
+    const respondWithObject = (stored: StoredObject) => json(response, 200, this.#described(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
-      upload: () => told(storeMultipart(this.objects, request, body, query)),
+      upload: () => respondWithObject(storeMultipart(this.objects, request, body, query)),
       session: () =>
         void response.writeHead(200, { Location: `${url.href}&upload_id=${this.sessions.begin(request, body, query)}` }).end(),
-      chunk: () => this.#chunk(call, body, told),
-      metadata: () => told(this.objects.get(object)),
+      chunk: () => this.#chunk(call, body, respondWithObject),
+      metadata: () => respondWithObject(this.objects.get(object)),
       media: () => this.#send(call, {}),
       signed: () => this.#signed(call),
       list: () => {
@@ -235,7 +235,7 @@ export class BucketEmulator {
     return this.omitsZeroSize && size === '0' ? rest : { ...rest, size }
   }
 
-  #chunk({ request, response, url }: Call, body: Buffer, told: (stored: StoredObject) => void): void {
+  #chunk({ request, response, url }: Call, body: Buffer, respondWithObject: (stored: StoredObject) => void): void {
     const id = url.searchParams.get('upload_id') ?? ''
     if (request.method === 'DELETE') {
       this.sessions.cancel(id)
@@ -243,8 +243,8 @@ export class BucketEmulator {
       return
     }
     const state = this.sessions.take(id, request, body)
-    if (typeof state === 'number') answerIncomplete(response, state)
-    else told(state)
+    if (typeof state === 'number') sendIncomplete(response, state)
+    else respondWithObject(state)
   }
 
   #signed(call: Call): Promise<void> {

@@ -24,7 +24,7 @@ const oid = (hex: string) => tagged(0x06, Buffer.from(hex, 'hex'))
 const bits = (bytes: Buffer) => tagged(0x03, Buffer.from([0]), bytes)
 const octets = (bytes: Buffer) => tagged(0x04, bytes)
 const yes = tagged(0x01, Buffer.from([255]))
-const moment = (date: Date) => tagged(0x17, Buffer.from(date.toISOString().replace(/^\d\d|[-:T]|\.\d+/g, '')))
+const time = (date: Date) => tagged(0x17, Buffer.from(date.toISOString().replace(/^\d\d|[-:T]|\.\d+/g, '')))
 const commonName = (name: string) => sequence(tagged(0x31, sequence(oid('550403'), tagged(0x0c, Buffer.from(name)))))
 const extension = (id: string, value: Buffer, critical = false) => sequence(oid(id), ...(critical ? [yes] : []), octets(value))
 
@@ -48,13 +48,13 @@ function certify({
     integer(serial),
     ecdsaWithSha256,
     commonName(issuer.name),
-    sequence(moment(new Date(Date.now() - day)), moment(new Date(Date.now() + 7 * day))),
+    sequence(time(new Date(Date.now() - day)), time(new Date(Date.now() + 7 * day))),
     commonName(name),
     key.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(...extensions)),
   )
-  const whole = sequence(described, ecdsaWithSha256, bits(sign('sha256', described, issuer.key)))
-  const lines = whole.toString('base64').match(/.{1,64}/g)!
+  const complete = sequence(described, ecdsaWithSha256, bits(sign('sha256', described, issuer.key)))
+  const lines = complete.toString('base64').match(/.{1,64}/g)!
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 

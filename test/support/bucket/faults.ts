@@ -22,7 +22,7 @@ export type Fault =
   | { kind: 'held'; done: boolean; reached: () => void }
 
 /** Planned faults by call. Each is used by one request. */
-export class Faults {
+export class FaultPlan {
   readonly #planned = new Map<BucketCall, Fault[]>()
 
   plan(call: BucketCall, fault: Fault, times = 1): void {

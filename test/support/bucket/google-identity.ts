@@ -107,8 +107,8 @@ export class GoogleIdentityEmulator {
       metadata: () => this.#metadata(path, request, response),
       subject: () => void response.end(this.subjectToken),
       exchange: () => {
-        const asked = new URLSearchParams(body)
-        if (asked.get('subject_token') !== this.subjectToken)
+        const form = new URLSearchParams(body)
+        if (form.get('subject_token') !== this.subjectToken)
           return json(response, { error: 'invalid_grant', error_description: 'The subject token is not known.' }, 400)
         json(response, { access_token: this.#give(this.#exchanged), token_type: 'Bearer', expires_in: this.tokenSeconds })
       },

@@ -84,7 +84,7 @@ export class Sessions {
   }
 }
 
-export function answerIncomplete(response: ServerResponse, kept: number): void {
-  if (kept > 0) response.setHeader('Range', `bytes=0-${kept - 1}`)
+export function sendIncomplete(response: ServerResponse, storedBytes: number): void {
+  if (storedBytes > 0) response.setHeader('Range', `bytes=0-${storedBytes - 1}`)
   response.writeHead(308).end()
 }

@@ -6,16 +6,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../free-port.js'
-import { partPath } from '../real-parts.js'
+import { programPath } from '../real-parts.js'
 
 const run = promisify(execFile)
 
 // Functions, because partPath throws if Swift is not installed.
 const programs = {
-  account: () => partPath('swift-account-server'),
-  container: () => partPath('swift-container-server'),
-  object: () => partPath('swift-object-server'),
-  proxy: () => partPath('swift-proxy-server'),
+  account: () => programPath('swift-account-server'),
+  container: () => programPath('swift-container-server'),
+  object: () => programPath('swift-object-server'),
+  proxy: () => programPath('swift-proxy-server'),
 }
 type Role = keyof typeof programs
 

@@ -5,6 +5,7 @@ import { listZipEntries } from '../../src/archive/zip/directory.js'
 import { zipType } from '../../src/detect/zip.js'
 import { DeadlineExceeded, type FormatReader } from '../../src/format.js'
 import {
+  createTar,
   encrypted7z,
   hidden7z,
   hiddenZip,
@@ -13,8 +14,7 @@ import {
   noise,
   type SampleMember,
   sevenZip,
-  sourceOf,
-  tarOf,
+  toSource,
   zip,
 } from '../support/samples/archive.js'
 
@@ -25,8 +25,8 @@ const plain: SampleMember[] = [
   { name: 'stored.bin', data: noise(3000), stored: true },
   { name: 'streamed.txt', data: text, descriptor: true },
 ]
-const judge = async (reader: FormatReader, bytes: Buffer, changes = {}, extension = '') =>
-  reader(sourceOf(bytes, extension), limits(changes))
+const inspect = async (reader: FormatReader, bytes: Buffer, changes = {}, extension = '') =>
+  reader(toSource(bytes, extension), limits(changes))
 const zeros = (size: number) => Buffer.alloc(size)
 
 const emptyZip = Buffer.from(`504b0506${'00'.repeat(18)}`, 'hex')
@@ -39,7 +39,7 @@ function withComment(archive: Buffer, comment: Buffer): Buffer {
 
 describe('zip', () => {
   test('accepts an empty zip', async () => {
-    expect(await judge(readZip, emptyZip)).toMatchObject({ sound: true })
+    expect(await inspect(readZip, emptyZip)).toMatchObject({ sound: true })
   })
 
   test.each<[string, Buffer]>([
@@ -61,26 +61,26 @@ describe('zip', () => {
     ['a damaged nested zip', zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }])],
     ['bytes after its end', Buffer.concat([zip(plain), noise(100)])],
   ])('accepts a zip with %s', async (_, bytes) => {
-    expect(await judge(readZip, bytes)).toMatchObject({ sound: true })
+    expect(await inspect(readZip, bytes)).toMatchObject({ sound: true })
   })
 
   test('accepts a zip with an encrypted directory, and rejects a truncated one', async () => {
     const archive = hiddenZip()
-    expect(await judge(readZip, archive)).toMatchObject({
+    expect(await inspect(readZip, archive)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/and its directory are encrypted/)],
       evidence: { encrypted: true },
     })
-    expect(zipType(sourceOf(archive), limits())).toBe('zip')
-    for (const broken of [
+    expect(zipType(toSource(archive), limits())).toBe('zip')
+    for (const damaged of [
       archive.subarray(0, -30),
       Buffer.concat([archive.subarray(0, 6), Buffer.alloc(2), archive.subarray(8)]),
     ])
-      expect(await judge(readZip, broken)).toMatchObject({ sound: false })
+      expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
   test('notes zip members that were not read', async () => {
-    const notes = async (bytes: Buffer) => ((await judge(readZip, bytes)) as { notes: string[] }).notes.join()
+    const notes = async (bytes: Buffer) => ((await inspect(readZip, bytes)) as { notes: string[] }).notes.join()
     expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
       /1 of 1 members are encrypted/,
     )
@@ -111,7 +111,7 @@ describe('zip', () => {
     ['a truncated end', zip(plain).subarray(0, -1), /no zip directory/],
     ['a truncated start', zip(plain).subarray(10), /bytes are missing/],
   ])('rejects a zip with %s as damaged', async (_, bytes, problem) => {
-    const verdict = await judge(readZip, bytes)
+    const verdict = await inspect(readZip, bytes)
     expect(verdict).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
     expect(verdict).not.toHaveProperty('maliciousConstruction')
   })
@@ -150,7 +150,7 @@ describe('zip', () => {
     ['an empty directory after members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
     ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
   ])('rejects a zip with %s as malicious', async (_, bytes, maliciousConstruction) => {
-    expect(await judge(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
   })
 
   test('reads a nested zip that is too large for memory', async () => {
@@ -158,7 +158,7 @@ describe('zip', () => {
       { name: 'ballast', data: noise(9_000_000), stored: true },
       { name: '../evil', data: 'x' },
     ])
-    expect(await judge(readZip, zip([{ name: 'inner.zip', data: inner }]))).toMatchObject({
+    expect(await inspect(readZip, zip([{ name: 'inner.zip', data: inner }]))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',
     })
@@ -166,28 +166,28 @@ describe('zip', () => {
 
   test('uses 7-Zip to test members with other compression methods', async () => {
     const bytes = await sevenZip({ 'a.txt': text }, ['-mm=bzip2'], 'zip')
-    expect(await judge(readZip, bytes)).toMatchObject({ sound: true, notes: [] })
+    expect(await inspect(readZip, bytes)).toMatchObject({ sound: true, notes: [] })
     const damaged = Buffer.from(bytes)
     damaged[60]! ^= 0xff
-    expect(await judge(readZip, damaged)).toMatchObject({ sound: false })
+    expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
   test('lists the directory of a zip without trusting it', () => {
-    const entries = listZipEntries(sourceOf(zip([{ name: 'a', data: text, crc: 1 }])), limits())
+    const entries = listZipEntries(toSource(zip([{ name: 'a', data: text, crc: 1 }])), limits())
     expect(entries).toMatchObject([{ name: 'a', method: 8, uncompressedSize: 1240, encrypted: false }])
-    expect(listZipEntries(sourceOf(zip(plain)), limits({ maxEntries: 2 }))).toHaveLength(2)
-    expect(listZipEntries(sourceOf(noise(1000)), limits())).toBeNull()
+    expect(listZipEntries(toSource(zip(plain)), limits({ maxEntries: 2 }))).toHaveLength(2)
+    expect(listZipEntries(toSource(noise(1000)), limits())).toBeNull()
   })
 
   test('rejects every truncation of a zip', async () => {
     const bytes = zip(plain)
     for (let length = 0; length < bytes.length; length += 7) {
-      expect(await judge(readZip, bytes.subarray(0, length))).toMatchObject({ sound: false })
+      expect(await inspect(readZip, bytes.subarray(0, length))).toMatchObject({ sound: false })
     }
   })
 
   test('stops reading a zip at the deadline', async () => {
-    await expect(judge(readZip, zip(plain), { deadline: 1 })).rejects.toThrow(DeadlineExceeded)
+    await expect(inspect(readZip, zip(plain), { deadline: 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
 
@@ -195,12 +195,12 @@ describe('gzip', () => {
   const bytes = gzipSync(text)
 
   test('accepts whole, concatenated and padded gzip files, and a tar inside gzip', async () => {
-    expect(await judge(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
-    expect(await judge(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
+    expect(await inspect(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
+    expect(await inspect(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
       sound: true,
       evidence: { members: 2 },
     })
-    expect(await judge(readGzip, gzipSync(await tarOf([{ name: 'a', data: text }])), { maxNesting: 1 })).toMatchObject({
+    expect(await inspect(readGzip, gzipSync(await createTar([{ name: 'a', data: text }])), { maxNesting: 1 })).toMatchObject({
       sound: true,
     })
   })
@@ -209,40 +209,40 @@ describe('gzip', () => {
     for (const at of [2, 3, 30, bytes.length - 8, bytes.length - 1]) {
       const copy = Buffer.from(bytes)
       copy[at]! ^= 0xff
-      expect(await judge(readGzip, copy)).toMatchObject({ sound: false })
+      expect(await inspect(readGzip, copy)).toMatchObject({ sound: false })
     }
-    expect(await judge(readGzip, Buffer.concat([bytes, noise(20)]))).toMatchObject({ sound: false })
+    expect(await inspect(readGzip, Buffer.concat([bytes, noise(20)]))).toMatchObject({ sound: false })
     for (let length = 0; length < bytes.length; length++) {
-      expect(await judge(readGzip, bytes.subarray(0, length))).toMatchObject({ sound: false })
+      expect(await inspect(readGzip, bytes.subarray(0, length))).toMatchObject({ sound: false })
     }
   })
 
   test('distinguishes a damaged gzip from a damaged archive inside it', async () => {
-    const copy = gzipSync(await tarOf([{ name: 'a', data: noise(50_000) }]))
-    expect(await judge(readGzip, copy.subarray(0, 30_000))).toMatchObject({ sound: false })
+    const copy = gzipSync(await createTar([{ name: 'a', data: noise(50_000) }]))
+    expect(await inspect(readGzip, copy.subarray(0, 30_000))).toMatchObject({ sound: false })
   })
 
   test('rejects a tgz that does not contain a tar', async () => {
-    expect(await judge(readGzip, bytes, {}, 'tgz')).toMatchObject({ sound: false })
-    expect(await judge(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
+    expect(await inspect(readGzip, bytes, {}, 'tgz')).toMatchObject({ sound: false })
+    expect(await inspect(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
   })
 
   test('rejects gzip bombs and malicious nested archives', async () => {
-    expect(await judge(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ maliciousConstruction: 'archive_ratio' })
-    expect(await judge(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
+    expect(await inspect(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ maliciousConstruction: 'archive_ratio' })
+    expect(await inspect(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
       maliciousConstruction: 'archive_size',
     })
-    expect(await judge(readGzip, gzipSync(await tarOf([{ name: '../x', data: 'x' }])))).toMatchObject({
+    expect(await inspect(readGzip, gzipSync(await createTar([{ name: '../x', data: 'x' }])))).toMatchObject({
       maliciousConstruction: 'archive_path',
     })
     const nested = [1, 2, 3, 4].reduce((inner) => gzipSync(inner), bytes)
-    expect(await judge(readGzip, nested)).toMatchObject({ maliciousConstruction: 'nesting' })
+    expect(await inspect(readGzip, nested)).toMatchObject({ maliciousConstruction: 'nesting' })
   })
 })
 
 describe('tar', () => {
   const sample = () =>
-    tarOf([
+    createTar([
       { name: 'folder/', type: 'directory' },
       { name: 'folder/a.txt', data: text },
       { name: `folder/${'long'.repeat(60)}`, data: 'x', pax: { path: `folder/${'long'.repeat(60)}` } },
@@ -252,24 +252,24 @@ describe('tar', () => {
 
   test('accepts long names in a tar, and links that stay inside it', async () => {
     const bytes = await sample()
-    expect(await judge(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
-    expect(await judge(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
-    expect(await judge(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
+    expect(await inspect(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
+    expect(await inspect(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
+    expect(await inspect(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
   })
 
   test('rejects a tar with a truncation, a wrong checksum or a size beyond the end', async () => {
     const bytes = await sample()
     for (const length of [0, 100, 511, 1025, 1536, 2047])
-      expect(await judge(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
+      expect(await inspect(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
     const copy = Buffer.from(bytes)
     copy[0]! ^= 1
-    expect(await judge(readTar, copy)).toMatchObject({
+    expect(await inspect(readTar, copy)).toMatchObject({
       sound: false,
       problem: expect.stringMatching(/does not start with a tar header/),
     })
   })
 
-  test.each<[string, Parameters<typeof tarOf>[0], string]>([
+  test.each<[string, Parameters<typeof createTar>[0], string]>([
     ['a name with ..', [{ name: 'a/../../x', data: 'x' }], 'archive_path'],
     ['an absolute path', [{ name: '/etc/cron.d/x', data: 'x' }], 'archive_path'],
     ['a link that contains ..', [{ name: 'link', type: 'symlink', linkname: '../x' }], 'archive_link'],
@@ -281,14 +281,14 @@ describe('tar', () => {
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
   ])('rejects a tar with %s as malicious', async (_, members, maliciousConstruction) => {
-    expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(readTar, await createTar(members))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
 describe('7z', () => {
   test('tests each member of a 7z with 7-Zip', async () => {
     const bytes = await sevenZip({ 'a.txt': text, 'b.bin': noise(5000) })
-    expect(await judge(readSevenZip, bytes)).toMatchObject({
+    expect(await inspect(readSevenZip, bytes)).toMatchObject({
       sound: true,
       notes: [],
       evidence: { entries: 2, unpacked_bytes: 6240 },
@@ -296,24 +296,24 @@ describe('7z', () => {
     for (const at of [8, 40, 3000, bytes.length - 5]) {
       const copy = Buffer.from(bytes)
       copy[at]! ^= 0x10
-      expect(await judge(readSevenZip, copy)).toMatchObject({ sound: false })
+      expect(await inspect(readSevenZip, copy)).toMatchObject({ sound: false })
     }
-    expect(await judge(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
+    expect(await inspect(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
   test('accepts a 7z with a password, with or without a hidden directory, with a note', async () => {
-    expect(await judge(readSevenZip, encrypted7z)).toMatchObject({
+    expect(await inspect(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
     })
-    expect(await judge(readSevenZip, hidden7z)).toMatchObject({
+    expect(await inspect(readSevenZip, hidden7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/and its directory are encrypted/)],
     })
   })
 
   test('rejects a 7z bomb based on its headers', async () => {
-    expect(await judge(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
+    expect(await inspect(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_ratio',
     })
@@ -324,10 +324,10 @@ test('no mutation of an archive makes a reader throw or hang', async () => {
   const samples: [FormatReader, Buffer, number][] = [
     [readZip, zip([...plain, { name: 'inner.zip', data: zip(plain) }, { name: 'link', data: 'folder', symlink: true }]), 400],
     [readZip, zip(plain, { zip64: true, comment: 'hello' }), 300],
-    [readGzip, Buffer.concat([gzipSync(await tarOf([{ name: 'a.zip', data: zip(plain) }])), gzipSync(text)]), 300],
+    [readGzip, Buffer.concat([gzipSync(await createTar([{ name: 'a.zip', data: zip(plain) }])), gzipSync(text)]), 300],
     [
       readTar,
-      await tarOf([
+      await createTar([
         { name: 'a.gz', data: gzipSync(text) },
         { name: 'b', data: text, pax: { path: 'c' } },
       ]),
@@ -336,8 +336,8 @@ test('no mutation of an archive makes a reader throw or hang', async () => {
     [readSevenZip, await sevenZip({ 'a.txt': text, 'b.bin': noise(500) }), 60],
   ]
   for (const [index, [reader, bytes, count]] of samples.entries()) {
-    expect(await judge(reader, bytes)).toMatchObject({ sound: true })
+    expect(await inspect(reader, bytes)).toMatchObject({ sound: true })
     for (const mutation of mutations(bytes, count, index + 1))
-      expect(typeof (await judge(reader, mutation)).sound).toBe('boolean')
+      expect(typeof (await inspect(reader, mutation)).sound).toBe('boolean')
   }
 })

@@ -13,7 +13,7 @@ function* inChunks(bytes: Buffer, size: number): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+async function complete(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const all: Buffer[] = []
   for await (const chunk of chunks) all.push(Buffer.from(chunk))
   return Buffer.concat(all)
@@ -32,7 +32,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
   test('inflates data in chunks of any size and reports its length', async () => {
     for (const size of [1000, 65_536, packed.length]) {
       let consumed = 0
-      const out = await whole(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
+      const out = await complete(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
       expect([out.equals(content), consumed]).toEqual([true, packed.length])
     }
   })
@@ -41,18 +41,18 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     const followed = Buffer.concat([packed, Buffer.alloc(5000)])
     for (const size of [packed.length, 1000, followed.length]) {
       let consumed = 0
-      const out = await whole(inflateChunks(kind, inChunks(followed, size), (bytes) => (consumed = bytes)))
+      const out = await complete(inflateChunks(kind, inChunks(followed, size), (bytes) => (consumed = bytes)))
       expect([out.equals(content), consumed]).toEqual([true, packed.length])
     }
   })
 
   test('rejects compressed data that is truncated or in another format', async () => {
-    expect(await findProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
-    expect(await findProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
-    expect(await findProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
+    expect(await findProblem(complete(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
+    expect(await findProblem(complete(inflateChunks(kind, [])))).toBe('unexpected end of file')
+    expect(await findProblem(complete(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
       /^(invalid block type|incorrect header check)$/,
     )
-    expect((await whole(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
+    expect((await complete(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
   })
 
   test('inflates a stream before and after other streams, with any window size', async () => {
@@ -61,7 +61,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
       bits: fc.integer({ min: 9, max: 15 }),
       size: fc.integer({ min: 100, max: 99_999 }),
     })
-    const property = fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 4 }), fc.nat(3), async (streams, left) => {
+    const property = fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 4 }), fc.nat(3), async (streams, remaining) => {
       const open = streams.map(({ from, bits, size }) => ({
         expected: content.subarray(from),
         chunks: inflateChunks(kind, inChunks(packers[kind](content.subarray(from), { windowBits: bits }), size)),
@@ -74,9 +74,9 @@ describe.each(kinds)('data compressed as %s', (kind) => {
           stream.over = next.done === true
           if (!next.done) stream.out.push(Buffer.from(next.value))
         }
-      for (let count = 0; count < left; count++)
+      for (let count = 0; count < remaining; count++)
         for await (const _ of inflateChunks(kind, [packed])) {
-          await findProblem(whole(inflateChunks(kind, [Buffer.alloc(9, 0xff)])))
+          await findProblem(complete(inflateChunks(kind, [Buffer.alloc(9, 0xff)])))
           break
         }
       return open.every(({ out, expected }) => Buffer.concat(out).equals(expected))
@@ -88,7 +88,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
 test('inflates consecutive gzip members in chunks of any size', async () => {
   const two = Buffer.concat([gzipSync('one, '), gzipSync('two')])
   for (let size = 1; size <= two.length; size++)
-    expect((await whole(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
+    expect((await complete(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
 test('throws the error of the source stream', async () => {
@@ -96,5 +96,5 @@ test('throws the error of the source stream', async () => {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')
   })()
-  await expect(whole(inflateChunks('zlib', failing))).rejects.toThrow('the disk is gone')
+  await expect(complete(inflateChunks('zlib', failing))).rejects.toThrow('the disk is gone')
 })

@@ -9,15 +9,15 @@ import { readEpub, readOpenDocument } from '../../src/office/opendocument.js'
 import { readPdf } from '../../src/pdf/pdf.js'
 import { polyglot } from '../../src/polyglot.js'
 import { readXml } from '../../src/text/xml.js'
-import { limits, sourceOf, zip } from '../support/samples/archive.js'
+import { limits, toSource, zip } from '../support/samples/archive.js'
 import * as office from '../support/samples/office.js'
-import { pdf, pdfOf } from '../support/samples/pdf.js'
+import { createPdf, pdf } from '../support/samples/pdf.js'
 import { billionLaughs } from '../support/samples/text.js'
 
-const judge = async (reader: FormatReader, bytes: Buffer, changes = {}): Promise<FormatVerdict> =>
-  reader(sourceOf(bytes), limits({ maxDepth: 1000, ...changes }))
+const inspect = async (reader: FormatReader, bytes: Buffer, changes = {}): Promise<FormatVerdict> =>
+  reader(toSource(bytes), limits({ maxDepth: 1000, ...changes }))
 const getMaliciousConstruction = async (reader: FormatReader, bytes: Buffer) => {
-  const verdict = await judge(reader, bytes)
+  const verdict = await inspect(reader, bytes)
   return verdict.sound ? 'none' : (verdict.maliciousConstruction ?? verdict.problem)
 }
 
@@ -42,7 +42,7 @@ describe('exponential entities', () => {
 
   test('does not report exponential entities in an e-book page with common entities', async () => {
     const page = '<!DOCTYPE html [<!ENTITY nbsp "&#160;">]><html xmlns="http://www.w3.org/1999/xhtml">&nbsp;</html>'
-    expect(await judge(readEpub, office.packed({ ...office.epub(), 'OEBPS/a.xhtml': page }))).toMatchObject({ sound: true })
+    expect(await inspect(readEpub, office.packed({ ...office.epub(), 'OEBPS/a.xhtml': page }))).toMatchObject({ sound: true })
   })
 })
 
@@ -61,14 +61,14 @@ describe('PDF', () => {
     const bomb = gzipBomb()
     const stream = `<< /Length ${bomb.length} /Filter /FlateDecode >>\nstream\n${bomb.toString('latin1')}\nendstream`
     const page = '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>'
-    const bytes = pdfOf([
+    const bytes = createPdf([
       [1, '<< /Type /Catalog /Pages 2 0 R >>'],
       [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
       [3, page],
       [4, stream],
     ])
     expect(await getMaliciousConstruction(readPdf, bytes)).toBe('pdf_memory')
-    expect(await judge(readPdf, pdf())).toMatchObject({ sound: true })
+    expect(await inspect(readPdf, pdf())).toMatchObject({ sound: true })
   })
 
   test.each<[string, (document: Buffer) => Buffer, boolean]>([
@@ -76,14 +76,14 @@ describe('PDF', () => {
     ['that is followed by other bytes', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
   ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
-    const source = sourceOf(make(pdf()))
+    const source = toSource(make(pdf()))
     expect(polyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
     )
   })
 
   test('accepts an image whose metadata mentions PDF', async () => {
-    const source = sourceOf(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
+    const source = toSource(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
     expect(polyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
   })
 })
@@ -114,7 +114,7 @@ describe('archives with many small parts', () => {
   test('rejects more gzip members than the limit, and accepts fewer', async () => {
     const member = gzipSync('x')
     expect(await getMaliciousConstruction(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
-    expect(await judge(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
+    expect(await inspect(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
       sound: true,
       evidence: { members: 1000, unpacked_bytes: 1000 },
     })
@@ -125,13 +125,16 @@ describe('archives with many small parts', () => {
     const damaged = Buffer.from(large)
     damaged[damaged.length - 6]! ^= 1
     const around = (middle: Buffer) => Buffer.concat([gzipSync('a'), middle, gzipSync('')])
-    expect(await judge(readGzip, around(large))).toMatchObject({ sound: true, evidence: { members: 3, unpacked_bytes: 900_001 } })
-    expect(await judge(readGzip, around(damaged))).toMatchObject({ sound: false, problem: expect.stringMatching(/checksum/) })
+    expect(await inspect(readGzip, around(large))).toMatchObject({
+      sound: true,
+      evidence: { members: 3, unpacked_bytes: 900_001 },
+    })
+    expect(await inspect(readGzip, around(damaged))).toMatchObject({ sound: false, problem: expect.stringMatching(/checksum/) })
   })
 
   test('accepts a zip of 65,535 empty members', async () => {
     const bytes = zip(Array.from({ length: 65_535 }, (_, at) => ({ name: `${at}`, stored: true })))
-    expect(await judge(readZip, bytes, { maxEntries: 200_000 })).toMatchObject({ sound: true, evidence: { entries: 65_535 } })
+    expect(await inspect(readZip, bytes, { maxEntries: 200_000 })).toMatchObject({ sound: true, evidence: { entries: 65_535 } })
   })
 })
 
@@ -148,19 +151,19 @@ describe('required parts of a document', () => {
   })
 
   test('rejects an OpenDocument file without content, except templates with styles only', async () => {
-    const whole = office.openDocument('odt')
+    const complete = office.openDocument('odt')
     expect(
       await getMaliciousConstruction(
         readOpenDocument('odt'),
-        office.packed({ ...without(whole, 'content.xml'), 'styles.xml': styles }),
+        office.packed({ ...without(complete, 'content.xml'), 'styles.xml': styles }),
       ),
     ).toMatch(/content\.xml is missing/)
-    const template = { mimetype: whole.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
-    expect(await judge(readOpenDocument('odt'), office.packed(template))).toMatchObject({
+    const template = { mimetype: complete.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
+    expect(await inspect(readOpenDocument('odt'), office.packed(template))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/styles only/)],
     })
-    expect(await judge(readOpenDocument('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
+    expect(await inspect(readOpenDocument('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
       sound: false,
     })
   })
@@ -174,8 +177,8 @@ describe('Office documents older than compound files', () => {
   word.writeUInt32LE(500, 28)
 
   test('accepts an old Office document based on its first record', async () => {
-    expect(await judge(readOle('xls'), sheet)).toMatchObject({ sound: true })
-    expect(await judge(readOle('doc'), word)).toMatchObject({ sound: true })
-    expect(await judge(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
+    expect(await inspect(readOle('xls'), sheet)).toMatchObject({ sound: true })
+    expect(await inspect(readOle('doc'), word)).toMatchObject({ sound: true })
+    expect(await inspect(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
   })
 })

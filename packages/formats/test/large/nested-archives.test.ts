@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readSevenZip, readTar, readZip } from '../../src/archive/archive.js'
 import type { FormatReader } from '../../src/format.js'
-import { limits, noise, sevenZip, sourceOf, tarOf, zip } from '../support/samples/archive.js'
+import { createTar, limits, noise, sevenZip, toSource, zip } from '../support/samples/archive.js'
 import { openSevenZip } from '../support/samples/seven-zip.js'
 
-const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))
+const inspect = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(toSource(bytes), limits(changes))
 const text = 'a line of text that packs well\n'.repeat(40)
 
 /** Nests one file in `depth` archives. */
@@ -16,28 +16,28 @@ async function wrapped(depth: number, wrap: (name: string, inner: Buffer) => Pro
 }
 const inSevenZip = (name: string, inner: Buffer) => sevenZip({ [name]: inner })
 const inZip = async (name: string, inner: Buffer) => zip([{ name, data: inner, stored: true }])
-const inTar = (name: string, inner: Buffer) => tarOf([{ name, data: inner }])
+const inTar = (name: string, inner: Buffer) => createTar([{ name, data: inner }])
 
 describe('content of a 7z', () => {
   test.each<[string, () => Promise<Buffer>]>([
     ['a valid zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
-    ['a valid tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
+    ['a valid tar', async () => sevenZip({ 'a.tar': await createTar([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
     ['empty and other members', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
   ])('reads %s inside a 7z and accepts it', async (_, make) => {
-    expect(await judge(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
+    expect(await inspect(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
 
   test('names the damaged member of a 7z, regardless of the member order', async () => {
-    const whole = zip([{ name: 'a', data: text }])
+    const complete = zip([{ name: 'a', data: text }])
     const bytes = await sevenZip({
       'a.txt': text,
-      'good.zip': whole,
+      'good.zip': complete,
       empty: '',
-      'bad.zip': whole.subarray(0, -30),
+      'bad.zip': complete.subarray(0, -30),
       'z.txt': noise(70_000),
     })
-    expect(await judge(readSevenZip, bytes)).toMatchObject({
+    expect(await inspect(readSevenZip, bytes)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/'bad\.zip' is an archive that cannot be opened/)],
     })
@@ -57,7 +57,7 @@ describe('content of a 7z', () => {
       'archive_entries',
     ],
   ])('rejects a 7z that contains %s as malicious', async (_, make, maliciousConstruction) => {
-    expect(await judge(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
+    expect(await inspect(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
   test('rejects a 7z with a link to the outside as malicious, and accepts a link that stays inside', async () => {
@@ -69,12 +69,12 @@ describe('content of a 7z', () => {
       engine.callMain(['a', '-t7z', '-snl', '/made.7z', '/in'])
       return Buffer.from(engine.FS.readFile('/made.7z'))
     }
-    expect(await judge(readSevenZip, await linking('a.txt'))).toMatchObject({ sound: true })
-    expect(await judge(readSevenZip, await linking('../../etc/passwd'))).toMatchObject({
+    expect(await inspect(readSevenZip, await linking('a.txt'))).toMatchObject({ sound: true })
+    expect(await inspect(readSevenZip, await linking('../../etc/passwd'))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_link',
     })
-    expect(await judge(readSevenZip, await linking('/etc/passwd'))).toMatchObject({
+    expect(await inspect(readSevenZip, await linking('/etc/passwd'))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_link',
     })
@@ -87,13 +87,13 @@ describe('a 7z in another archive', () => {
     ['tar', readTar, inTar],
     ['gzip', readGzip, async (_, inner) => gzipSync(inner)],
   ])('reads a 7z inside a %s', async (_, reader, wrap) => {
-    expect(await judge(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
-    expect(await judge(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({
+    expect(await inspect(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
+    expect(await inspect(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({
       sound: false,
       maliciousConstruction: 'nesting',
     })
     const cut = (await wrapped(1, inSevenZip)).subarray(0, -5)
-    expect(await judge(reader, await wrap('a.7z', cut))).toMatchObject({
+    expect(await inspect(reader, await wrap('a.7z', cut))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/cannot be opened/)],
     })
@@ -103,11 +103,14 @@ describe('a 7z in another archive', () => {
 describe('members of a zip that only 7-Zip unpacks', () => {
   test('reads zip members that only 7-Zip can unpack', async () => {
     const lzma = (members: Record<string, Buffer>) => sevenZip(members, ['-mm=LZMA'], 'zip')
-    expect(await judge(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
+    expect(await inspect(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
       sound: true,
       notes: [],
     })
     const deep = await wrapped(5, inZip)
-    expect(await judge(readZip, await lzma({ 'a.zip': deep }))).toMatchObject({ sound: false, maliciousConstruction: 'nesting' })
+    expect(await inspect(readZip, await lzma({ 'a.zip': deep }))).toMatchObject({
+      sound: false,
+      maliciousConstruction: 'nesting',
+    })
   })
 })

@@ -17,14 +17,14 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
 export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 
-export const sound = { sound: true }
+export const valid = { sound: true }
 /** Passes with missing parts. */
-export const inPart = (what: RegExp) => ({
+export const validWithNote = (what: RegExp) => ({
   sound: true,
   evidence: { incomplete: true },
   notes: expect.arrayContaining([expect.stringMatching(what)]),
 })
-export const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
+export const invalid = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
 /** Returns a copy with some bytes replaced. */
 export function damaged(bytes: Buffer, at: number, length = 16, value = 0): Buffer {

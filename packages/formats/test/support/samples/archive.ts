@@ -17,7 +17,7 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
 })
 
 /** A file in memory whose `chunks` reuse one buffer, like those of a file on disk. */
-export function sourceOf(bytes: Buffer, extension = ''): RandomAccessSource {
+export function toSource(bytes: Buffer, extension = ''): RandomAccessSource {
   const read = (offset: number, length: number) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length))
   return {
     size: bytes.length,
@@ -161,7 +161,7 @@ export interface TarSample {
   pax?: Record<string, string>
 }
 
-export async function tarOf(members: TarSample[]): Promise<Buffer> {
+export async function createTar(members: TarSample[]): Promise<Buffer> {
   const pack = tar.pack()
   for (const { name, data = '', type = 'file', linkname, pax } of members)
     pack.entry(

@@ -99,8 +99,8 @@ export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
   const at = bytes.readUInt32LE(4)
   const count = bytes.readUInt16LE(at)
   const entries = Array.from({ length: count }, (_, index) => bytes.subarray(at + 2 + index * 12, at + 14 + index * 12))
-  const kept = entries.filter((entry) => entry.readUInt16LE() !== tag)
-  const directory = Buffer.concat([Buffer.from([kept.length, 0]), ...kept, Buffer.alloc(4)])
+  const stored = entries.filter((entry) => entry.readUInt16LE() !== tag)
+  const directory = Buffer.concat([Buffer.from([stored.length, 0]), ...stored, Buffer.alloc(4)])
   return Buffer.concat([bytes.subarray(0, at), directory, bytes.subarray(at + directory.length)])
 }
 

@@ -96,11 +96,11 @@ export const opusHead = () => Buffer.concat([text('OpusHead'), Buffer.from([1, 1
 /** Pages of an Opus stream: two headers and four packets. `tags: false` omits the second header. */
 export function ogg(options: { endMark?: boolean; tags?: boolean } = {}): Buffer {
   const tags = Buffer.concat([text('OpusTags'), u32le(5), text('assay'), u32le(0)])
-  const sound = [1, 2, 3, 4].map((index) =>
+  const valid = [1, 2, 3, 4].map((index) =>
     oggPage(index + 1, { flags: index === 4 && options.endMark !== false ? 4 : 0, granule: index * 960, body: noise(400) }),
   )
   const headers = [oggPage(0, { flags: 2, body: opusHead() }), oggPage(1, { body: tags })]
-  return Buffer.concat([...headers.slice(0, options.tags === false ? 1 : 2), ...sound])
+  return Buffer.concat([...headers.slice(0, options.tags === false ? 1 : 2), ...valid])
 }
 
 /** Ten ADTS frames of 100 bytes. */

@@ -12,7 +12,7 @@ export function seeded(seed: number): (below: number) => number {
 /**
  * Returns `count` damaged copies: truncations, flipped bits, overwritten, doubled or removed blocks, and huge numbers in headers.
  */
-export function* mutationsOf(sample: Buffer, count: number, seed = 1): Generator<Buffer> {
+export function* mutate(sample: Buffer, count: number, seed = 1): Generator<Buffer> {
   const random = seeded(seed)
   for (let index = 0; index < count; index++) {
     const copy = Buffer.from(sample)

@@ -1,7 +1,7 @@
 /** Small PDFs, made in code. */
 
 /** Creates a PDF from objects (number and body) with a correct cross-reference table. Object 1 is the catalog. */
-export function pdfOf(objects: [number, string][]): Buffer {
+export function createPdf(objects: [number, string][]): Buffer {
   let text = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
   const offsets = new Map<number, number>()
   for (const [number, body] of objects) {
@@ -23,7 +23,7 @@ const page = (parent: number, contents?: number) =>
 /** A page with a line on it. */
 export const pdf = () => {
   const drawing = '10 10 m 190 190 l S'
-  return pdfOf([
+  return createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, page(2, 4)],
@@ -34,19 +34,19 @@ export const pdf = () => {
 /** A PDF that opens only with an unknown password: the standard handler of 40 bits with random keys. */
 export const protectedPdf = () => {
   const key = 'ab'.repeat(32)
-  const whole = pdfOf([
+  const complete = createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, page(2)],
     [4, `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${key}> /U <${key}> >>`],
   ]).toString('latin1')
   const id = '<00112233445566778899aabbccddeeff>'
-  return Buffer.from(whole.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt 4 0 R /ID [${id} ${id}]`), 'latin1')
+  return Buffer.from(complete.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt 4 0 R /ID [${id} ${id}]`), 'latin1')
 }
 
 /** A page tree whose node is its own child, beside a page that opens. */
 export const circularPdf = () =>
-  pdfOf([
+  createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R 4 0 R] /Count 2 >>'],
     [3, page(2)],
@@ -56,7 +56,7 @@ export const circularPdf = () =>
 /** An intact PDF with a circular one as an attachment. */
 export const attachingPdf = (attachment = circularPdf()) => {
   const inner = attachment.toString('latin1')
-  return pdfOf([
+  return createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
     [3, page(2)],
@@ -65,7 +65,7 @@ export const attachingPdf = (attachment = circularPdf()) => {
 }
 
 export const emptyPdf = () =>
-  pdfOf([
+  createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
     [2, '<< /Type /Pages /Kids [] /Count 0 >>'],
   ])
