@@ -37,9 +37,9 @@ interface Server {
 const unsupported: Record<string, RegExp> = {
   CockroachDB: /cockroach/i,
   YugabyteDB: /yugabyte|-YB-/i,
-  // PGAdapter returns 'PostgreSQL 14.1' for this exact statement. PostgreSQL itself always names its compiler, but on Windows not always
-  // its platform: 'PostgreSQL 16.4, compiled by Visual C++ build 1940, 64-bit'.
-  'Google Spanner, or another database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
+  // PostgreSQL itself always names its compiler, but on Windows not always its platform: 'PostgreSQL 16.4, compiled by Visual C++ build
+  // 1940, 64-bit'. Emulators do not: PGAdapter of Google Spanner returns 'PostgreSQL 14.1' for this exact statement.
+  'an unknown database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
 }
 
 async function assertSupported(client: pg.Client, url: string): Promise<void> {
