@@ -1,13 +1,14 @@
 import { useEffect } from 'preact/hooks'
+import type { ApiError } from './api/api-error.js'
 import { Button } from './components/button.js'
-import { ErrorNotice } from './components/notices.js'
+import { EmptyState, ErrorNotice } from './components/notices.js'
 import { Page } from './components/page.js'
 import { isOnline } from './connection.js'
 import { Navigation } from './navigation.js'
 import { SecondFactor } from './pages/second-factor.js'
 import { SignInDialog, SignInPage } from './pages/sign-in.js'
 import { path } from './router.js'
-import { isSessionExpired, me, signOut, startError, startSession } from './session.js'
+import { isSessionExpired, me, signInError, signOut, startError, startSession } from './session.js'
 import { texts } from './texts.js'
 import { findView } from './views.js'
 
@@ -41,12 +42,21 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
             {texts.offlineNotice}
           </div>
         )}
+        {signInError.value && <WelcomeError error={signInError.value} />}
         {view ? <view.View key={path.value} id={view.id} /> : <NotFound />}
       </div>
       {isSessionExpired.value && <SignInDialog />}
     </div>
   )
 }
+
+/** Error of a welcome link that was opened in a tab with a session. */
+const WelcomeError = ({ error }: { error: ApiError }) => (
+  <div class="bar">
+    <ErrorNotice error={error} />
+    <Button icon="close" kind="quiet" label={texts.close} onClick={() => (signInError.value = undefined)} />
+  </div>
+)
 
 /** The only page for a user without a second factor if the tenant requires one. */
 const SecondFactorRequired = () => (
@@ -57,11 +67,15 @@ const SecondFactorRequired = () => (
   </main>
 )
 
+/** Shown for an unknown path, and for a page that the user has no scope for. */
 const NotFound = () => (
   <Page title={texts.errors.pageNotFound}>
-    <p>
-      <a href="/">{texts.nav.overview}</a>
-    </p>
+    <EmptyState icon="search" title={texts.errors.noPageAt(path.value)}>
+      <p>{texts.errors.pageNotFoundHint}</p>
+      <a class="button primary" href="/">
+        {texts.errors.backToStart}
+      </a>
+    </EmptyState>
   </Page>
 )
 

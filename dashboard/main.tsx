@@ -1,10 +1,12 @@
 import { render } from 'preact'
 import { App } from './app.js'
-import { interceptLinkClicks } from './router.js'
+import { interceptLinkClicks, path } from './router.js'
 import { startSession } from './session.js'
 import { applyTheme } from './theme.js'
+import { preloadView } from './views.js'
 
 applyTheme()
 interceptLinkClicks()
 void startSession()
+preloadView(path.value)
 render(<App />, document.getElementById('app')!)

@@ -6,7 +6,7 @@ import { navigate, path, query } from './router.js'
 import { hasScope, me, signOut } from './session.js'
 import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
-import { getVisibleViews } from './views.js'
+import { getVisibleViews, groups, preloadView } from './views.js'
 
 /** Sidebar with pages, search and current user. On narrow screens, it is a menu above the page. */
 export function Navigation() {
@@ -32,14 +32,7 @@ export function Navigation() {
       </div>
       <div class="drawer">
         {hasScope('metadata') && <Search />}
-        <nav aria-label={texts.nav.main}>
-          {getVisibleViews().map(({ name, title, icon }) => (
-            <a key={name} href={`/${name}`} aria-current={isCurrent(name) ? 'page' : undefined}>
-              <Icon name={icon} />
-              {title}
-            </a>
-          ))}
-        </nav>
+        <Pages />
         <div class="sidebar-footer">
           <a href="/docs" target="_blank" rel="noopener">
             <Icon name="book" />
@@ -52,6 +45,43 @@ export function Navigation() {
     </aside>
   )
 }
+
+/** Links to the pages: the overview, then the groups. A group without permitted pages is omitted. */
+function Pages() {
+  const views = getVisibleViews()
+  return (
+    <nav aria-label={texts.nav.main}>
+      {views
+        .filter(({ group }) => !group)
+        .map((view) => (
+          <PageLink key={view.name} view={view} />
+        ))}
+      {groups
+        .map((group) => [group, views.filter((view) => view.group === group)] as const)
+        .filter(([, members]) => members.length > 0)
+        .map(([group, members]) => (
+          <section key={group} aria-labelledby={`group-${group}`}>
+            <h2 id={`group-${group}`}>{texts.nav.groups[group]}</h2>
+            {members.map((view) => (
+              <PageLink key={view.name} view={view} />
+            ))}
+          </section>
+        ))}
+    </nav>
+  )
+}
+
+const PageLink = ({ view: { name, title, icon } }: { view: ReturnType<typeof getVisibleViews>[number] }) => (
+  <a
+    href={`/${name}`}
+    aria-current={isCurrent(name) ? 'page' : undefined}
+    onPointerEnter={() => preloadView(`/${name}`)}
+    onFocus={() => preloadView(`/${name}`)}
+  >
+    <Icon name={icon} />
+    {title}
+  </a>
+)
 
 const isCurrent = (name: string) => path.value.split('/')[1] === name
 

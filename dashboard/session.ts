@@ -25,6 +25,9 @@ let isSigningOut = false
 /** Error of the first request for the current user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
+/** Error of the sign-in with a welcome link. */
+export const signInError = signal<ApiError | undefined>(undefined)
+
 const scopes = computed(() => me.value?.scopes ?? [])
 
 /** Checks whether the user has a scope. `admin` implies every scope. The page hides actions that the user may not perform. */
@@ -39,12 +42,16 @@ export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {
     history.replaceState(null, '', location.pathname)
-    const error = await signIn({ welcome })
-    if (!error) return
-    startError.value = error
+    signInError.value = await signIn({ welcome })
+    if (!signInError.value) return
   }
   await loadMe()
 }
+
+// In an open tab, the browser does not load the page again when the user opens a welcome link.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#welcome=')) void startSession()
+})
 
 export async function loadMe(): Promise<void> {
   const requestClient = client
@@ -80,6 +87,7 @@ export interface Credentials {
 export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
   const error = await requestSession('POST', credentials)
   if (error) return error
+  signInError.value = undefined
   clearCache()
   await loadMe()
   otherTabs.postMessage('in')

@@ -1,76 +1,165 @@
 import type { ComponentType } from 'preact'
 import type { IconName } from './components/icon.js'
-import { Account } from './pages/account.js'
-import { Audit } from './pages/audit.js'
-import { Calls } from './pages/calls.js'
-import { ContextPage } from './pages/context.js'
-import { Contexts } from './pages/contexts.js'
-import { FilePage } from './pages/file.js'
-import { Files } from './pages/files.js'
-import { Health } from './pages/health.js'
-import { Keys } from './pages/keys.js'
-import { Overview } from './pages/overview.js'
-import { Quarantine } from './pages/quarantine.js'
-import { Trash } from './pages/trash.js'
-import { Users } from './pages/users.js'
-import { ValidateFile } from './pages/validate-file.js'
-import { WebhookPage } from './pages/webhook.js'
-import { Webhooks } from './pages/webhooks.js'
+import { type LazyPage, lazyPage } from './lazy-page.js'
 import { hasScope, type Scope } from './session.js'
 import { texts } from './texts.js'
 
+const t = texts.nav
+
+/** Groups of the navigation, in its order. */
+export const groups = ['data', 'access', 'operations', 'proof'] as const
+type Group = (typeof groups)[number]
+
 interface View {
   /** First segment of the path. Empty for the overview. */
-  name:
-    | ''
-    | 'files'
-    | 'try'
-    | 'contexts'
-    | 'keys'
-    | 'calls'
-    | 'quarantine'
-    | 'audit'
-    | 'webhooks'
-    | 'trash'
-    | 'users'
-    | 'health'
-    | 'account'
+  name: string
   title: string
   icon: IconName
+  /** Undefined for the overview, which is above the groups, and for the account page. */
+  group?: Group
   /** The navigation shows the view if the user has at least one of these scopes. */
   scopes?: readonly Scope[]
-  Page: ComponentType<{ id: string }>
+  Page: LazyPage
   /** Page of one object, by id or key. */
-  Detail?: ComponentType<{ id: string }>
+  Detail?: LazyPage
 }
 
 const allViews: readonly View[] = [
-  { name: '', title: texts.nav.overview, icon: 'overview', scopes: ['metadata'], Page: Overview },
-  { name: 'files', title: texts.nav.files, icon: 'files', scopes: ['metadata', 'upload'], Page: Files, Detail: FilePage },
-  { name: 'try', title: texts.nav.validate, icon: 'try', scopes: ['upload'], Page: ValidateFile },
-  { name: 'contexts', title: texts.nav.contexts, icon: 'contexts', Page: Contexts, Detail: ContextPage },
-  { name: 'keys', title: texts.nav.keys, icon: 'keys', scopes: ['admin'], Page: Keys },
-  { name: 'calls', title: texts.nav.calls, icon: 'calls', scopes: ['metadata'], Page: Calls },
-  { name: 'quarantine', title: texts.nav.quarantine, icon: 'quarantine', scopes: ['admin'], Page: Quarantine },
-  { name: 'audit', title: texts.nav.audit, icon: 'audit', scopes: ['admin'], Page: Audit },
-  { name: 'webhooks', title: texts.nav.webhooks, icon: 'webhooks', scopes: ['admin'], Page: Webhooks, Detail: WebhookPage },
-  { name: 'trash', title: texts.nav.trash, icon: 'trash', scopes: ['delete'], Page: Trash },
-  { name: 'users', title: texts.nav.users, icon: 'users', scopes: ['admin'], Page: Users },
-  { name: 'health', title: texts.nav.health, icon: 'health', Page: Health },
+  {
+    name: '',
+    title: t.overview,
+    icon: 'overview',
+    scopes: ['metadata'],
+    Page: lazyPage(async () => (await import('./pages/overview.js')).Overview),
+  },
+  {
+    name: 'files',
+    title: t.files,
+    icon: 'files',
+    group: 'data',
+    scopes: ['metadata', 'upload'],
+    Page: lazyPage(async () => (await import('./pages/files.js')).Files),
+    Detail: lazyPage(async () => (await import('./pages/file.js')).FilePage),
+  },
+  {
+    name: 'try',
+    title: t.validate,
+    icon: 'try',
+    group: 'data',
+    scopes: ['upload'],
+    Page: lazyPage(async () => (await import('./pages/validate-file.js')).ValidateFile),
+  },
+  {
+    name: 'contexts',
+    title: t.contexts,
+    icon: 'contexts',
+    group: 'data',
+    Page: lazyPage(async () => (await import('./pages/contexts.js')).Contexts),
+    Detail: lazyPage(async () => (await import('./pages/context.js')).ContextPage),
+  },
+  {
+    name: 'trash',
+    title: t.trash,
+    icon: 'trash',
+    group: 'data',
+    scopes: ['delete'],
+    Page: lazyPage(async () => (await import('./pages/trash.js')).Trash),
+  },
+  {
+    name: 'keys',
+    title: t.keys,
+    icon: 'keys',
+    group: 'access',
+    scopes: ['admin'],
+    Page: lazyPage(async () => (await import('./pages/keys.js')).Keys),
+  },
+  {
+    name: 'users',
+    title: t.users,
+    icon: 'users',
+    group: 'access',
+    scopes: ['admin'],
+    Page: lazyPage(async () => (await import('./pages/users.js')).Users),
+  },
+  {
+    name: 'calls',
+    title: t.calls,
+    icon: 'calls',
+    group: 'operations',
+    scopes: ['metadata'],
+    Page: lazyPage(async () => (await import('./pages/calls.js')).Calls),
+  },
+  {
+    name: 'quarantine',
+    title: t.quarantine,
+    icon: 'quarantine',
+    group: 'operations',
+    scopes: ['admin'],
+    Page: lazyPage(async () => (await import('./pages/quarantine.js')).Quarantine),
+  },
+  {
+    name: 'webhooks',
+    title: t.webhooks,
+    icon: 'webhooks',
+    group: 'operations',
+    scopes: ['admin'],
+    Page: lazyPage(async () => (await import('./pages/webhooks.js')).Webhooks),
+    Detail: lazyPage(async () => (await import('./pages/webhook.js')).WebhookPage),
+  },
+  {
+    name: 'health',
+    title: t.health,
+    icon: 'health',
+    group: 'operations',
+    Page: lazyPage(async () => (await import('./pages/health.js')).Health),
+  },
+  {
+    name: 'audit',
+    title: t.audit,
+    icon: 'audit',
+    group: 'proof',
+    scopes: ['admin'],
+    Page: lazyPage(async () => (await import('./pages/audit.js')).Audit),
+  },
+  {
+    name: 'account',
+    title: t.account,
+    icon: 'person',
+    Page: lazyPage(async () => (await import('./pages/account.js')).Account),
+  },
 ]
 
-const account: View = { name: 'account', title: texts.nav.account, icon: 'person', Page: Account }
+const isPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
-/** Returns the views that the user may see, in the order of the navigation. */
-export const getVisibleViews = (): View[] => allViews.filter(({ scopes }) => !scopes || scopes.some(hasScope))
+/** Returns the views that the user may see, without the account page, in the order of the navigation. */
+export const getVisibleViews = (): View[] => allViews.filter((view) => isPermitted(view) && view.name !== 'account')
+
+const findByName = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
 
 /** Returns the component for a path, and the id in the path. Undefined if the user may not see such a page. */
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
-  const [, name = '', id, ...rest] = path.split('/')
-  const visible = getVisibleViews()
+  const [, , id, ...rest] = path.split('/')
+  const named = findByName(path)
   // Users without access to the overview start on their first accessible page.
-  const view = [...visible, account].find((each) => each.name === name) ?? (path === '/' ? visible[0] : undefined)
+  const view = named && isPermitted(named) ? named : path === '/' ? getVisibleViews()[0] : undefined
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
-  return view.Detail && { View: view.Detail, id: decodeURIComponent(id) }
+  const decodedId = decode(id)
+  return view.Detail && decodedId !== undefined ? { View: view.Detail, id: decodedId } : undefined
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+/** Loads the code of a page, so that it is available when the user is known or clicks on the link. */
+export function preloadView(path: string): void {
+  const view = findByName(path)
+  const page = path.split('/')[2] ? view?.Detail : view?.Page
+  // If this fails, showing the page reports the error.
+  void page?.preload().catch(() => {})
 }

@@ -30,14 +30,19 @@ export async function bundleDashboard(folder) {
   })
   mkdirSync(folder, { recursive: true })
   for (const { path, contents } of outputFiles) keep(folder, basename(path), contents)
-  const nameOf = (kind) =>
-    basename(
-      Object.entries(metafile.outputs).find(
-        ([path, { entryPoint }]) => entryPoint && path.endsWith(kind) && /(app|style)-/.test(path),
-      )[0],
-    )
+  const findOutput = (source) => Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(source))
+  const [script, { imports }] = findOutput('main.tsx')
+  const [style] = findOutput('style.css')
+  // Preload links let the browser request the chunks together with the script that imports them.
+  const preload = imports
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path }) => `<link rel="modulepreload" href="/assets/${basename(path)}">\n`)
+    .join('')
   const page = readFileSync(join(browser, 'index.html'), 'utf8')
-  keep(folder, 'index.html', Buffer.from(page.replace('{script}', nameOf('.js')).replace('{style}', nameOf('.css'))))
+    .replace('{style}', basename(style))
+    .replace('{script}', basename(script))
+    .replace('{preload}\n', preload)
+  keep(folder, 'index.html', Buffer.from(page))
 }
 
 function keep(folder, name, contents) {

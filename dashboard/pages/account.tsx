@@ -1,6 +1,7 @@
 import { mutate, reloadData } from '../api/client.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
+import { describeUserAgent } from '../api/user-agent.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
@@ -27,7 +28,8 @@ const columns: Column<SessionRow>[] = [
     kind: 'wide',
     cell: ({ userAgent, isCurrent }) => (
       <>
-        {userAgent || texts.none} {isCurrent && <Badge tone="good">{t.thisSession}</Badge>}
+        <span title={userAgent}>{describeUserAgent(userAgent) || texts.none}</span>{' '}
+        {isCurrent && <Badge tone="good">{t.thisSession}</Badge>}
       </>
     ),
   },

@@ -5,7 +5,7 @@ import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
 import { Logo } from '../navigation.js'
-import { me, signIn, startError } from '../session.js'
+import { me, signIn, signInError, startError } from '../session.js'
 import { texts } from '../texts.js'
 
 export const SignInPage = () => (
@@ -16,7 +16,7 @@ export const SignInPage = () => (
         {texts.product}
       </h1>
       <p class="dim">{texts.signIn.tagline}</p>
-      <ErrorNotice error={startError.value} />
+      <ErrorNotice error={signInError.value ?? startError.value} />
       <SignInForm />
       <p class="hint">{texts.signIn.forgotPassword}</p>
     </div>

@@ -2,6 +2,7 @@
 export const navigationTexts = {
   nav: {
     main: 'Main',
+    groups: { data: 'Data', access: 'Access', operations: 'Operations', proof: 'Proof' },
     overview: 'Overview',
     files: 'Files',
     validate: 'Validate file',
@@ -41,5 +42,10 @@ export const navigationTexts = {
     offline: 'The service cannot be reached. The data may be out of date. Check your connection.',
     unknown: 'The service returned an unknown error. Try again later.',
     pageNotFound: 'Page not found',
+    noPageAt: (address: string) => `There is no page at ${address}`,
+    pageNotFoundHint: 'Check the address. Your account may also lack the scope that the page requires.',
+    backToStart: 'Back to the start page',
+    pageNotLoaded: 'This page could not be loaded. Check your connection. After an update of the service, reload the page.',
+    reload: 'Reload',
   },
 } as const

@@ -263,7 +263,7 @@ describe('me', () => {
 describe('the dashboard page', () => {
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-  test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/contexts/new'])(
+  test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/proof', '/contexts/new'])(
     'serves the dashboard page at %s to a browser',
     async (path) => {
       const { status, headers, body } = await world.unauthenticated.raw(path, { headers: browser })
@@ -293,15 +293,29 @@ describe('the dashboard page', () => {
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('returns an error to browsers for a path that is not a view', async () => {
-    for (const path of ['/nothing', '/api/v1/nothing', '/files/a/b'])
-      expect((await world.unauthenticated.raw(path, { headers: browser })).status).toBe(404)
-  })
+  test.each(['/nothing', '/files/a/b', '/nothing?x=1', '/contexts/%'])(
+    'serves the dashboard page with status 404 to a browser at the unknown path %s',
+    async (path) => {
+      const { status, headers, body } = await world.unauthenticated.raw(path, { headers: browser })
+      expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'/)
+      expect(body).toContain('<div id="app">')
+    },
+  )
+
+  test.each(['/api/v1/nothing', '/api/nothing', '/assets/nothing.js', '/.well-known/nothing'])(
+    'returns an error as JSON to a browser at %s',
+    async (path) => {
+      const { status, body } = await world.unauthenticated.raw(path, { headers: browser })
+      expect([status, body.error.code]).toEqual([404, 'not_found'])
+    },
+  )
 
   test.each(['br', 'gzip'])('serves dashboard files with hashed names, compressed with %s at build time', async (encoding) => {
     const { body } = await world.unauthenticated.raw('/')
     const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
-    expect(names).toHaveLength(2)
+    // The style, the script, and the chunks that the script imports.
+    expect(names.length).toBeGreaterThan(2)
     for (const path of names) {
       const { status, headers } = await world.unauthenticated.raw(path, { headers: { 'accept-encoding': encoding } })
       expect([status, headers.get('content-encoding'), headers.get('vary')]).toEqual([200, encoding, 'Accept-Encoding'])

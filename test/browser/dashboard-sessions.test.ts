@@ -49,8 +49,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     [
       ['admin'],
       [
-        ...['Overview', 'Files', 'Validate file', 'Contexts', 'API keys', 'Calls', 'Quarantine', 'Audit log', 'Webhooks'],
-        ...['Trash', 'Users', 'Health'],
+        ...['Overview', 'Files', 'Validate file', 'Contexts', 'Trash', 'API keys', 'Users', 'Calls', 'Quarantine', 'Webhooks'],
+        ...['Health', 'Audit log'],
       ],
     ],
   ] as const)(
@@ -83,6 +83,48 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     for (const name of ['Save changes', 'Disable', 'Delete']) expect(await button(page, name).count()).toBe(0)
     await page.goto('/keys')
     await page.getByText('Page not found').waitFor()
+  })
+
+  test('shows its own error page at an unknown path, and at a page that the user has no scope for', async () => {
+    const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
+    for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
+      const response = await page.goto(path)
+      expect([path, response!.status()]).toEqual([path, path === '/keys' ? 200 : 404])
+      await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
+      await page.getByText(`There is no page at ${path}`).waitFor()
+    }
+    await page.getByRole('link', { name: 'Back to the start page' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+  })
+
+  test('signs in with a welcome link that is opened in a tab that already shows the page', async () => {
+    const { userId, email } = await dashboard.user(tenant, ['metadata'])
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto('/')
+    await button(page, 'Sign in').waitFor()
+    await page.goto('/#welcome=a.b.c')
+    await page.getByRole('alert').waitFor()
+    await page.goto(`/#welcome=${await world.app.services.welcomes.invite(userId)}`)
+    await page.getByText(email).waitFor()
+    expect(page.url()).not.toContain('welcome')
+    // With a session of another user, the link switches to the invited user. An invalid link changes nothing.
+    const other = await dashboard.user(tenant, ['metadata'])
+    await page.goto(`/#welcome=${await world.app.services.welcomes.invite(other.userId)}`)
+    await page.getByText(other.email).waitFor()
+    await page.goto('/#welcome=a.b.c')
+    await page.getByRole('alert').waitFor()
+    await page.getByText(other.email).waitFor()
+  })
+
+  test('reports a page whose code cannot be loaded, and loads it when the connection is back', async () => {
+    const page = await dashboard.signedIn(tenant)
+    await page.locator('.tile').first().waitFor()
+    await page.route('**/assets/calls-*.js', (route) => route.abort())
+    await page.locator('nav[aria-label=Main]').getByRole('link', { name: 'Calls' }).click()
+    await page.getByRole('alert').getByText('This page could not be loaded.').waitFor()
+    await page.unroute('**/assets/calls-*.js')
+    await button(page, 'Reload').click()
+    await page.getByRole('heading', { level: 1, name: 'Calls' }).waitFor()
   })
 
   test('reports a wrong password, and opens the requested page after sign-in', async () => {

@@ -419,6 +419,7 @@ describeWith('chromium')('dashboard', () => {
     const { email, password } = page.user
     await (await dashboard.visitor()).request.post('/session', { data: { email, password } })
     await page.reload()
+    await page.getByRole('cell', { name: /^(Headless)?Chrome \d+ on Linux this session$/ }).waitFor()
     await button(page, 'End session').click()
     await button(page, 'End session').waitFor({ state: 'detached' })
     await page.getByLabel('Current password').fill('wrong')

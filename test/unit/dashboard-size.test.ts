@@ -1,16 +1,68 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
 import { formatBytes, predictFullDate } from '../../dashboard/api/format.js'
+import { describeUserAgent } from '../../dashboard/api/user-agent.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
-test('the scripts and styles of the dashboard have at most 120 KB gzip in total', () => {
-  const sizes = readdirSync(built)
-    .filter((name) => /\.(js|css)\.gz$/.test(name))
-    .map((name) => statSync(new URL(name, built)).size)
-  expect(sizes.length).toBeGreaterThan(2)
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(120 * 1024)
+const readBuilt = (name: string) => readFileSync(new URL(name, built), 'utf8')
+
+/** Returns the names of the scripts and styles that the browser loads for the first page. */
+function findFirstPageFiles(): Set<string> {
+  const found = new Set<string>()
+  const add = (name: string) => {
+    if (found.has(name)) return
+    found.add(name)
+    if (!name.endsWith('.js')) return
+    // Static imports of minified modules: `from"./chunk-X.js"` and `import"./chunk-X.js"`.
+    for (const [, imported] of readBuilt(name).matchAll(/(?:from|import)"\.\/([\w.-]+)"/g)) add(imported!)
+  }
+  for (const [, name] of readBuilt('index.html').matchAll(/\/assets\/([\w.-]+)/g)) add(name!)
+  for (const name of readdirSync(built)) if (/^overview-\w+\.js$/.test(name)) add(name)
+  return found
+}
+
+test('the scripts and styles of the first page have at most 160 KB gzip', () => {
+  const files = findFirstPageFiles()
+  expect([...files].filter((name) => /^(app|overview|style)-/.test(name))).toHaveLength(3)
+  const bytes = [...files].reduce((sum, name) => sum + statSync(new URL(`${name}.gz`, built)).size, 0)
+  expect(bytes).toBeGreaterThan(30 * 1024)
+  expect(bytes).toBeLessThan(160 * 1024)
 })
+
+test('the code of other pages is not part of the first page', () => {
+  const files = findFirstPageFiles()
+  for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
+    const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))
+    expect([page, name !== undefined, files.has(name!)]).toEqual([page, true, false])
+  }
+})
+
+test.each([
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36',
+    'Chrome 131 on Linux',
+  ],
+  ['Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:130.0) Gecko/20100101 Firefox/130.0', 'Firefox 130 on Windows'],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 Edg/131.0.0.0',
+    'Edge 131 on Windows',
+  ],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15',
+    'Safari 18 on macOS',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+    'Safari 18 on iOS',
+  ],
+  [
+    'Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36',
+    'Chrome 131 on Android',
+  ],
+  ['curl/8.5.0', 'curl/8.5.0'],
+  ['', ''],
+])('describes the user agent %s as %s', (userAgent, description) => expect(describeUserAgent(userAgent)).toBe(description))
 
 test('every built file has a brotli and a gzip version', () => {
   const names = readdirSync(built)

@@ -8,6 +8,7 @@ import type { Spool } from '../../platform/spool/spool.js'
 import type { Tracing } from '../../platform/telemetry/span.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import type { RestHandler } from '../rest/router.js'
+import type { Dashboard } from './dashboard.js'
 import type { Health } from './health.js'
 import type { Metrics } from './metrics.js'
 
@@ -26,7 +27,7 @@ export interface ApplicationParts {
   events: RequestHandler
   log: RequestHandler
   /** Undefined if the dashboard is disabled. */
-  dashboard: ((app: Express) => void) | undefined
+  dashboard: Dashboard | undefined
   /** Handler for resumable uploads, and handler for their OPTIONS requests. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   /** Endpoints of upload links, with their own CORS rules. */

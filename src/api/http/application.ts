@@ -141,6 +141,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.use(parts.resumable.handle)
   const rest = createRestEndpoint(parts)
   app.use('/api/v1', (request, response) => rest(request as Request & IdentifiedRequest, response))
+  if (parts.dashboard) app.use(parts.dashboard.notFound)
   app.use((request) => {
     throw notFound('endpoint', request.path)
   })
@@ -174,7 +175,7 @@ function addReads(app: Express, parts: ApplicationParts): void {
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )
-  parts.dashboard?.(app)
+  parts.dashboard?.mount(app)
   parts.documentation(app)
 }
 

@@ -2,8 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import type { Express, Request, RequestHandler, Response } from 'express'
 import { notFound } from '../../platform/errors/errors.js'
 
-/** Paths of the dashboard views. Each view has its own path, so that it can be bookmarked and shared and works with the browser history. */
-const views = /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|account)(?:\/[\w-]{1,80})?)?$/
+/** Paths of the dashboard views, as in dashboard/views.ts. Each view has its own path, so that it can be bookmarked and shared and works with the browser history. */
+const views =
+  /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|proof|links|account)(?:\/[\w-]{1,80})?)?$/
 
 // No inline scripts or styles, no external resources, and no conversion of script-generated text to markup.
 const policy = [
@@ -21,16 +22,29 @@ const policy = [
 
 const year = 365 * 86_400
 
-/** Serves the dashboard: the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
-export async function openDashboard(session: RequestHandler): Promise<(app: Express) => void> {
+export interface Dashboard {
+  /** Adds the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
+  mount(app: Express): void
+  /** Sends the page with status 404 to browsers, at paths that no other handler serves. The page shows its own error. */
+  notFound: RequestHandler
+}
+
+/** Paths below which all clients, including browsers, get errors as JSON. */
+const jsonPaths = /^\/(api|assets|\.well-known)\//
+
+export async function openDashboard(session: RequestHandler): Promise<Dashboard> {
   const files = await BuiltFiles.read()
-  return (app) => {
+  const isBrowser = (request: Request) => request.accepts(['json', 'html']) === 'html'
+  const sendPage = (request: Request, response: Response) => {
+    response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
+    files.send('index.html', request, response)
+  }
+  const mount = (app: Express) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
       // `/` serves the page to all clients. At the other paths, clients other than browsers get 404.
-      if (request.path !== '/' && request.accepts(['json', 'html']) !== 'html') return next()
-      response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
-      files.send('index.html', request, response)
+      if (request.path !== '/' && !isBrowser(request)) return next()
+      sendPage(request, response)
     })
     app.get('/assets/:file', (request, response) => {
       if (!files.has(request.params.file)) throw notFound('page', request.path)
@@ -39,6 +53,12 @@ export async function openDashboard(session: RequestHandler): Promise<(app: Expr
       files.send(request.params.file, request, response)
     })
   }
+  const sendNotFoundPage: RequestHandler = (request, response, next) => {
+    const isPage = ['GET', 'HEAD'].includes(request.method) && !jsonPaths.test(request.path) && isBrowser(request)
+    if (!isPage) return next()
+    sendPage(request, response.status(404))
+  }
+  return { mount, notFound: sendNotFoundPage }
 }
 
 /** Output folder of scripts/dashboard.mjs. Tests that run the source use it too. */
