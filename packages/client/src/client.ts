@@ -91,6 +91,18 @@ export class AssayClient {
       this.#request<Schemas['NewApiKey']>('POST', `/api-keys/${encodeSegment(apiKeyId)}/rotate`, body),
   }
 
+  /** Creates an upload link. Only this response contains its URL, to which `uploadTo` uploads files without an API key. */
+  createUploadLink(body: Schemas['CreateUploadLinkBody']): Promise<Schemas['NewUploadLink']> {
+    return this.#create('/upload-links', body)
+  }
+
+  readonly uploadLinks = {
+    list: (query: Query<'listUploadLinks'> = {}) => this.#get<Page<Schemas['UploadLink']>>('/upload-links', query),
+    get: (linkId: string) => this.#get<Schemas['UploadLink']>(`/upload-links/${encodeSegment(linkId)}`),
+    /** Revokes an upload link. It stops working immediately. */
+    revoke: (linkId: string) => this.#request<Schemas['UploadLink']>('DELETE', `/upload-links/${encodeSegment(linkId)}`),
+  }
+
   readonly stats = {
     overview: () => this.#get<Schemas['Stats']>('/stats'),
     apiCallsChart: (query: Query<'getApiCallsChart'> = {}) =>
@@ -127,19 +139,26 @@ export class AssayClient {
     const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
     if (content instanceof Blob && (options.resumable ?? content.size > minResumableBytes)) {
       const metadata = { filename, ...toFormFields(options) }
-      return uploadResumable(this.#transport, { content, metadata, idempotencyKey, onProgress, signal })
+      return uploadResumable(this.#transport, {
+        path: `${apiPath}/uploads`,
+        content,
+        metadata,
+        idempotencyKey,
+        onProgress,
+        signal,
+      })
     }
     return this.#sendFile('/files/upload', opened, options, { 'Idempotency-Key': idempotencyKey })
   }
 
   async #sendFile<T>(path: string, opened: OpenSource, options: UploadOptions, headers: Record<string, string>): Promise<T> {
     const fields = toFormFields(options)
-    const form = createForm(opened, fields, options.onProgress)
+    const { headers: formHeaders, ...form } = createForm(opened, fields, options.onProgress)
     return this.#transport.requestData<T>({
       method: 'POST',
       path: apiPath + path,
-      body: form.body,
-      headers: { ...form.headers, ...headers },
+      ...form,
+      headers: { ...formHeaders, ...headers },
       signal: options.signal,
       isRepeatable: opened.content instanceof Blob,
     })
@@ -177,13 +196,17 @@ export class AssayClient {
   async *#listAll<T>(path: string, query: object): AsyncGenerator<T> {
     let next: string | undefined = withQuery(apiPath + path, { page_size: 100, ...query })
     while (next !== undefined) {
-      const response: Response = await this.#transport.send({ method: 'GET', path: next, isRepeatable: true })
-      const { data } = (await response.json()) as { data: Page<T> }
-      yield* data.data
-      next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+      const page: { items: T[]; next: string | undefined } = await this.#transport.send(
+        { method: 'GET', path: next, isRepeatable: true },
+        async (response) => ({ items: ((await response.json()) as { data: Page<T> }).data.data, next: getNextPage(response) }),
+      )
+      yield* page.items
+      next = page.next
     }
   }
 }
+
+const getNextPage = ({ headers }: Response) => /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1]
 
 /** Creates a client for the service at `baseUrl`. */
 export const createClient = (options: ClientOptions): AssayClient => new AssayClient(options)

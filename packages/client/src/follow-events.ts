@@ -1,6 +1,6 @@
 import { AssayError } from './errors.js'
 import type { components } from './generated/openapi.js'
-import { type Transport, withQuery } from './transport.js'
+import { type Transport, wait, withQuery } from './transport.js'
 
 type Event = components['schemas']['Event']
 
@@ -38,13 +38,14 @@ export async function* followEvents(transport: Transport, options: EventsOptions
     const connection = new AbortController()
     const combinedSignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
     const headers = { Accept: 'text/event-stream' }
-    const response = await transport.send({
+    const request = {
       method: 'GET',
       path: withQuery(path, { after, ...filter }),
       headers,
       signal: combinedSignal,
       isRepeatable: true,
-    })
+    }
+    const response = await transport.send(request, (opened) => opened)
     try {
       for await (const event of readEvents(response, connection)) {
         yield event
@@ -56,7 +57,7 @@ export async function* followEvents(transport: Transport, options: EventsOptions
     } finally {
       connection.abort()
     }
-    await new Promise((resolve) => setTimeout(resolve, reconnectDelayMs))
+    await wait(reconnectDelayMs, signal)
   }
 }
 

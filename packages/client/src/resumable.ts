@@ -1,36 +1,66 @@
-import type { DetailedError, FileReader, HttpRequest, HttpStack } from 'tus-js-client'
+import type { DetailedError, FileReader, FileSource, HttpRequest, HttpStack } from 'tus-js-client'
 import { AssayError, parseErrorResponse } from './errors.js'
 import type { Schemas } from './schemas.js'
 import { type Transport, unreachableMessage } from './transport.js'
-import type { Progress } from './upload.js'
+import type { ProgressListener } from './upload.js'
 
 /** Size from which an upload uses several requests, so that it can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
 // tus-js-client starts again with the first delay after each request that made progress.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
-const uploadsPath = '/api/v1/uploads'
 
 export interface ResumableUpload {
+  /** Path of the tus endpoint. */
+  path: string
   content: Blob
-  /** tus metadata: `filename`, `context`, and optionally `metadata` as JSON. */
+  /** tus metadata: `filename`, and optionally `context` and `metadata` (JSON). */
   metadata: Record<string, string>
   idempotencyKey: string
-  onProgress: ((progress: Progress) => void) | undefined
+  /** URL of an unfinished upload of the same content, which is continued. */
+  resumeFrom?: string | undefined
+  /** Called with the URL of the upload as soon as it can be resumed. */
+  onUploadUrl?: ((url: string) => void) | undefined
+  onProgress: ProgressListener | undefined
   signal: AbortSignal | undefined
 }
 
 /** Uploads a file with the tus protocol. Resumes after a lost connection, and fails after about a minute without progress. */
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
-  const { content, metadata, idempotencyKey, onProgress, signal } = upload
-  signal?.throwIfAborted()
+  upload.signal?.throwIfAborted()
   // Most programs never upload a large file, so the library is loaded on demand.
   const { Upload } = await import('tus-js-client')
   // The listener below is added after the import, so it would miss an abort during the import.
-  signal?.throwIfAborted()
-  const url = await new Promise<string>((resolve, reject) => {
+  upload.signal?.throwIfAborted()
+  const url = await sendContent(Upload, transport, upload).catch((error) => {
+    if (error instanceof RejectedUpload) return error.url
+    throw error
+  })
+  const outcomeRequest = { method: 'GET', path: url, isRepeatable: true, signal: upload.signal }
+  const { file, error } = await transport.requestData<UploadOutcome>(outcomeRequest)
+  if (file) return file
+  throw new AssayError(
+    error?.code ?? 'invalid_response',
+    error?.message ?? 'The upload ended without a result. Retry the upload.',
+    {
+      status: 410,
+      details: error?.details,
+    },
+  )
+}
+
+/** Sends the content. Resolves to the URL of the upload. */
+function sendContent(
+  Upload: typeof import('tus-js-client').Upload,
+  transport: Transport,
+  upload: ResumableUpload,
+): Promise<string> {
+  const { content, metadata, idempotencyKey, resumeFrom, onUploadUrl, onProgress, signal } = upload
+  return new Promise((resolve, reject) => {
     const tusUpload = new Upload(content, {
-      endpoint: transport.toUrl(uploadsPath),
+      // Without an endpoint, tus-js-client cannot restart a rejected or expired upload as a new one.
+      endpoint: resumeFrom === undefined ? transport.toUrl(upload.path) : null,
+      ...(resumeFrom !== undefined && { uploadUrl: resumeFrom }),
       metadata,
       headers: { 'Idempotency-Key': idempotencyKey },
       uploadSize: content.size,
@@ -40,8 +70,10 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
       fileReader,
       httpStack: createHttpStack(transport, signal),
       onShouldRetry: (error) => !signal?.aborted && isRetryable(error as DetailedError),
-      // Without an endpoint, tus-js-client cannot restart a rejected upload as a new one.
-      onUploadUrlAvailable: () => void (tusUpload.options.endpoint = null),
+      onUploadUrlAvailable: () => {
+        tusUpload.options.endpoint = null
+        onUploadUrl?.(tusUpload.url!)
+      },
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
       onError: (error) =>
         reject(tusUpload.url && isRejected(error as DetailedError) ? new RejectedUpload(tusUpload.url) : toAssayError(error)),
@@ -53,22 +85,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
     }
     signal?.addEventListener('abort', abort, { once: true })
     tusUpload.start()
-  }).catch((error) => {
-    if (error instanceof RejectedUpload) return error.url
-    throw error
   })
-  const { data } = (await (await transport.send({ method: 'GET', path: transport.toPath(url), isRepeatable: true })).json()) as {
-    data: UploadOutcome
-  }
-  if (data.file) return data.file
-  throw new AssayError(
-    data.error?.code ?? 'invalid_response',
-    data.error?.message ?? 'The upload ended without a result. Retry the upload.',
-    {
-      status: 410,
-      details: data.error?.details,
-    },
-  )
 }
 
 interface UploadOutcome {
@@ -105,13 +122,12 @@ function toAssayError(error: Error | DetailedError): AssayError {
 const fileReader: FileReader = {
   openFile: async (content: Blob) => ({
     size: content.size,
-    slice: async (start, end) => {
-      const bytes = new Uint8Array(await content.slice(start, end).arrayBuffer())
-      return { value: Object.assign(bytes, { size: bytes.length }), done: end >= content.size }
-    },
+    slice: async (start, end) => ({ value: content.slice(start, end) as unknown as SlicedContent, done: end >= content.size }),
     close: () => {},
   }),
 }
+
+type SlicedContent = Extract<Awaited<ReturnType<FileSource['slice']>>, { value: unknown }>['value']
 
 /** Sends the requests of tus-js-client with the credential and the `fetch` of the client. */
 const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
@@ -126,16 +142,17 @@ function createHttpRequest(
 ): HttpRequest {
   const headers: Record<string, string> = {}
   const abort = new AbortController()
+  let onProgress: ((sentBytes: number) => void) | undefined
   return {
     getMethod: () => method,
     getURL: () => url,
     setHeader: (name, value) => void (headers[name] = value),
     getHeader: (name) => headers[name],
-    setProgressHandler: () => {},
-    send: async (body: Uint8Array<ArrayBuffer> | null) => {
+    setProgressHandler: (handler) => void (onProgress = handler),
+    send: async (body: Blob | null) => {
       // tus-js-client ignores an abort before it has opened the file.
       signal?.throwIfAborted()
-      const response = await transport.fetchOnce({ method, url, headers, body, signal: abort.signal })
+      const response = await transport.fetchOnce({ method, url, headers, body, signal: abort.signal, onProgress })
       const text = await response.text()
       return {
         getStatus: () => response.status,

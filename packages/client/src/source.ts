@@ -1,4 +1,4 @@
-/** Source of an upload: a path (Node.js only), a Blob or File, bytes, or a stream of bytes. */
+/** Source of an upload: a path (not in browsers), a Blob or File, bytes, or a stream of bytes. */
 export type UploadSource = string | URL | Blob | Uint8Array | ReadableStream<Uint8Array>
 
 /** File to upload. A Blob can be read again for a retry, a stream cannot. */
@@ -10,14 +10,32 @@ export interface OpenSource {
 
 /** Opens a source. Throws a TypeError if neither the source nor `filename` provides a name. */
 export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenSource> {
-  if (typeof source === 'string' || source instanceof URL) {
-    // Imported on demand, so that bundles for browsers can exclude these modules.
-    const [{ openAsBlob }, { basename }] = await Promise.all([import('node:fs'), import('node:path')])
-    const content = await openAsBlob(source)
-    return { content, filename: filename ?? basename(source instanceof URL ? source.pathname : source), size: content.size }
-  }
+  if (typeof source === 'string' || source instanceof URL) return openPath(source, filename)
   const content = source instanceof Uint8Array ? new Blob([source as Uint8Array<ArrayBuffer>]) : source
   const name = filename ?? ('name' in content ? (content.name as string) : undefined)
   if (!name) throw new TypeError('The source has no name. Set `filename`: its extension determines how the file is validated.')
   return { content, filename: name, size: content instanceof Blob ? content.size : undefined }
+}
+
+interface BuiltinModules {
+  'node:fs': { openAsBlob(path: string | URL): Promise<Blob> }
+  'node:fs/promises': { stat(path: string | URL): Promise<{ isFile(): boolean }> }
+  'node:path': { basename(path: string): string }
+}
+
+async function openPath(path: string | URL, filename: string | undefined): Promise<OpenSource> {
+  const process = (
+    globalThis as { process?: { getBuiltinModule?<Name extends keyof BuiltinModules>(name: Name): BuiltinModules[Name] } }
+  ).process
+  // A function instead of `import('node:fs')`, which bundlers for browsers reject. Node.js, Bun and Deno have it.
+  if (!process?.getBuiltinModule)
+    throw new TypeError(`The source is '${path}'. Browsers cannot open paths. Pass a File or a Blob.`)
+  // The errors of openAsBlob do not name the file.
+  const stats = await process.getBuiltinModule('node:fs/promises').stat(path)
+  if (!stats.isFile()) throw new TypeError(`'${path}' is not a file.`)
+  const content = await process.getBuiltinModule('node:fs').openAsBlob(path)
+  const lastSegment = process
+    .getBuiltinModule('node:path')
+    .basename(path instanceof URL ? decodeURIComponent(path.pathname) : path)
+  return { content, filename: filename ?? lastSegment, size: content.size }
 }

@@ -1,4 +1,5 @@
 import { AssayError, parseErrorResponse } from './errors.js'
+import { type RequestBody, type SentRequest, sendRequest } from './send.js'
 
 export interface ClientOptions {
   /** URL of the service, such as https://files.example.com. */
@@ -11,100 +12,95 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-export type RequestBody = string | FormData | ReadableStream<Uint8Array>
+/** An upload link needs no API key: its URL contains the credential. */
+type TransportOptions = Omit<ClientOptions, 'apiKey'> & Partial<Pick<ClientOptions, 'apiKey'>>
 
-export interface ServiceRequest {
-  method: string
-  /** Path and query, relative to `baseUrl`, with a leading slash. */
+export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
+  /** Path and query, relative to `baseUrl`, with a leading slash. Or an absolute URL that the service returned. */
   path: string
   body?: (() => RequestBody) | undefined
-  headers?: Record<string, string> | undefined
-  signal?: AbortSignal | undefined
   /** True if a retry has no additional effect. */
   isRepeatable: boolean
 }
 
-/** Request with an absolute URL. */
-export interface FetchRequest extends Pick<ServiceRequest, 'method' | 'headers' | 'signal'> {
-  url: string
-  body?: RequestBody | Uint8Array<ArrayBuffer> | null | undefined
-}
-
 /** Sends requests with the credential, retries those that are safe to repeat, and throws `AssayError` on failure. */
 export class Transport {
-  readonly #options: ClientOptions
+  readonly #options: TransportOptions
 
-  constructor(options: ClientOptions) {
+  constructor(options: TransportOptions) {
     this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
   }
 
   /** Sends a request and returns the `data` of its JSON response. */
   async requestData<T>(request: ServiceRequest): Promise<T> {
-    const response = await this.send(request)
-    return ((await response.json()) as { data: T }).data
+    const { data } = await this.send(request, readJson<{ data: T }>)
+    return data
   }
 
-  /** Returns the response if it is successful. Otherwise throws `AssayError`. */
-  async send(request: ServiceRequest): Promise<Response> {
+  /** Returns the successful response, converted by `read`. Otherwise throws `AssayError`, or the reason of an aborted signal. */
+  async send<T>(request: ServiceRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { retries = 2 } = this.#options
+    const { path, body, isRepeatable, ...sent } = request
     for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt(request).catch((error: unknown) => toNetworkError(error, request.signal))
-      if (outcome instanceof Response && outcome.ok) return outcome
-      const error =
-        outcome instanceof Response ? parseErrorResponse(outcome.status, outcome.headers, await outcome.text()) : outcome
-      if (attempt >= retries || !request.isRepeatable || !isTemporary(error)) throw error
-      await waitBeforeRetry(error, attempt, request.signal)
+      try {
+        const response = await this.fetchOnce({ ...sent, url: this.toUrl(path), body: body?.() })
+        if (response.ok) return await read(response)
+        throw parseErrorResponse(response.status, response.headers, await response.text())
+      } catch (thrown) {
+        const error = toAssayError(thrown, request.signal)
+        if (attempt >= retries || !isRepeatable || !isTemporary(error)) throw error
+        await waitBeforeRetry(error, attempt, request.signal)
+      }
     }
   }
 
   /** Fetches a signed URL. The URL itself replaces the credential. */
   async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
-    const response = await (this.#options.fetch ?? fetch)(url, signal && { signal }).catch((error: unknown) => {
-      throw toNetworkError(error, signal)
-    })
-    if (!response.ok) throw parseErrorResponse(response.status, response.headers, await response.text())
-    return response
+    try {
+      const response = await (this.#options.fetch ?? fetch)(url, signal && { signal })
+      if (response.ok) return response
+      throw parseErrorResponse(response.status, response.headers, await response.text())
+    } catch (error) {
+      throw toAssayError(error, signal)
+    }
   }
 
   /** Converts a path of the service to an absolute URL. */
   toUrl(path: string): string {
-    return this.#options.baseUrl + path
-  }
-
-  /** Converts an absolute URL of the service to a path. */
-  toPath(url: string): string {
-    return url.startsWith(this.#options.baseUrl) ? url.slice(this.#options.baseUrl.length) : new URL(url).pathname
+    return /^https?:/.test(path) ? path : this.#options.baseUrl + path
   }
 
   /** Sends a request once and returns its response, whatever the status. */
-  async fetchOnce({ method, url, headers, body, signal }: FetchRequest): Promise<Response> {
-    const { apiKey } = this.#options
-    const sentBody = body ?? undefined
+  async fetchOnce({ headers, ...request }: SentRequest): Promise<Response> {
+    const { apiKey, fetch } = this.#options
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
     // If the signal is aborted already, fetch of Node.js 24 also causes an unhandled rejection, which ends the process.
-    signal?.throwIfAborted()
-    return (this.#options.fetch ?? fetch)(url, {
-      method,
-      headers: { Authorization: `Bearer ${credential}`, ...headers },
-      redirect: 'error',
-      ...(sentBody !== undefined && { body: sentBody }),
-      ...(sentBody instanceof ReadableStream && ({ duplex: 'half' } as object)),
-      ...(signal && { signal }),
-    })
-  }
-
-  #attempt({ path, body, ...request }: ServiceRequest): Promise<Response> {
-    return this.fetchOnce({ ...request, url: this.toUrl(path), body: body?.() })
+    request.signal?.throwIfAborted()
+    return sendRequest(
+      { ...request, headers: { ...(credential && { Authorization: `Bearer ${credential}` }), ...headers } },
+      fetch,
+    )
   }
 }
 
 export const unreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
-function toNetworkError(error: unknown, signal: AbortSignal | undefined): AssayError {
+/** Reads a JSON response. A success without JSON comes from something between client and service, such as a proxy. */
+async function readJson<T>(response: Response): Promise<T> {
+  const text = await response.text()
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw parseErrorResponse(response.status, response.headers, text)
+  }
+}
+
+function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayError {
   if (signal?.aborted) throw signal.reason
+  if (error instanceof AssayError) return error
   const { cause, message } = error as Error
-  const reason = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
+  const reason = cause instanceof Error ? cause.message || (cause as Error & { code?: string }).code : message
   return new AssayError('network_error', unreachableMessage(reason), { cause: error })
 }
 
@@ -113,8 +109,15 @@ const isTemporary = ({ status, code }: AssayError): boolean => status === 429 ||
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
   const seconds = Math.min(retryAfter ?? 0.2 * 2 ** attempt * (1 + Math.random()), 30)
+  return wait(seconds * 1000, signal)
+}
+
+/** Waits. Rejects with the reason of the signal if it is or becomes aborted. */
+export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(done, seconds * 1000)
+    // An aborted signal emits no event.
+    if (signal?.aborted) return reject(signal.reason)
+    const timer = setTimeout(done, milliseconds)
     signal?.addEventListener('abort', stop, { once: true })
     function done() {
       signal?.removeEventListener('abort', stop)

@@ -1,5 +1,5 @@
+import { countBytes, type RequestBody } from './send.js'
 import type { OpenSource } from './source.js'
-import type { RequestBody } from './transport.js'
 
 /** Progress of an upload, in bytes. `total` is undefined for a stream. */
 export interface Progress {
@@ -7,65 +7,61 @@ export interface Progress {
   total: number | undefined
 }
 
+export type ProgressListener = (progress: Progress) => void
+
+/** Body of an upload, ready to be sent. */
 export interface UploadForm {
   headers: Record<string, string>
   body: () => RequestBody
+  onProgress: ((sentBytes: number) => void) | undefined
 }
 
-/** Creates the multipart form of an upload. Uses a stream that counts bytes if progress is requested or the content is a stream. */
+/**
+ * Creates the multipart form of an upload. A Blob becomes a Blob, which can be sent again. A stream becomes a stream.
+ * Not a `FormData`, because its progress would include the fields and the headers.
+ */
 export function createForm(
-  { content, filename, size }: OpenSource,
+  { content, filename }: OpenSource,
   fields: Record<string, string>,
-  onProgress?: (progress: Progress) => void,
+  onProgress?: ProgressListener,
 ): UploadForm {
-  if (content instanceof Blob && !onProgress) return { headers: {}, body: () => createFormData(content, filename, fields) }
   const boundary = `assay-${crypto.randomUUID()}`
-  return {
-    headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
-    body: () => createProgressStream({ content, filename, size, fields, boundary, onProgress }),
-  }
-}
-
-function createFormData(content: Blob, filename: string, fields: Record<string, string>): FormData {
-  const form = new FormData()
+  const headers = { 'Content-Type': `multipart/form-data; boundary=${boundary}` }
   // The fields precede the file, so that the service knows the size limit of the context while it receives the file.
-  for (const [name, value] of Object.entries(fields)) form.append(name, value)
-  form.append('file', content, filename)
-  return form
-}
-
-interface ProgressForm extends OpenSource {
-  fields: Record<string, string>
-  boundary: string
-  onProgress: ((progress: Progress) => void) | undefined
-}
-
-function createProgressStream({
-  content,
-  filename,
-  size,
-  fields,
-  boundary,
-  onProgress,
-}: ProgressForm): ReadableStream<Uint8Array> {
   const fieldParts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )
   const fileHeader = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${escapeQuotes(filename)}"\r\nContent-Type: application/octet-stream\r\n\r\n`
-  let sent = 0
-  return ReadableStream.from(
-    (async function* () {
-      const encoder = new TextEncoder()
-      yield encoder.encode(fieldParts.join('') + fileHeader)
-      const stream = content instanceof Blob ? content.stream() : content
-      for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
-        yield chunk
-        sent += chunk.byteLength
-        onProgress?.({ sent, total: size })
-      }
-      yield encoder.encode(`\r\n--${boundary}--\r\n`)
-    })(),
-  ) as ReadableStream<Uint8Array>
+  const encoder = new TextEncoder()
+  const start = encoder.encode(fieldParts.join('') + fileHeader)
+  const end = encoder.encode(`\r\n--${boundary}--\r\n`)
+  if (content instanceof Blob)
+    return {
+      headers,
+      body: () => new Blob([start, content, end]),
+      onProgress: toFileProgress(onProgress, content.size, start.length),
+    }
+  // Counted before the end of the form is added.
+  const progress = toFileProgress(onProgress, undefined)
+  const counted = progress ? countBytes(content, progress) : content
+  return { headers, body: () => frame(counted, start, end), onProgress: undefined }
+}
+
+function frame(content: ReadableStream<Uint8Array>, start: Uint8Array, end: Uint8Array): ReadableStream<Uint8Array> {
+  const framing = new TransformStream<Uint8Array, Uint8Array>({
+    start: (controller) => controller.enqueue(start),
+    flush: (controller) => controller.enqueue(end),
+  })
+  return content.pipeThrough(framing)
+}
+
+/** Converts the number of sent bytes of a body to the progress of the file, which starts after `offset` bytes. */
+export function toFileProgress(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
+  if (!onProgress) return undefined
+  return (sentBytes: number) => {
+    const sent = Math.max(sentBytes - offset, 0)
+    onProgress({ sent: total === undefined ? sent : Math.min(sent, total), total })
+  }
 }
 
 // Escapes names as browsers do, because a quote or a line break would end the header.

@@ -1,0 +1,101 @@
+export type RequestBody = string | Blob | ReadableStream<Uint8Array>
+
+const pieceBytes = 65_536
+
+/** Request with an absolute URL. */
+export interface SentRequest {
+  method: string
+  url: string
+  headers?: Record<string, string> | undefined
+  body?: RequestBody | null | undefined
+  signal?: AbortSignal | undefined
+  /** Called with the number of sent bytes while a Blob or stream is sent. */
+  onProgress?: ((sentBytes: number) => void) | undefined
+}
+
+/** Sends a request once, with `customFetch` if it is set. */
+export function sendRequest(request: SentRequest, customFetch?: typeof fetch): Promise<Response> {
+  const { method, url, headers = {}, signal, onProgress } = request
+  // In browsers, fetch reports no upload progress, and sends streams over HTTP/2 only.
+  if (onProgress && request.body instanceof Blob && !customFetch && XMLHttpRequest) return sendWithXhr(XMLHttpRequest, request)
+  const body = onProgress && isBinary(request.body) ? countBytes(request.body, onProgress) : request.body
+  return (customFetch ?? fetch)(url, {
+    method,
+    headers,
+    redirect: 'error',
+    ...(body != null && { body }),
+    ...(body instanceof ReadableStream && ({ duplex: 'half' } as object)),
+    ...(signal && { signal }),
+  })
+}
+
+const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
+
+/** Passes the bytes on in small pieces, and calls `onProgress` with their number so far. */
+export function countBytes(content: Blob | ReadableStream<Uint8Array>, onProgress: (sentBytes: number) => void) {
+  const reader = (content instanceof Blob ? content.stream() : content).getReader()
+  let rest = new Uint8Array()
+  let sentBytes = 0
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      // The stream of a Blob in memory returns all of its bytes at once.
+      while (rest.length === 0) {
+        const { done, value } = await reader.read()
+        if (done) return controller.close()
+        rest = value as Uint8Array<ArrayBuffer>
+      }
+      const piece = rest.subarray(0, pieceBytes)
+      rest = rest.subarray(pieceBytes)
+      controller.enqueue(piece)
+      sentBytes += piece.length
+      onProgress(sentBytes)
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+}
+
+/** Members of the XMLHttpRequest of browsers that are used here. The compiler knows the globals of Node.js only. */
+interface Xhr {
+  readonly status: number
+  readonly responseText: string
+  readonly upload: { onprogress: (event: { loaded: number }) => void }
+  onload: () => void
+  onerror: () => void
+  onabort: () => void
+  onloadend: () => void
+  open(method: string, url: string): void
+  setRequestHeader(name: string, value: string): void
+  send(body: Blob): void
+  abort(): void
+  getAllResponseHeaders(): string
+}
+
+const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => Xhr }
+
+function sendWithXhr(Request: new () => Xhr, { method, url, headers = {}, body, signal, onProgress }: SentRequest) {
+  return new Promise<Response>((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const xhr = new Request()
+    const abort = () => xhr.abort()
+    xhr.open(method, url)
+    for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
+    xhr.upload.onprogress = ({ loaded }) => onProgress?.(loaded)
+    xhr.onload = () => resolve(toResponse(xhr))
+    xhr.onerror = () => reject(new TypeError('The connection failed.'))
+    xhr.onabort = () => reject(signal?.reason)
+    xhr.onloadend = () => signal?.removeEventListener('abort', abort)
+    signal?.addEventListener('abort', abort)
+    xhr.send(body as Blob)
+  })
+}
+
+function toResponse(xhr: Xhr): Response {
+  const headers = new Headers()
+  for (const line of xhr.getAllResponseHeaders().trim().split('\r\n')) {
+    const colon = line.indexOf(':')
+    if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
+  }
+  // The constructor rejects a body, even an empty one, with these statuses.
+  const body = [204, 205, 304].includes(xhr.status) ? null : xhr.responseText
+  return new Response(body, { status: xhr.status, headers })
+}

@@ -1,0 +1,119 @@
+import { AssayError } from './errors.js'
+import { minResumableBytes, uploadResumable } from './resumable.js'
+import type { Schemas } from './schemas.js'
+import { type OpenSource, openSource, type UploadSource } from './source.js'
+import { Transport } from './transport.js'
+import { createForm, type ProgressListener, toFileProgress } from './upload.js'
+
+export interface UploadToOptions {
+  /** File name. Required if the source has no name. */
+  filename?: string
+  /** Custom metadata, stored with the file. It does not overwrite the metadata of the link. */
+  metadata?: Record<string, unknown>
+  /** Called repeatedly while the file is sent. */
+  onProgress?: ProgressListener
+  signal?: AbortSignal
+  /** Idempotency key: repeated uploads with the same key are stored only once. Default: a random UUID. */
+  idempotencyKey?: string
+  /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
+  resumable?: boolean
+  /** Called with the URL of a resumable upload. Store the URL to resume the upload later, for example after a reload of the page. */
+  onUploadUrl?: (uploadUrl: string) => void
+  /** URL from `onUploadUrl`. The upload of the same file continues there, or starts again if that upload has expired. */
+  resumeFrom?: string
+  /** Replaces the global `fetch`. */
+  fetch?: typeof fetch
+}
+
+/** Returns the rules of an upload link. Throws `not_found` if the link is unknown, expired, used up or revoked. */
+export function getLinkRules(
+  linkUrl: string,
+  options: Pick<UploadToOptions, 'signal' | 'fetch'> = {},
+): Promise<Schemas['UploadLinkRules']> {
+  const { signal, ...transportOptions } = options
+  return readRules(openLink(linkUrl, transportOptions), signal)
+}
+
+/**
+ * Uploads a file through an upload link. No API key is needed. Checks the rules of the link before it sends the file.
+ * Throws `AssayError` with the reason if the file is rejected. An abort keeps the received bytes of a resumable upload for 24 hours.
+ */
+export async function uploadTo(linkUrl: string, source: UploadSource, options: UploadToOptions = {}): Promise<Schemas['File']> {
+  const { resumeFrom, ...newUpload } = options
+  const { signal } = options
+  const transport = openLink(linkUrl, options)
+  signal?.throwIfAborted()
+  const opened = await openSource(source, options.filename)
+  signal?.throwIfAborted()
+  if (resumeFrom !== undefined) {
+    const resumed = await uploadInParts(transport, opened, options).catch((error: AssayError) => {
+      if (error.status !== 404) throw error
+    })
+    if (resumed) return resumed
+  }
+  assertAllowed(opened, await readRules(transport, signal))
+  signal?.throwIfAborted()
+  const isLarge = (opened.size ?? 0) > minResumableBytes
+  if (opened.content instanceof Blob && (options.resumable ?? isLarge)) return uploadInParts(transport, opened, newUpload)
+  return uploadInOneRequest(transport, opened, newUpload)
+}
+
+function openLink(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
+  if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
+  return new Transport({ baseUrl: linkUrl, ...(fetch && { fetch }) })
+}
+
+const readRules = (transport: Transport, signal: AbortSignal | undefined) =>
+  transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
+
+/** Throws what the service would respond, so that a large file is not sent in vain. */
+function assertAllowed({ filename, size }: OpenSource, { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules']): void {
+  const extension = /\.([^./\\]+)$/.exec(filename)?.[1]?.toLowerCase()
+  if (extension === undefined || !allowed_extensions.includes(extension)) {
+    const subject = extension === undefined ? 'A file name without an extension' : `Extension '${extension}'`
+    const message = `${subject} is not allowed by this upload link; allowed: ${allowed_extensions.join(', ')}.`
+    throw new AssayError('invalid_extension', message, {
+      status: 422,
+      details: { extension: extension ?? '', allowed: allowed_extensions },
+    })
+  }
+  if (size !== undefined && size > max_size_mb * 1_048_576)
+    throw new AssayError('size_exceeded', `The file has ${size} bytes. This upload link accepts at most ${max_size_mb} MB.`, {
+      status: 413,
+    })
+}
+
+function uploadInParts(transport: Transport, { content, filename }: OpenSource, options: UploadToOptions) {
+  const { metadata, idempotencyKey = crypto.randomUUID(), onProgress, onUploadUrl, resumeFrom, signal } = options
+  return uploadResumable(transport, {
+    path: '/tus',
+    content: content as Blob,
+    metadata: { filename, ...toFields(metadata) },
+    ...{ idempotencyKey, onProgress, onUploadUrl, resumeFrom, signal },
+  })
+}
+
+function uploadInOneRequest(transport: Transport, opened: OpenSource, options: UploadToOptions): Promise<Schemas['File']> {
+  const { metadata, idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
+  const { content, filename } = opened
+  const isBlob = content instanceof Blob
+  // Only a form can contain metadata.
+  const { headers, ...body } = metadata
+    ? { method: 'POST', path: '', ...createForm(opened, toFields(metadata), onProgress) }
+    : {
+        method: 'PUT',
+        path: `/${encodeURIComponent(filename)}`,
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body: () => content,
+        onProgress: toFileProgress(onProgress, opened.size),
+      }
+  return transport.requestData({
+    ...body,
+    headers: { ...headers, 'Idempotency-Key': idempotencyKey },
+    signal,
+    isRepeatable: isBlob,
+  })
+}
+
+const toFields = (metadata: Record<string, unknown> | undefined): Record<string, string> =>
+  metadata ? { metadata: JSON.stringify(metadata) } : {}
