@@ -9,6 +9,8 @@ export const slowTiers = {
   browser: ['test/browser'],
   clients: ['test/clients'],
   deploy: ['test/deploy'],
+  // Real servers with an S3 interface, which take minutes on a busy machine.
+  stores: ['test/contract/s3-ceph.test.ts', 'test/contract/s3-swift.test.ts'],
   // Large sets of generated files.
   formats: ['test/formats', 'packages/formats/test/large'],
 }

@@ -18,6 +18,9 @@ const packages = {
   'swift-container-server': 'swift-container',
   'swift-object-server': 'swift-object',
   'swift-proxy-server': 'swift-proxy',
+  'ceph-mon': 'ceph-mon',
+  'ceph-osd': 'ceph-osd',
+  radosgw: 'radosgw',
 }
 export type Program = keyof typeof packages
 

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../free-port.js'
 import { programPath } from '../real-parts.js'
+import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
@@ -19,11 +20,10 @@ const programs = {
 }
 type Role = keyof typeof programs
 
-/** Credentials of the test account. The secret is the password of the user in proxy-server.conf. */
-export const swiftCredentials = { accessKeyId: 'test:tester', secretAccessKey: 'testing' }
-
 /** OpenStack Swift with its S3 interface: one server of each kind and one device in a temporary directory. */
-export class Swift {
+export class Swift implements S3Server {
+  // The secret is the password of the user in proxy-server.conf.
+  readonly credentials = { accessKeyId: 'test:tester', secretAccessKey: 'testing' }
   readonly #running = new Map<Role, ChildProcess>()
   readonly #backends: string[] = []
 
