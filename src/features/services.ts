@@ -81,14 +81,13 @@ async function openBase(parts: ServiceParts) {
   const stopTime = startClockSync(pool)
   const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)
-  const journal = new JournalService(database)
+  const journal = new JournalService(database, serviceEvents)
   const isDistributed = await hasCitus(pool)
   const ledger = new Ledger(database, {
     fold,
     isOneTenantPerGroup: isDistributed,
     events: serviceEvents,
   })
-  serviceEvents.on('journaled', (tenantId) => journal.committed(tenantId))
   const paths = new ReservedPaths(database.writes, { isOneTenantPerCommit: isDistributed })
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,

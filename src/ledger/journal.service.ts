@@ -28,6 +28,12 @@ export interface JournalPage {
   lastSequence: number
 }
 
+/** Reports commits that may have written events (`LedgerEvents`). */
+interface LedgerEmitter {
+  on(name: 'journaled', listener: (tenantId: string) => void): unknown
+  off(name: 'journaled', listener: (tenantId: string) => void): unknown
+}
+
 interface Row {
   length: number
   durable: boolean
@@ -44,15 +50,11 @@ export class JournalService {
   readonly #durability: Database['durability']
   readonly #wakes: JournalWakes
 
-  constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>) {
+  /** `events` reports the commits of this process. */
+  constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>, events: LedgerEmitter) {
     this.#pool = pool
     this.#durability = durability
-    this.#wakes = new JournalWakes(pool)
-  }
-
-  /** Must be called after the commit of a transaction that may have written events of the tenant. */
-  committed(tenantId: string): void {
-    this.#wakes.wake(tenantId)
+    this.#wakes = new JournalWakes(pool, events)
   }
 
   close(): void {
@@ -189,12 +191,15 @@ class JournalWakes {
   readonly #followed = new Map<string, Followed>()
   #timer: NodeJS.Timeout | undefined
   #closed = false
+  readonly #events: LedgerEmitter
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, events: LedgerEmitter) {
     this.#pool = pool
+    this.#events = events
   }
 
   listen(tenantId: string): Listener {
+    if (this.#followed.size === 0) this.#events.on('journaled', this.#wake)
     const followed = this.#followed.get(tenantId) ?? { length: 0, listeners: new Set() }
     this.#followed.set(tenantId, followed)
     const listener: Listener = new Listener({
@@ -204,6 +209,7 @@ class JournalWakes {
       close: () => {
         followed.listeners.delete(listener)
         if (followed.listeners.size === 0 && this.#followed.get(tenantId) === followed) this.#followed.delete(tenantId)
+        if (this.#followed.size === 0) this.#events.off('journaled', this.#wake)
       },
     })
     followed.listeners.add(listener)
@@ -211,14 +217,14 @@ class JournalWakes {
     return listener
   }
 
-  wake(tenantId: string): void {
+  readonly #wake = (tenantId: string): void => {
     for (const listener of this.#followed.get(tenantId)?.listeners ?? []) listener.wake()
   }
 
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
-    for (const tenantId of this.#followed.keys()) this.wake(tenantId)
+    for (const tenantId of this.#followed.keys()) this.#wake(tenantId)
   }
 
   #poll(): void {
@@ -237,6 +243,6 @@ class JournalWakes {
       text: 'SELECT tenant_id AS "tenantId", journal_length AS length FROM tenant_heads WHERE tenant_id = ANY ($1)',
       values: [[...this.#followed.keys()]],
     })
-    for (const { tenantId, length } of rows) if (length > (this.#followed.get(tenantId)?.length ?? length)) this.wake(tenantId)
+    for (const { tenantId, length } of rows) if (length > (this.#followed.get(tenantId)?.length ?? length)) this.#wake(tenantId)
   }
 }

@@ -22,9 +22,7 @@ export class DiskReserve {
   }
 
   /** True from the time the disk is full until the reserve fits again. Do not write large data during that time. */
-  get isFull(): boolean {
-    return this.#isFull
-  }
+  readonly isFull = (): boolean => this.#isFull
 
   /** Starts a check every second. */
   watch(): void {

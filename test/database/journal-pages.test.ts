@@ -21,7 +21,7 @@ beforeAll(async () => {
   )
   await books.rows('UPDATE tenant_heads SET journal_length = $2 WHERE tenant_id = $1', [books.tenantId, events])
   await books.rows('ANALYZE journal')
-  journal = new JournalService(books.database)
+  journal = new JournalService(books.database, new EventEmitter())
 })
 afterAll(async () => {
   journal.close()
@@ -48,7 +48,7 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
     options.push(statement)
     return books.database.pool.query(statement)
   }
-  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }).page({
+  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }, new EventEmitter()).page({
     tenantId: books.tenantId,
     after,
     types,
@@ -97,9 +97,9 @@ test('events of other contexts are omitted, and the position advances past them'
 test('a reader that follows the journal receives all past and new events once', async () => {
   const abort = new AbortController()
   const following = await LedgerFixture.open()
-  const service = new JournalService(following.database)
+  const emitter = new EventEmitter<LedgerEvents>()
+  const service = new JournalService(following.database, emitter)
   const context = await following.context('notes')
-  const emitter = new EventEmitter<LedgerEvents>().on('journaled', (tenantId) => service.committed(tenantId))
   const ledger = following.ledger({ events: emitter })
   await ledger.commit(await following.upload(context, 1))
   const read: number[] = []

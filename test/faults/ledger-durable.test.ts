@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -87,7 +88,7 @@ test('publishes durable events only, also if the database rejects WAL functions'
 
 async function expectDurableEvents(contextKey: string, database: Database): Promise<void> {
   const context = await books.context(contextKey)
-  const journal = new JournalService(database)
+  const journal = new JournalService(database, new EventEmitter())
   const { lastSequence } = await journal.page({ tenantId: books.tenantId, after: 0, limit: 1 })
   const upload = await books.upload(context, 3)
   await holdCommits()

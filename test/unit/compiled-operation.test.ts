@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
 import type { Call } from '../../src/access/call.js'
-import { stringifyInTurns } from '../../src/api/bodies/long-lists.js'
+import { stringifyInTurns } from '../../src/api/bodies/json-responses.js'
 import { compileOperation } from '../../src/api/rest/compiled-operation.js'
 
 const schema = buildSchema(`

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
 import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
-import { createList, stringifyInTurns } from '../../src/api/bodies/long-lists.js'
+import { createList, stringifyInTurns } from '../../src/api/bodies/json-responses.js'
 import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
 /** Number of event loop turns during `work`. */

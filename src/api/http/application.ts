@@ -7,7 +7,7 @@ import { AssayError, badUserInput, type FieldError, notFound, rejectMethod } fro
 import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
 import { inSpan } from '../../platform/telemetry/tracing.js'
-import { sendError } from '../rest/envelope.js'
+import { sendError } from '../bodies/json-responses.js'
 import { addAgeHeader } from './age-header.js'
 import type { ApplicationParts } from './application-parts.js'
 import {

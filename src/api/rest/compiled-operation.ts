@@ -17,7 +17,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { Call } from '../../access/call.js'
-import { LongList } from '../bodies/long-lists.js'
+import { LongList } from '../bodies/json-responses.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 

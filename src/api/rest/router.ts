@@ -3,8 +3,9 @@ import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
 import { toPublicError } from '../../access/public-error.js'
 import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/errors.js'
+import { createCursor, maxPages } from '../../platform/ids.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { nextPage, sendError, sendSuccess } from './envelope.js'
+import { sendError, sendSuccess } from '../bodies/json-responses.js'
 import { loadOperations } from './operations.js'
 import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
@@ -128,6 +129,30 @@ export async function run(
   if (call.inputErrors.length === 0) call.cost.value = operation.getCost(variables)
   if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
   return operation.run(call, variables)
+}
+
+interface Listed {
+  data: Record<string, string | number>[]
+  pagination: { page: number; has_next: boolean }
+}
+
+/** Returns the link (RFC 8288) to the next page of a list, which starts after the last item of this page. Undefined on the last page. */
+function nextPage(route: Route, target: Target, page: unknown): string | undefined {
+  if (route.listedBy === undefined) return undefined
+  const { data, pagination } = page as Listed
+  const last = data.at(-1)
+  if (!pagination.has_next || last === undefined) return undefined
+  const query = new URLSearchParams(target.query)
+  const sort = route.sortedBy ?? getRequestedSort(target.query)
+  query.set('page', String(Math.min(pagination.page + 1, maxPages)))
+  query.set('after', createCursor(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
+  return `<${target.path}?${query}>; rel="next"`
+}
+
+/** Undefined for the default order. Only `GET /files` has these parameters. */
+function getRequestedSort(query: URLSearchParams): string | undefined {
+  const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
+  return sort === 'created_at' ? undefined : sort
 }
 
 interface TreeNode {

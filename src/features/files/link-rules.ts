@@ -1,4 +1,4 @@
-import type { Actor, UploadLinkRules } from '../../platform/actor.js'
+import type { UploadLinkRules } from '../../platform/actor.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import type { FileContext } from '../contexts/context.types.js'
 
@@ -13,8 +13,7 @@ export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb
 })
 
 /** The metadata of the uploader and of the link. The link's values win. */
-export function addLinkMetadata({ uploadLink }: Actor, metadata: Record<string, unknown>): Record<string, unknown> {
-  if (!uploadLink) return metadata
+export function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
     throw badUserInput([{ field: 'metadata', message: 'must be at most 16 KiB together with the metadata of the upload link' }])

@@ -80,7 +80,9 @@ export class UploadService {
     try {
       faultPoint('upload.spooled')
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
-      const metadata = addLinkMetadata(attempt.actor, input.metadata ?? {})
+      const { uploadLink } = attempt.actor
+      const own = input.metadata ?? {}
+      const metadata = uploadLink ? addLinkMetadata(uploadLink, own) : own
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
       return await this.#parts.idempotency.once(
@@ -127,9 +129,9 @@ export class UploadService {
     const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
     if (room.held + sizeBytes > room.quota && sizeBytes > 0)
       throw overContextQuota(attempt.actor, policy.contextKey, room, sizeBytes)
-    const getTenantQuota = await this.#parts.getTenantQuota(attempt.actor)
-    if (getTenantQuota.held + sizeBytes > getTenantQuota.quota && sizeBytes > 0)
-      throw overTenantQuota(attempt.actor, getTenantQuota, sizeBytes)
+    const tenantRoom = await this.#parts.getTenantQuota(attempt.actor)
+    if (tenantRoom.held + sizeBytes > tenantRoom.quota && sizeBytes > 0)
+      throw overTenantQuota(attempt.actor, tenantRoom, sizeBytes)
     return { filename, limit }
   }
 

@@ -1,4 +1,4 @@
-import { createList } from '../../api/bodies/long-lists.js'
+import { createList } from '../../api/bodies/json-responses.js'
 import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime, startOfDay, startOfHour } from '../../platform/clock.js'

@@ -1,12 +1,12 @@
-import { type FileHandle, link, mkdir, open, readdir, rm } from 'node:fs/promises'
+import { createHash, hash as digestOf, type Hash } from 'node:crypto'
+import { type FileHandle, link, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { storageUnavailable } from '../errors/errors.js'
+import { finished, type Readable } from 'node:stream'
+import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
-import type { Spooled } from './content.js'
-import { Intake, toIntakeError, UploadMemory } from './intake.js'
+import { fileContent, memoryContent, type Spooled, UploadMemory } from './content.js'
 
 // Maximum size of a multipart form without the file.
 const formBytes = 64 * 1024
@@ -113,3 +113,159 @@ export class Spool {
     }
   }
 }
+
+interface IntakeOptions {
+  /** Called with every chunk, because the limit may become known only while the body arrives. */
+  limit(): number
+  /** Size that the client announced, or 0. The block is allocated with that size. */
+  expected: number
+  /** An upload with more bytes goes to a temporary file. */
+  memoryLimit: number
+  memory: UploadMemory
+  file: string
+  create(file: string): Promise<FileHandle>
+}
+
+const fileBlockBytes = 128 * 1024
+
+/**
+ * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block, because pending chunks
+ * would be promoted to the old generation and cause V8 to mark the whole heap.
+ */
+class Intake {
+  readonly #options: IntakeOptions
+  #size = 0
+  #block: Buffer = Buffer.alloc(0)
+  #used = 0
+  /** True if the block belongs to the upload memory. The block of a file does not. */
+  #isCounted = false
+  #handle: FileHandle | undefined
+  #hash: Hash | undefined
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+  }
+
+  /** Returns false if the upload exceeds its limit. The source pauses only for the disk, because a pause per chunk is slow. */
+  receive(source: Readable): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      let writing: Promise<void> | undefined
+      const stop = () => {
+        source.off('data', onData).destroy()
+        resolve(false)
+      }
+      const onData = (chunk: Buffer) => {
+        this.#size += chunk.length
+        if (this.#size > this.#options.limit()) return stop()
+        writing = this.#write(chunk)
+        if (!writing) return
+        source.pause()
+        writing.then(
+          () => source.resume(),
+          (error) => {
+            reject(error)
+            stop()
+          },
+        )
+      }
+      finished(source, { writable: false }, (error) => {
+        // A paused stream may end or fail while its last chunk is written.
+        Promise.resolve(writing).then(() => (error ? reject(error) : resolve(true)), reject)
+      })
+      source.on('data', onData)
+    })
+  }
+
+  async end(): Promise<Spooled> {
+    const { limit, file, memoryLimit } = this.#options
+    // The limit may have become known after the last byte.
+    if (this.#size > limit()) return this.discard()
+    const size = this.#size
+    if (!this.#handle && memoryLimit >= size) {
+      const bytes = this.#block.subarray(0, size)
+      return {
+        content: memoryContent(bytes, digestOf('sha256', bytes)),
+        sizeBytes: size,
+        dispose: async () => this.#release(),
+        recycle: () => this.#release({ isUnread: true }),
+      }
+    }
+    await this.#flush()
+    await this.#handle!.close()
+    return {
+      content: fileContent(file, size, this.#hash!.digest('hex')),
+      sizeBytes: size,
+      dispose: () => deleteFile(file),
+    }
+  }
+
+  async discard(): Promise<Spooled> {
+    this.#release()
+    if (this.#handle) {
+      await this.#handle.close().catch(() => {})
+      await deleteFile(this.#options.file)
+    }
+    return { sizeBytes: this.#size, dispose: async () => {} }
+  }
+
+  /** Doubles the block in memory. Returns false if the upload must go to a file. */
+  #growTo(size: number): boolean {
+    const { expected, memoryLimit, memory } = this.#options
+    if (this.#handle || size > memoryLimit) return false
+    const block = memory.take(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
+    if (!block) return false
+    this.#block.copy(block, 0, 0, this.#used)
+    this.#release({ isUnread: true })
+    this.#block = block
+    this.#isCounted = true
+    return true
+  }
+
+  /** Returns undefined if the chunk was copied. Otherwise it writes the block to the file first. */
+  #write(chunk: Buffer): Promise<void> | undefined {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#used === this.#block.length && !this.#growTo(this.#size))
+        return this.#flush().then(() => this.#write(chunk.subarray(at)))
+      const copied = chunk.copy(this.#block, this.#used, at)
+      at += copied
+      this.#used += copied
+    }
+    return undefined
+  }
+
+  async #flush(): Promise<void> {
+    if (!this.#handle) {
+      this.#handle = await this.#options.create(this.#options.file)
+      this.#hash = createHash('sha256')
+    }
+    const bytes = this.#block.subarray(0, this.#used)
+    this.#hash!.update(bytes)
+    for (let at = 0; at < bytes.length; ) at += (await this.#handle.write(bytes, at)).bytesWritten
+    this.#release({ isUnread: true })
+    if (this.#block.length !== fileBlockBytes) this.#block = Buffer.allocUnsafeSlow(fileBlockBytes)
+    this.#used = 0
+  }
+
+  #release({ isUnread = false } = {}): void {
+    if (!this.#isCounted) return
+    const { memory } = this.#options
+    if (isUnread) memory.reuse(this.#block)
+    else memory.release(this.#block)
+    this.#block = Buffer.alloc(0)
+    this.#isCounted = false
+  }
+}
+
+// `rm` would read the attributes of the file before deleting it.
+const deleteFile = (file: string): Promise<void> =>
+  unlink(file).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+
+const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG']
+
+/** Converts errors of the disk to `storage_unavailable`. */
+const toIntakeError = (error: unknown): unknown =>
+  !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
+    ? storageUnavailable('There is not enough disk space to receive the upload. Nothing was stored. Retry later.', error)
+    : error

@@ -60,7 +60,7 @@ export async function openEmbedded({ dataDir, purpose, connections, say }: Embed
       description: `PostgreSQL from npm, in ${join(dataDir, 'postgres')}`,
       stop: () => (stopped ??= stop()),
       lost: server.lost,
-      isDiskFull: () => reserve.isFull,
+      isDiskFull: reserve.isFull,
     }
   } catch (error) {
     lock.release()

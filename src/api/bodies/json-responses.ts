@@ -1,4 +1,59 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
+import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
+
+interface Success {
+  message?: string
+  status?: number
+  timestamp?: boolean
+}
+
+/** Sends a success in the standard envelope. */
+export async function sendSuccess(
+  response: ServerResponse,
+  { message, status = 200, timestamp = true }: Success,
+  data: unknown,
+): Promise<void> {
+  const body = {
+    status: 'SUCCESS',
+    ...(message !== undefined && { message }),
+    data,
+    ...(timestamp && { timestamp: new Date().toISOString() }),
+  }
+  send(response, status, 'application/json; charset=utf-8', await stringifyInTurns(body))
+}
+
+/** Sends a small JSON response that comes from no stored document. */
+export const sendJson = (response: ServerResponse, status: number, body: object): void =>
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
+
+/** Sends an error in the standard envelope, or as RFC 9457 if the client accepts that. */
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: PublicError,
+  requestId: string,
+  status = httpStatus[error.code],
+): void {
+  const headers = errorHeaders(error, request.headers.authorization)
+  for (const name in headers) response.setHeader(name, headers[name]!)
+  const isProblem = /application\/problem\+json/i.test(request.headers.accept ?? '')
+  const body = isProblem ? problemBody(error, requestId) : errorBody(error, requestId)
+  send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
+}
+
+function send(response: ServerResponse, status: number, type: string, json: string): void {
+  // The client may have disconnected while a long list was serialized.
+  if (response.destroyed) return
+  response.statusCode = status
+  response.setHeader('Content-Type', type)
+  // RFC 9110, section 8.6: a HEAD response may omit Content-Length. The body of the GET is not always known, because no download URL is
+  // created.
+  if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(json))
+  response.setHeader('Cache-Control', 'no-store')
+  response.end(json)
+}
 
 // A longer list is created and serialized in several iterations of the event loop, so that other requests are served in between.
 const maxShortItems = 500
