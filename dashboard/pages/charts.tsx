@@ -2,9 +2,10 @@ import { useSignal } from '@preact/signals'
 import { formatBytes, formatNumber } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { Chart } from '../components/chart.js'
+import { BarChart } from '../components/bar-chart.js'
 import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { texts } from '../texts.js'
+import { type Period, periods, toBucketLabel, toBucketQuery } from './chart-buckets.js'
 
 const t = texts.overview
 
@@ -16,10 +17,6 @@ const chartsDocument = graphql(`
   }
 `)
 
-const periods = ['hourly', 'daily', 'weekly'] as const
-type Period = (typeof periods)[number]
-
-// The storage chart has no hourly data, so the hourly view shows days.
 const chartRanges: Record<Period, { storagePeriod: 'daily' | 'weekly'; days: number }> = {
   hourly: { storagePeriod: 'daily', days: 2 },
   daily: { storagePeriod: 'daily', days: 30 },
@@ -34,53 +31,99 @@ export function Charts() {
     { pollIntervalMs: 30_000 },
   )
   return (
-    <section class="stack">
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are buttons. */}
-      <div class="segments" role="group" aria-label={t.period}>
-        {periods.map((each) => (
-          <button key={each} type="button" aria-pressed={each === period.value} onClick={() => (period.value = each)}>
-            {t.periods[each]}
-          </button>
-        ))}
+    <section class="stack" aria-label={t.chartsTitle}>
+      <div class="row between">
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are buttons. */}
+        <div class="segments" role="group" aria-label={t.period}>
+          {periods.map((each) => (
+            <button key={each} type="button" aria-pressed={each === period.value} onClick={() => (period.value = each)}>
+              {t.periods[each]}
+            </button>
+          ))}
+        </div>
+        <span class="hint">{period.value === 'hourly' ? t.hourlyNote : t.timeZoneNote}</span>
       </div>
       <ErrorNotice error={error} onRetry={reload} />
       {!data && !error && <Skeleton lines={5} />}
-      {data && <ChartGrid data={data} />}
+      {data && <ChartGrid data={data} period={period.value} />}
     </section>
   )
 }
 
-function ChartGrid({ data }: { data: ResultOf<typeof chartsDocument> }) {
-  const calls = data.apiCallsChart?.dataPoints ?? []
-  const uploads = data.uploadsChart?.dataPoints ?? []
-  const storage = data.storageChart?.dataPoints ?? []
-  const sum = (values: number[]) => values.reduce((all, each) => all + each, 0)
+/** All charts have the same buckets, from the first one with data in any chart. */
+function toCommonBuckets(data: ResultOf<typeof chartsDocument>) {
+  const uploads = new Map(data.uploadsChart?.dataPoints.map(({ timestamp, count }) => [timestamp, count]))
+  const storage = new Map(data.storageChart?.dataPoints.map(({ timestamp, totalBytes }) => [timestamp, totalBytes]))
+  const buckets = (data.apiCallsChart?.dataPoints ?? []).map(({ timestamp, success, failure }) => ({
+    timestamp,
+    success,
+    failure,
+    uploads: uploads.get(timestamp) ?? 0,
+    storage: storage.get(timestamp) ?? 0,
+  }))
+  const first = buckets.findIndex((bucket) => bucket.success + bucket.failure + bucket.uploads + bucket.storage > 0)
+  return first < 0 ? [] : buckets.slice(first)
+}
+
+function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; period: Period }) {
+  const buckets = toCommonBuckets(data)
+  if (buckets.length === 0) return <p class="card dim">{t.noChartData}</p>
+  const labels = buckets.map(({ timestamp }) => toBucketLabel(period, timestamp))
+  const sum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))
+  const dates = (at: number) => toBucketQuery(period, buckets[at]!.timestamp)
   return (
     <div class="grid three">
-      <Chart
+      <BarChart
         title={t.charts.calls}
-        total={formatNumber(sum(calls.map(({ success, failure }) => success + failure)))}
-        times={calls.map(({ timestamp }) => timestamp)}
+        total={sum(buckets.map(({ success, failure }) => success + failure))}
+        labels={labels}
+        format={formatNumber}
         series={[
-          { title: t.succeeded, values: calls.map(({ success }) => success) },
-          { title: t.failedSeries, values: calls.map(({ failure }) => failure) },
+          {
+            title: t.succeeded,
+            tone: 'accent',
+            values: buckets.map(({ success }) => success),
+            getHref: (at) => `/calls?status=success&${dates(at)}`,
+          },
+          {
+            title: t.failedSeries,
+            tone: 'bad',
+            values: buckets.map(({ failure }) => failure),
+            getHref: (at) => `/calls?status=failure&${dates(at)}`,
+          },
         ]}
-        format={formatNumber}
       />
-      <Chart
+      <BarChart
         title={t.charts.uploads}
-        total={formatNumber(sum(uploads.map(({ count }) => count)))}
-        times={uploads.map(({ timestamp }) => timestamp)}
-        series={[{ title: t.uploaded, values: uploads.map(({ count }) => count) }]}
+        total={sum(buckets.map(({ uploads }) => uploads))}
+        labels={labels}
         format={formatNumber}
+        series={[
+          {
+            title: t.uploaded,
+            tone: 'accent',
+            values: buckets.map(({ uploads }) => uploads),
+            getHref: (at) => `/files?${dates(at)}`,
+          },
+        ]}
       />
-      <Chart
-        title={t.charts.storage}
-        total={formatBytes(storage.at(-1)?.totalBytes ?? 0)}
-        times={storage.map(({ timestamp }) => timestamp)}
-        series={[{ title: t.stored, values: storage.map(({ totalBytes }) => totalBytes), isArea: true }]}
-        format={formatBytes}
-      />
+      {period !== 'hourly' && (
+        <BarChart
+          title={t.charts.storage}
+          total={formatBytes(buckets.at(-1)!.storage)}
+          labels={labels}
+          format={formatBytes}
+          isSum={false}
+          series={[
+            {
+              title: t.stored,
+              tone: 'accent',
+              values: buckets.map(({ storage }) => storage),
+              getHref: (at) => `/files?${dates(at).replace(/from=[^&]*&/, '')}&sort=size_bytes.desc`,
+            },
+          ]}
+        />
+      )}
     </div>
   )
 }

@@ -1,10 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
+import { Icon } from '../components/icon.js'
 import { Page } from '../components/page.js'
-import { navigate } from '../router.js'
+import { navigate, query } from '../router.js'
 import { texts } from '../texts.js'
 import { type ContextDraft, ContextForm, toRulesInput } from './context-form.js'
+import { contextPresets } from './context-presets.js'
 
 const t = texts.contexts
 
@@ -24,8 +26,27 @@ const emptyDraft: ContextDraft = {
   scanForViruses: true,
 }
 
+/** Fills in the values of a preset. Replaces the key and the name only if they are empty or those of another preset. */
+function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
+  const preset = contextPresets.find(({ key }) => key === presetKey)
+  if (!preset) return draft
+  const isSuggested = (value: string) => value === '' || contextPresets.some(({ key, title }) => value === key || value === title)
+  return {
+    ...draft,
+    contextKey: isSuggested(draft.contextKey) ? preset.key : draft.contextKey,
+    displayName: isSuggested(draft.displayName) ? preset.title : draft.displayName,
+    extensions: preset.extensions.join(', '),
+    maxFileSizeMb: String(preset.maxFileSizeMb),
+  }
+}
+
 export function NewContext() {
-  const draft = useSignal(emptyDraft)
+  const preset = useSignal(query.value.get('preset') ?? '')
+  const draft = useSignal(applyPreset(emptyDraft, preset.peek()))
+  const choosePreset = (key: string) => {
+    draft.value = applyPreset(draft.value, key)
+    preset.value = key
+  }
   const save = async () => {
     const { contextKey } = draft.value
     const { error } = await mutate(createDocument, { input: { contextKey, ...toRulesInput(draft.value) } })
@@ -36,6 +57,19 @@ export function NewContext() {
   }
   return (
     <Page title={t.newTitle} parent={{ href: '/contexts', title: t.title }}>
+      <section class="card">
+        <h2>{t.preset}</h2>
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are buttons. */}
+        <div class="row" role="group" aria-label={t.preset}>
+          {contextPresets.map(({ key, title, icon }) => (
+            <button key={key} type="button" class="preset" aria-pressed={key === preset.value} onClick={() => choosePreset(key)}>
+              <Icon name={icon} />
+              <strong>{title}</strong>
+            </button>
+          ))}
+        </div>
+        <p class="hint">{t.presetHint}</p>
+      </section>
       <ContextForm draft={draft} isNew submitLabel={t.create} save={save} />
     </Page>
   )

@@ -15,11 +15,18 @@ const t = texts.keys
 
 const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey } }`)
 
+interface Props {
+  /** Suggested name of the key. */
+  name?: string
+  onCreated?: (secret: string) => void
+  onClose: () => void
+}
+
 /** Creates an API key and then shows its secret. */
-export function NewKeyDialog({ onClose }: { onClose: () => void }) {
+export function NewKeyDialog({ name: suggestedName = '', onCreated, onClose }: Props) {
   const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
-    name: '',
+    name: suggestedName,
     scopes: ['upload', 'download'] as Scope[],
     days: '',
     contexts: [] as string[],
@@ -29,13 +36,14 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
     const input = { name, scopes, ...(days && { expiresInDays: Number(days) }), ...(only.length > 0 && { contexts: only }) }
     const result = await mutate(createDocument, { input })
     secret.value = result.data?.createApiKey?.apiKey
+    if (secret.value) onCreated?.(secret.value)
     return result.error
   })
   const close = () => {
     reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={close} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} contextKeys={value.contexts} onClose={close} />
   return (
     <Dialog title={t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>

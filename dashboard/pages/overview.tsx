@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact'
 import { formatBytes, formatNumber, formatPercent, predictFullDate } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { EmptyState, ErrorNotice, Skeleton } from '../components/notices.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
-import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { Charts } from './charts.js'
 import { ContextUsage } from './context-usage.js'
+import { FirstSteps } from './first-steps.js'
 import { Quota } from './quota.js'
 
 const t = texts.overview
@@ -17,7 +17,7 @@ const statsDocument = graphql(`
     stats {
       overview { totalFiles totalContexts totalDownloads }
       apiCalls { today yesterday changePercent byStatus { success failure } }
-      filesUploaded { today changePercent }
+      filesUploaded { today yesterday changePercent }
       security { filesBlockedTotal blockedToday blockedYesterday byReason { invalidExtension sizeExceeded blankFile corruptFile virusDetected } }
       storageQuota { quotaMb usedBytes usedPercent }
     }
@@ -44,7 +44,7 @@ export function Overview() {
   return (
     <Page title={t.title}>
       <ErrorNotice error={result.error} />
-      {stats.overview.totalFiles === 0 && <FirstSteps hasContext={stats.overview.totalContexts > 0} />}
+      <FirstSteps contexts={stats.overview.totalContexts} files={stats.overview.totalFiles} />
       <Tiles stats={stats} full={fullDate} />
       <Charts />
       <div class="grid">
@@ -55,23 +55,9 @@ export function Overview() {
   )
 }
 
-const FirstSteps = ({ hasContext }: { hasContext: boolean }) => (
-  <EmptyState icon="upload" title={t.firstTitle}>
-    <p>{t.firstHint}</p>
-    {hasContext && hasScope('upload') && (
-      <a class="button primary" href="/files">
-        {t.uploadFile}
-      </a>
-    )}
-    {!hasContext && hasScope('admin') && (
-      <a class="button primary" href="/contexts/new-context">
-        {t.createContext}
-      </a>
-    )}
-  </EmptyState>
-)
-
-const formatChange = (change: number) => `${change > 0 ? '+' : ''}${formatPercent(change)}`
+/** Change since yesterday. Empty if yesterday was zero, because no percentage compares with zero. */
+const formatChange = (yesterday: number, changePercent: number) =>
+  yesterday > 0 ? `${changePercent > 0 ? '+' : ''}${formatPercent(changePercent)}` : ''
 
 /** Statistics use UTC days. */
 const getCurrentUtcDate = () => new Date().toISOString().slice(0, 10)
@@ -81,14 +67,14 @@ function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {
   return (
     <div class="tiles">
       <Tile href="/files" title={t.files} value={formatNumber(overview.totalFiles)}>
-        {t.filesNote(filesUploaded.today, formatChange(filesUploaded.changePercent))}
+        {t.filesNote(filesUploaded.today, formatChange(filesUploaded.yesterday, filesUploaded.changePercent))}
       </Tile>
       <Tile href="/files?sort=size_bytes.desc" title={t.storage} value={formatBytes(storageQuota.usedBytes)}>
         <Quota used={storageQuota.usedBytes} quota={storageQuota.quotaMb * 1024 * 1024} />
         {full ? t.fullDate(full.toLocaleDateString('en', { dateStyle: 'medium' })) : t.noFullDate}
       </Tile>
       <Tile href={`/calls?from=${getCurrentUtcDate()}`} title={t.calls} value={formatNumber(apiCalls.today)}>
-        {t.callsNote(apiCalls.yesterday, formatChange(apiCalls.changePercent))}
+        {t.callsNote(apiCalls.yesterday, formatChange(apiCalls.yesterday, apiCalls.changePercent))}
         {apiCalls.byStatus.failure > 0 && <span class="failed-calls">{t.failed(apiCalls.byStatus.failure)}</span>}
       </Tile>
       <Tile href="/calls?operation=upload&status=failure" title={t.blocked} value={formatNumber(security.filesBlockedTotal)}>
@@ -122,15 +108,17 @@ function BlockedByReason({ stats: { security } }: { stats: Stats }) {
       </header>
       {filesBlockedTotal === 0 && <p class="dim">{t.noneBlocked}</p>}
       <ul class="bars">
-        {lines.map(([reason, count]) => (
-          <li key={reason}>
-            <span>{reason}</span>
-            <strong>{formatNumber(count)}</strong>
-            <div class="meter bad">
-              <span style={{ width: `${filesBlockedTotal ? (count / filesBlockedTotal) * 100 : 0}%` }} />
-            </div>
-          </li>
-        ))}
+        {lines
+          .filter(([, count]) => count > 0)
+          .map(([reason, count]) => (
+            <li key={reason}>
+              <span>{reason}</span>
+              <strong>{formatNumber(count)}</strong>
+              <div class="meter bad">
+                <span style={{ width: `${filesBlockedTotal ? (count / filesBlockedTotal) * 100 : 0}%` }} />
+              </div>
+            </li>
+          ))}
       </ul>
     </section>
   )

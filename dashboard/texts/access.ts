@@ -30,7 +30,7 @@ export const accessTexts = {
     create: 'Create key',
     secretTitle: 'Your new API key',
     secretNote: 'Copy the key now: it is shown only once.',
-    testCommand: 'Test the key:',
+    firstUpload: 'Upload a file with this key:',
     secretCopied: 'I have copied the key',
     rotate: 'Rotate',
     rotateTitle: 'Rotate this API key?',

@@ -14,6 +14,9 @@ export const contextsTexts = {
     active: 'active',
     disabled: 'disabled',
     newTitle: 'New context',
+    preset: 'Preset',
+    presets: { images: 'Images', documents: 'Documents', data: 'Data', any: 'Any' },
+    presetHint: 'Fills in the fields below. You can change all of them.',
     key: 'Key',
     keyHint:
       'Identifies the context in URLs and upload forms. Starts with a lowercase letter, followed by letters, digits and underscores. Cannot be changed.',

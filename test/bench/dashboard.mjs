@@ -87,7 +87,7 @@ async function draw() {
       route.request().postDataJSON()?.operationName === 'Charts' ? route.fulfill({ json: history() }) : route.fallback(),
     )
     await page.goto('/')
-    await page.locator('.u-over').nth(2).waitFor()
+    await page.locator('.plot-bars').nth(2).waitFor()
   }
   await shoot('overview', {}, overview)
   await shoot('overview-dark', { colorScheme: 'dark' }, overview)

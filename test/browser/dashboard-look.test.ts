@@ -13,7 +13,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Paths of all pages, each with a selector that appears when the page is complete. */
 const views = [
-  ['/', '.u-over'],
+  ['/', '.plot-bars a'],
   ['/files', 'td'],
   ['/files/FILE', '.report'],
   ['/try', '.drop'],

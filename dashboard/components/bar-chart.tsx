@@ -1,0 +1,126 @@
+import { useSignal } from '@preact/signals'
+import type { TargetedKeyboardEvent } from 'preact'
+import { texts } from '../texts.js'
+
+interface Series {
+  title: string
+  values: readonly number[]
+  tone: 'accent' | 'bad'
+  /** Address of the list that a bar of this series opens. */
+  getHref: (index: number) => string
+}
+
+interface Props {
+  title: string
+  /** Number that the chart shows, such as the sum of all bars. */
+  total: string
+  /** Name of each bucket, and its short form for the axis. */
+  labels: readonly { full: string; short: string }[]
+  series: readonly Series[]
+  format: (value: number) => string
+  /** False if the values of different buckets cannot be added. The legend then shows the latest value, not the sum. */
+  isSum?: boolean
+}
+
+/** Stacked bar chart. Each bar is a link. One bar is in the tab order, and the arrow keys move between bars. */
+export function BarChart({ title, total, labels, series, format, isSum = true }: Props) {
+  const selected = useSignal<number | undefined>(undefined)
+  const visible = series.filter(({ values }) => values.some((value) => value > 0))
+  const max = roundUp(Math.max(1, ...labels.map((_, at) => sum(visible.map(({ values }) => values[at] ?? 0)))), format)
+  const index = selected.value !== undefined && selected.value < labels.length ? selected.value : undefined
+  const formatLegend = ({ values }: Series) =>
+    format(index === undefined ? (isSum ? sum(values) : (values.at(-1) ?? 0)) : (values[index] ?? 0))
+  return (
+    <figure class="card chart" aria-label={texts.overview.chartLabel(title, total)}>
+      <figcaption>
+        <h3>{title}</h3>
+        <strong>{total}</strong>
+      </figcaption>
+      <div class="plot">
+        <div class="plot-axis" aria-hidden="true">
+          <span>{format(max)}</span>
+          <span>{format(max / 2)}</span>
+          <span>{format(0)}</span>
+        </div>
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are links. */}
+        <div
+          class="plot-bars"
+          role="group"
+          aria-label={title}
+          onKeyDown={moveFocus}
+          onPointerLeave={() => (selected.value = undefined)}
+        >
+          {labels.map(({ full, short }, at) => (
+            <div key={full} class="slot" onPointerEnter={() => (selected.value = at)} onFocusIn={() => (selected.value = at)}>
+              <Bar {...{ at, full, max, series: visible, format, isLast: at === labels.length - 1 }} />
+              {isLabelled(at, labels.length) && (
+                <span class="tick" aria-hidden="true">
+                  {short}
+                </span>
+              )}
+            </div>
+          ))}
+        </div>
+      </div>
+      <ul class="legend">
+        {visible.map((each) => (
+          <li key={each.title}>
+            <i class={each.tone} /> {each.title} <strong>{formatLegend(each)}</strong>
+          </li>
+        ))}
+        <li class="legend-label">{index === undefined ? '' : labels[index]!.full}</li>
+      </ul>
+    </figure>
+  )
+}
+
+interface BarProps {
+  at: number
+  full: string
+  max: number
+  series: readonly Series[]
+  format: (value: number) => string
+  isLast: boolean
+}
+
+/** The segments of one bucket, each a link. Only the first segment of the last bar is in the tab order. */
+const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
+  <div class="bar-stack">
+    {series
+      .map(({ values, ...rest }) => ({ ...rest, value: values[at] ?? 0 }))
+      .filter(({ value }) => value > 0)
+      .map(({ title, tone, value, getHref }, segment) => (
+        <a
+          key={title}
+          class={tone}
+          href={getHref(at)}
+          tabIndex={isLast && segment === 0 ? 0 : -1}
+          style={{ height: `${(value / max) * 100}%` }}
+        >
+          <span class="hidden">{texts.overview.barLabel(full, title, format(value))}</span>
+        </a>
+      ))}
+  </div>
+)
+
+const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
+
+/** At most five labels, starting with the first bucket. */
+const isLabelled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
+
+/** Rounds up to 1, 2 or 5 times a power of ten, or to a power of two for bytes, so that half of it is a short number too. */
+function roundUp(value: number, format: (value: number) => string): number {
+  if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
+  const power = 10 ** Math.floor(Math.log10(value))
+  return Math.max(2, [1, 2, 4, 6, 8, 10].map((factor) => factor * power).find((step) => step >= value) ?? value)
+}
+
+function moveFocus(event: TargetedKeyboardEvent<HTMLDivElement>): void {
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: 1, ArrowDown: -1 }[event.key]
+  const links = [...event.currentTarget.querySelectorAll<HTMLAnchorElement>('a')]
+  const focused = links.indexOf(document.activeElement as HTMLAnchorElement)
+  const next = step && links[focused + step]
+  if (!next) return
+  event.preventDefault()
+  next.focus()
+}

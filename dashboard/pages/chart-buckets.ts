@@ -1,0 +1,31 @@
+export const periods = ['hourly', 'daily', 'weekly'] as const
+export type Period = (typeof periods)[number]
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+const toDay = (time: number) => new Date(time).toISOString().slice(0, 10)
+
+/** Formats a bucket in UTC, because the service counts in UTC days. */
+export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
+  const format = (options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat('en', { timeZone: 'UTC', hourCycle: 'h23', ...options }).format(new Date(timestamp))
+  const day = format({ month: 'short', day: 'numeric' })
+  if (period === 'hourly') {
+    const hour = format({ hour: '2-digit', minute: '2-digit' })
+    return { full: `${day}, ${hour}`, short: hour }
+  }
+  const date = format({ dateStyle: 'medium' })
+  return { full: period === 'weekly' ? `Week of ${date}` : date, short: day }
+}
+
+/** Query parameters of a list of the objects of a bucket. The dates of lists are inclusive. */
+export function toBucketQuery(period: Period, timestamp: string): string {
+  const start = Date.parse(timestamp)
+  if (period !== 'hourly') {
+    const days = period === 'weekly' ? 7 : 1
+    return `from=${toDay(start)}&to=${toDay(start + (days - 1) * dayMs)}`
+  }
+  const end = new Date(start + hourMs - 1).toISOString()
+  return `from=${encodeURIComponent(new Date(start).toISOString())}&to=${encodeURIComponent(end)}`
+}
