@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { keepRunning } from '../../src/platform/db/embedded/keeper.js'
+import { keepRunning } from '../../src/platform/db/embedded/embedded.js'
 import type { EmbeddedServer } from '../../src/platform/db/embedded/server.js'
 import { openDatabase } from '../../src/platform/db/open-database.js'
 

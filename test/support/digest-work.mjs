@@ -1,4 +1,4 @@
-// Work for the worker pool: returns the received content, or dies before the second attempt.
+// Work for the worker pool: returns the received content, prints it, or dies before the second attempt.
 import { createHash } from 'node:crypto'
 
 export const digest = (_data, { bytes }) => createHash('sha256').update(bytes).digest('hex')
@@ -7,4 +7,12 @@ export const digest = (_data, { bytes }) => createHash('sha256').update(bytes).d
 export function dieOnce(data, call) {
   if (call.settings[0]++ === 0) process.exit(1)
   return digest(data, call)
+}
+
+export function print(_data, { bytes }) {
+  console.log(`${bytes}`)
+  console.warn(`${bytes}`)
+  process.stdout.write(bytes)
+  process.stderr.write(bytes)
+  return 'printed'
 }

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
 import { noise } from '../contract/contents.js'
@@ -41,4 +43,16 @@ test('gives a second worker the complete content if the first dies, and returns 
   expect(await dying).toBe(sha256(bytes))
   expect(await Promise.all(others)).toEqual([noise(300_000), noise(900_000)].map(sha256))
   expect(bytes.equals(noise(1_000_000))).toBe(true)
+})
+
+test('discards what a task prints in its thread, because it may contain the content of a file', async () => {
+  const program = `
+    const { WorkerPool } = await import('${pathToFileURL('dist/inspection/workers/worker-pool.js')}')
+    const pool = new WorkerPool({ workers: 1 })
+    const bytes = Buffer.from('secret content')
+    const task = { module: new URL('${module}'), run: 'print', data: {}, bytes, inProcess: false, size: 14, deadlineMs: 60_000, retryHung: false }
+    console.log(await pool.run(task, new AbortController().signal))
+    await pool.close()`
+  const printed = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+  expect(printed).toEqual({ stdout: 'printed\n', stderr: '' })
 })

@@ -13,7 +13,8 @@ export interface ThreadTask {
   shared: Int32Array
 }
 
-// Format readers print warnings that contain file content, which must not reach the service log.
+// Format readers print warnings that contain file content, which must not reach the service log. Piscina has no option for the output of
+// its threads, so this replaces the streams of the thread. test/unit/worker-content.test.ts fails if the output reaches the service.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
 /** Runs in a thread of the pool and always resolves. A rejection means that the thread has ended. */

@@ -5,9 +5,8 @@ import { makeDataDir } from '../../data-dir.js'
 import { DiskReserve } from '../../disk-reserve.js'
 import { isAlive } from '../../is-alive.js'
 import { megabyte } from '../../units.js'
-import { keepRunning } from './keeper.js'
 import { type LockHolder, tryLock } from './lock.js'
-import { isReady, startServer } from './server.js'
+import { type EmbeddedServer, isReady, startServer } from './server.js'
 
 export interface EmbeddedDatabase {
   url: string
@@ -29,6 +28,11 @@ export interface EmbeddedUse {
 
 // For the operator's commands and for PostgreSQL itself.
 const spareConnections = 20
+// After this many failed restarts or short runs, another restart would not help.
+const maxFailures = 5
+const shortRunMs = 30_000
+// Doubled each time. The remaining processes of a killed server prevent a start until they detect its end.
+const pauseMs = 1000
 
 /** Starts the server in `dataDir`. A command uses the server of a running service instead, if there is one. */
 export async function openEmbedded({ dataDir, purpose, connections, say }: EmbeddedUse): Promise<EmbeddedDatabase> {
@@ -65,6 +69,42 @@ export async function openEmbedded({ dataDir, purpose, connections, say }: Embed
   } catch (error) {
     lock.release()
     throw error
+  }
+}
+
+/** Starts a server, and restarts it at the same address if it ends unexpectedly, for example if the kernel kills it for its memory. */
+export async function keepRunning(
+  start: (socketFolder?: string) => Promise<EmbeddedServer>,
+  say: (message: string) => void,
+): Promise<{ url: string; lost: Promise<void>; stop(): Promise<void> }> {
+  let server = await start()
+  const stopping = new AbortController()
+  const supervise = async () => {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
+      const startedAt = Date.now()
+      await server.exited
+      if (Date.now() - startedAt > shortRunMs) failures = 0
+      if (stopping.signal.aborted || failures === maxFailures) return
+      try {
+        server = await start(server.socketFolder)
+        say('PostgreSQL stopped unexpectedly and was restarted.')
+      } catch (error) {
+        say((error as Error).message)
+        await sleep(pauseMs * 2 ** failures, undefined, { signal: stopping.signal }).catch(() => {})
+      }
+    }
+  }
+  const supervision = supervise()
+  return {
+    url: server.url,
+    lost: supervision.then(() => (stopping.signal.aborted ? new Promise<void>(() => {}) : undefined)),
+    stop: async () => {
+      stopping.abort()
+      await server.stop()
+      // A restart may have been in progress.
+      await supervision
+      await server.stop()
+    },
   }
 }
 

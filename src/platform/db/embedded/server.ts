@@ -4,8 +4,7 @@ import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync, stat
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { chooseAccount, succeeds } from './account.js'
-import { createCluster, isCluster, loadPrograms, makeFolder } from './cluster.js'
+import { chooseAccount, createCluster, isCluster, loadPrograms, makeFolder, succeeds } from './cluster.js'
 
 export interface EmbeddedServer {
   url: string
