@@ -28,8 +28,7 @@ export async function bundleDashboard(folder) {
     write: false,
     logLevel: 'warning',
   })
-  mkdirSync(folder, { recursive: true })
-  for (const { path, contents } of outputFiles) keep(folder, basename(path), contents)
+  for (const { path, contents } of outputFiles) writeCompressed(folder, basename(path), contents)
   const findOutput = (source) => Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(source))
   const [script, { imports }] = findOutput('main.tsx')
   const [style] = findOutput('style.css')
@@ -42,10 +41,12 @@ export async function bundleDashboard(folder) {
     .replace('{style}', basename(style))
     .replace('{script}', basename(script))
     .replace('{preload}\n', preload)
-  keep(folder, 'index.html', Buffer.from(page))
+  writeCompressed(folder, 'index.html', Buffer.from(page))
 }
 
-function keep(folder, name, contents) {
+/** Writes a file, and its content compressed with brotli and gzip. */
+export function writeCompressed(folder, name, contents) {
+  mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, name), contents)
   const best = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: contents.length }
   writeFileSync(join(folder, `${name}.br`), brotliCompressSync(contents, { params: best }))

@@ -126,6 +126,7 @@ const codeSources = () => [
     inRoot('package-lock.json'),
     inRoot('scripts', 'bundle.mjs'),
     inRoot('scripts', 'dashboard.mjs'),
+    inRoot('scripts', 'explorer.mjs'),
     inRoot('scripts', 'openapi-types.mjs'),
     inRoot('tsconfig.base.json'),
     inRoot('tsconfig.json'),
@@ -168,6 +169,8 @@ async function buildService(fresh, builtFrom) {
   await replaceFolder(join(client, 'dist'), (folder) => compile(client, folder))
   const { bundleDashboard } = await import('./dashboard.mjs')
   await bundleDashboard(join(fresh, 'dashboard', 'public'))
+  const { bundleExplorer } = await import('./explorer.mjs')
+  await bundleExplorer(join(fresh, 'explorer'))
   const { bundleService } = await import('./bundle.mjs')
   await bundleService(fresh)
   writeFileSync(join(fresh, '.built-from'), builtFrom)

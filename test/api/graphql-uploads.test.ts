@@ -179,7 +179,7 @@ test('disables introspection and the landing page in production by default', asy
     expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anyId('key'))
     const hint = await production.first.graphql('{ fils { data { fileId } } }')
     expect(JSON.stringify(hint.body)).not.toContain('Did you mean')
-    for (const path of ['/graphql', '/graphql?sandbox', '/graphql/page.js'])
+    for (const path of ['/graphql', '/graphql?sandbox', '/graphql/page.html'])
       expect((await fetch(production.url + path, { headers: { accept: 'text/html' } })).status).toBe(404)
   } finally {
     await production.close()

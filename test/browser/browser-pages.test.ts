@@ -1,12 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { getItems } from '../support/answers.js'
 import { openBrowser, toPage } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('GraphQL and API pages in a browser', () => {
+describeWith('chromium')('the API reference in a browser', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -19,54 +18,6 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
   afterAll(async () => {
     await browser.close()
     await world.close()
-  })
-
-  /** Waits until the result field contains the text. */
-  const result = async (page: Page, text: string) => {
-    // Playwright's wait functions evaluate code in the page, which its content security policy forbids.
-    while (!(await page.inputValue('#result')).includes(text)) await sleep(20)
-  }
-
-  test('the page /graphql generates a document for a field and runs it', async () => {
-    await tenant.admin.upload('notes', 'shown.txt', 'text')
-    const { page, strays, complaints } = await toPage(browser, world.url)
-    // Hold the response with the list of fields until the search text was typed.
-    let typed = () => {}
-    const isTyped = new Promise<void>((resolve) => {
-      typed = resolve
-    })
-    await page.route(
-      (url) => url.pathname === '/graphql',
-      async (route) => {
-        if (route.request().method() === 'POST') await isTyped
-        await route.continue()
-      },
-    )
-    await page.goto(`${world.url}/graphql`)
-    await page.fill('#credential', tenant.admin.credential!)
-    await page.fill('#find', 'query files:')
-    typed()
-    await page.click('summary:visible')
-    await page.click('details:visible button')
-    expect(await page.inputValue('#query')).toMatch(/^query \{\n {2}files \{\n {4}data \{/)
-    await page.press('#query', 'Control+Enter')
-    await result(page, '{')
-    const { data } = JSON.parse(await page.inputValue('#result'))
-    expect(data.files.data).toEqual([expect.objectContaining({ originalFilename: 'shown.txt' })])
-    expect([strays, complaints]).toEqual([[], []])
-    expect(await page.getAttribute('a[href$="sandbox"]', 'href')).toBe('graphql?sandbox')
-    await page.close()
-  })
-
-  test('the page /graphql shows errors of the service and reports invalid JSON variables', async () => {
-    const { page } = await toPage(browser, world.url)
-    await page.goto(`${world.url}/graphql`)
-    await page.click('#run')
-    await result(page, 'UNAUTHENTICATED')
-    await page.fill('#variables', '{')
-    await page.click('#run')
-    await result(page, 'SyntaxError')
-    await page.close()
   })
 
   test('the page /docs uploads a file with metadata from “Try it out”', async () => {

@@ -12,7 +12,8 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
   beforeAll(async () => {
     swift = await Swift.start()
     bucket = await ServerBucket.create(swift)
-  })
+    // Four Python servers take minutes to start on a busy machine.
+  }, 400_000)
 
   afterAll(async () => {
     bucket.close()

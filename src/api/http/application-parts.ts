@@ -9,6 +9,7 @@ import type { Tracing } from '../../platform/telemetry/span.js'
 import type { GraphqlHandler } from '../graphql/server.js'
 import type { RestHandler } from '../rest/router.js'
 import type { Dashboard } from './dashboard.js'
+import type { GraphqlPage } from './graphql-page.js'
 import type { Health } from './health.js'
 import type { Metrics } from './metrics.js'
 
@@ -45,6 +46,7 @@ export interface ApplicationParts {
   spool: Spool
   corsOrigins: string[]
   trustProxy: false | number | string[]
-  explorer: boolean
+  /** The GraphQL explorer at /graphql. Undefined if it is disabled. */
+  graphqlPage: GraphqlPage | undefined
   logger: Logger
 }

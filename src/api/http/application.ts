@@ -20,7 +20,6 @@ import {
   toLoggedPath,
 } from './caller.js'
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
-import { mountGraphqlPage } from './graphql-page.js'
 import { isHalfClosed } from './http-messages.js'
 import { metricsEndpoint } from './metrics.js'
 
@@ -134,7 +133,7 @@ function createExpress(parts: ApplicationParts): Express {
   if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
   addReads(app, parts)
   app.all('/graphql', createGraphqlHandler(parts))
-  if (parts.explorer) mountGraphqlPage(app)
+  parts.graphqlPage?.mount(app)
   if (parts.exports) app.use(parts.exports)
   app.use(parts.events)
   app.use(parts.log)

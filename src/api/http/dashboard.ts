@@ -1,6 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
 import type { Express, Request, RequestHandler, Response } from 'express'
 import { notFound } from '../../platform/errors/errors.js'
+import { BuiltFiles } from './built-files.js'
 
 /** Paths of the dashboard views, as in dashboard/views.ts. Each view has its own path, so that it can be bookmarked and shared and works with the browser history. */
 const views =
@@ -33,7 +33,7 @@ export interface Dashboard {
 const jsonPaths = /^\/(api|assets|\.well-known)\//
 
 export async function openDashboard(session: RequestHandler): Promise<Dashboard> {
-  const files = await BuiltFiles.read()
+  const files = await BuiltFiles.read('dashboard/public')
   const isBrowser = (request: Request) => request.accepts(['json', 'html']) === 'html'
   const sendPage = (request: Request, response: Response) => {
     response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
@@ -59,37 +59,4 @@ export async function openDashboard(session: RequestHandler): Promise<Dashboard>
     sendPage(request, response.status(404))
   }
   return { mount, notFound: sendNotFoundPage }
-}
-
-/** Output folder of scripts/dashboard.mjs. Tests that run the source use it too. */
-const folder = new URL('../../../dist/dashboard/public/', import.meta.url)
-
-const suffixes = { br: '.br', gzip: '.gz', identity: '' }
-
-/** The built files of the dashboard, uncompressed and compressed. They are few and small, so all of them stay in memory. */
-export class BuiltFiles {
-  readonly #files: ReadonlyMap<string, Buffer>
-
-  private constructor(files: ReadonlyMap<string, Buffer>) {
-    this.#files = files
-  }
-
-  static async read(): Promise<BuiltFiles> {
-    const names = await readdir(folder)
-    return new BuiltFiles(
-      new Map(await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, folder))] as const))),
-    )
-  }
-
-  has(name: string): boolean {
-    return !/\.(br|gz)$/.test(name) && this.#files.has(name)
-  }
-
-  /** Sends a file in the best encoding that the client accepts. The caller sets all other headers. */
-  send(name: string, request: Request, response: Response): void {
-    const encoding = (request.acceptsEncodings(['br', 'gzip', 'identity']) || 'identity') as keyof typeof suffixes
-    response.vary('Accept-Encoding').type(name)
-    if (encoding !== 'identity') response.set('Content-Encoding', encoding)
-    response.send(this.#files.get(name + suffixes[encoding]))
-  }
 }

@@ -8,7 +8,6 @@ import { sendContinue } from '../bodies/request-body.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import type { ApplicationParts } from './application-parts.js'
 import { createCall, getTarget } from './caller.js'
-import { sendGraphqlPage } from './graphql-page.js'
 
 // Only the sources that Apollo Sandbox needs are allowed.
 const sandboxPolicy = [
@@ -27,8 +26,8 @@ const sandboxPolicy = [
 export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
-      if (!parts.explorer) throw notFound('page', '/graphql')
-      if (!getTarget(request).query.has('sandbox')) return sendGraphqlPage(request, response, next)
+      if (!parts.graphqlPage) throw notFound('page', '/graphql')
+      if (!getTarget(request).query.has('sandbox')) return parts.graphqlPage.send(request, response, next)
       response.setHeader('Content-Security-Policy', sandboxPolicy)
       response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
     }

@@ -1,33 +1,45 @@
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Express, RequestHandler } from 'express'
-import { Compressed } from '../openapi/compressed.js'
+import { notFound } from '../../platform/errors/errors.js'
+import { BuiltFiles } from './built-files.js'
 
-const folder = fileURLToPath(new URL('./graphql-page', import.meta.url))
-const page = Compressed.file(join(folder, 'page.html'))
-const assets = ['page.js', 'page.css'].map((file) => [file, Compressed.file(join(folder, file))] as const)
-
+// GraphiQL adds style elements while a dialog is open. Its icons and fonts are data: URLs.
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  'font-src data:',
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Serves the page at /graphql, in which users write and run documents in the browser. Loads nothing from other hosts. */
-export const sendGraphqlPage: RequestHandler = (request, response) => {
-  response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
-  response.vary('Accept')
-  return page.send(request, response.type('html'))
-}
+const year = 365 * 86_400
 
-export function mountGraphqlPage(app: Express): void {
-  for (const [file, content] of assets)
-    app.get(`/graphql/${file}`, (request, response) =>
-      content.send(request, response.type(file).set('Cache-Control', 'public, max-age=3600')),
-    )
+/** The GraphQL explorer at /graphql. It loads nothing from other hosts. */
+export class GraphqlPage {
+  readonly #files: BuiltFiles
+
+  private constructor(files: BuiltFiles) {
+    this.#files = files
+  }
+
+  static open = async (): Promise<GraphqlPage> => new GraphqlPage(await BuiltFiles.read('explorer'))
+
+  readonly send: RequestHandler = (request, response) => {
+    response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
+    response.vary('Accept')
+    this.#files.send('page.html', request, response)
+  }
+
+  /** Serves the scripts and styles of the page. */
+  mount(app: Express): void {
+    app.get('/graphql/:file', (request, response) => {
+      if (!this.#files.has(request.params.file)) throw notFound('page', request.path)
+      // File names contain a hash of the content.
+      response.set('Cache-Control', `public, max-age=${year}, immutable`)
+      this.#files.send(request.params.file, request, response)
+    })
+  }
 }

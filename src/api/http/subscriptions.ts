@@ -71,7 +71,10 @@ const socketOptions = {
 
 type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection>>
 
-/** Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`; cookies are ignored. */
+/**
+ * Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`. The dashboard's cookie is accepted
+ * from pages of the service only.
+ */
 export function openSubscriptions(parts: Parts): { attach(server: Server, getAddress: GetAddress): void; close(): void } {
   const sockets = new WebSocketServer(socketOptions)
   const unauthenticated = new UnauthenticatedSockets()
@@ -161,8 +164,7 @@ async function connect(
   { connectionParams, extra }: Context<Record<string, unknown>, Connection>,
 ): Promise<boolean> {
   const { socket, origin } = extra
-  const authorization = connectionParams?.Authorization ?? connectionParams?.authorization ?? extra.request.headers.authorization
-  const rawHeaders = typeof authorization === 'string' ? ['Authorization', authorization] : []
+  const rawHeaders = getCredentialHeaders(extra.request, connectionParams)
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {
@@ -185,6 +187,20 @@ async function connect(
   } finally {
     extra.place.leave()
   }
+}
+
+/**
+ * Headers of the connection's credential. Browsers send cookies with the WebSockets of any page of the same site, and `connection_init` is no
+ * protection, because every page can send it. Therefore the cookie counts only if the page has the origin of the service.
+ */
+function getCredentialHeaders(
+  { headers }: IncomingMessage,
+  { Authorization, authorization = Authorization ?? headers.authorization, ...params }: Record<string, unknown> = {},
+): string[] {
+  if (typeof authorization === 'string') return ['Authorization', authorization]
+  const { origin, host, cookie } = headers
+  if (!cookie || !origin || !URL.canParse(origin) || new URL(origin).host !== host) return []
+  return ['Cookie', cookie, 'X-Assay-Request', String(params['X-Assay-Request'])]
 }
 
 async function subscribe(

@@ -38,7 +38,7 @@ export class Swift implements S3Server {
     const port = await freePort()
     const swift = new Swift(`http://127.0.0.1:${port}`, directory, port)
     await mkdir(join(directory, 'devices', 'd1'), { recursive: true })
-    for (const role of ['account', 'container', 'object'] as const) await swift.#configureServer(role)
+    await Promise.all((['account', 'container', 'object'] as const).map((role) => swift.#configureServer(role)))
     await writeFile(join(directory, 'proxy-server.conf'), `${swift.#defaults(port)}${proxySettings}`)
     for (const role of Object.keys(programs) as Role[]) swift.#spawn(role)
     await swift.#untilReady()
@@ -106,7 +106,7 @@ swift_dir = ${this.directory}
   }
 
   async #untilReady(): Promise<void> {
-    for (let attempt = 0; attempt < 600; attempt++) {
+    for (let attempt = 0; attempt < 3_000; attempt++) {
       const urls = [this.url, ...this.#backends].map((url) => `${url}/info`)
       const responses = await Promise.allSettled(urls.map((url) => fetch(url)))
       if (responses.every(({ status }) => status === 'fulfilled')) return

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { createClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import { systemActor } from '../../src/platform/actor.js'
+import { World } from '../support/world.js'
+
+describe('the cookie of the dashboard in a WebSocket', () => {
+  let world: World
+  let cookie: string
+  beforeAll(async () => {
+    world = await World.open()
+    const { tenantId } = await world.tenant()
+    const input = { email: 'ada@example.com', name: 'Ada', scopes: ['admin'] as never, password: 'correct horse battery' }
+    await world.app.services.users.create(systemActor(tenantId), input)
+    const response = await fetch(`${world.url}/session`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ email: input.email, password: input.password }),
+    })
+    cookie = response.headers.get('set-cookie')!.split(';')[0]!
+  })
+  afterAll(() => world.close())
+
+  /** Type of the first event that a page of this origin receives, or the reason of the closed connection. */
+  const subscribe = async (origin: string | undefined, connectionParams: Record<string, string>): Promise<string> => {
+    class PageSocket extends WebSocket {
+      constructor(address: string, protocols: string[]) {
+        super(address, protocols, { ...(origin && { origin }), headers: { cookie } })
+      }
+    }
+    const url = `${world.url.replace('http', 'ws')}/graphql`
+    const client = createClient({ url, webSocketImpl: PageSocket, connectionParams, retryAttempts: 0 })
+    try {
+      const events = client.iterate<{ events: { type: string } }>({ query: 'subscription { events(after: 0) { type } }' })
+      const first = await events.next()
+      await events.return!()
+      return first.value.data.events.type
+    } catch (error) {
+      return (error as { reason: string }).reason
+    } finally {
+      await client.dispose()
+    }
+  }
+  const dashboard = { 'X-Assay-Request': 'dashboard' }
+
+  test('authenticates a page of the service', async () => {
+    expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
+  })
+
+  test('does not authenticate a page of another origin', async () => {
+    expect(await subscribe('https://evil.example', dashboard)).toMatch(/^Missing credential/)
+  })
+
+  test.each([
+    ['of another port', () => 'http://127.0.0.1:1', dashboard],
+    ['with the origin null', () => 'null', dashboard],
+    ['without an origin', () => undefined, dashboard],
+    ['without the header of the dashboard', () => world.url, {}],
+  ])('does not authenticate a page %s', async (_case, origin, params) => {
+    expect(await subscribe(origin(), params as Record<string, string>)).toMatch(/^Missing credential/)
+  })
+})

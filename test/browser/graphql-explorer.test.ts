@@ -1,0 +1,148 @@
+import { readdir, stat } from 'node:fs/promises'
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { getItems } from '../support/answers.js'
+import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('the GraphQL explorer in a browser', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+  beforeAll(async () => {
+    world = await World.open()
+    tenant = await world.tenant()
+    await tenant.context('notes')
+    dashboard = await Dashboard.open(world)
+  })
+  // Fails for every request to another host and for every message of the content security policy.
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+  afterAll(async () => {
+    await dashboard.close()
+    await world.close()
+  })
+
+  const isReady = async (page: Page): Promise<Page> => {
+    await page.locator('.graphiql-query-editor .CodeMirror').waitFor()
+    return page
+  }
+  /** Opens the explorer without a session. */
+  const open = async (): Promise<Page> => {
+    const page = await (await dashboard.visitor()).newPage()
+    await page.goto('/graphql')
+    return isReady(page)
+  }
+  /** Opens the explorer with a session of the dashboard. */
+  const openSignedIn = async (): Promise<Page> => {
+    const page = await dashboard.signedIn(tenant)
+    await page.goto('/graphql')
+    await page.getByText('Signed in as Ada Lovelace.').waitFor()
+    return isReady(page)
+  }
+
+  const editors = { query: 'Query Editor', variables: 'Variables', headers: 'Headers' }
+  /** Replaces the text of an editor, which must be visible. */
+  const write = async (page: Page, editor: keyof typeof editors, text: string) => {
+    await page.locator(`section[aria-label="${editors[editor]}"] .graphiql-editor:not(.hidden) .CodeMirror`).click()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.insertText(text)
+  }
+  const authorize = (page: Page) => write(page, 'headers', JSON.stringify({ Authorization: `Bearer ${tenant.admin.credential}` }))
+  const run = (page: Page) => page.getByRole('button', { name: /^Execute query/ }).click()
+  const response = (page: Page, text: string) => page.locator('.graphiql-response').getByText(text).first().waitFor()
+
+  test('runs a query with the API key of the Headers tab, and does not store the key', async () => {
+    await tenant.admin.upload('notes', 'shown.txt', 'text')
+    const page = await open()
+    await page.getByText('Not signed in.').waitFor()
+    await authorize(page)
+    await write(page, 'query', '{ files { data { originalFilename } } }')
+    await run(page)
+    await response(page, 'shown.txt')
+    expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain(tenant.admin.credential)
+  })
+
+  test('shows the error of the service for a request without a credential', async () => {
+    const page = await open()
+    await write(page, 'query', '{ tenant { name } }')
+    await run(page)
+    await response(page, 'UNAUTHENTICATED')
+  })
+
+  test('runs a query with the session of the dashboard', async () => {
+    const page = await openSignedIn()
+    await write(page, 'query', '{ me { email } }')
+    await run(page)
+    await response(page, '@example.com')
+  })
+
+  test('shows the documentation of the schema, completes names and keeps a history', async () => {
+    const page = await openSignedIn()
+    await write(page, 'query', '{ me { id } }')
+    await run(page)
+    await response(page, 'usr_')
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    await page.locator('.graphiql-doc-explorer').getByText('Query', { exact: true }).click()
+    await page.locator('.graphiql-doc-explorer').getByText('storageHealth').first().waitFor()
+    await page.getByRole('button', { name: 'Show History' }).click()
+    await page.locator('.graphiql-history-item').first().waitFor()
+    await write(page, 'query', '{ storageH')
+    await page.keyboard.press('Control+Space')
+    await page.locator('.CodeMirror-hint').getByText('storageHealth').waitFor()
+  })
+
+  test('opens several tabs', async () => {
+    const page = await openSignedIn()
+    await page.getByRole('button', { name: 'Add tab' }).click()
+    expect(await page.locator('.graphiql-tab').count()).toBe(2)
+  })
+
+  test('uploads the file of a file variable', async () => {
+    const page = await openSignedIn()
+    await page.getByRole('button', { name: 'Show File variables' }).click()
+    const file = { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('chosen in the explorer') }
+    await page.locator('.file-variables input[type=file]').setInputFiles(file)
+    await write(
+      page,
+      'query',
+      'mutation ($file: Upload!, $context: String!) { uploadFile(file: $file, context: $context) { originalFilename } }',
+    )
+    await page.getByRole('button', { name: 'Variables', exact: true }).click()
+    await write(page, 'variables', '{ "context": "notes" }')
+    await run(page)
+    await response(page, 'chosen.txt')
+    const stored = getItems(await tenant.admin.get('/files')).map(
+      ({ original_filename }: { original_filename: string }) => original_filename,
+    )
+    expect(stored).toContain('chosen.txt')
+  })
+
+  test.each([
+    ['the session of the dashboard', openSignedIn, async () => {}],
+    ['an API key', open, authorize],
+  ] as const)('receives the events of a subscription with %s', async (_credential, start, identify) => {
+    const page = await start()
+    await identify(page)
+    await write(page, 'query', 'subscription { events { type } }')
+    await run(page)
+    await page.getByRole('button', { name: /^Stop query/ }).waitFor()
+    const { last_sequence: before } = (await tenant.admin.get('/events')).body.data
+    await tenant.context(`context_${before}`)
+    await response(page, 'context.created')
+  })
+
+  test('links to Apollo Sandbox and to the other pages', async () => {
+    const page = await open()
+    const links = await page.locator('header a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
+    expect(links).toEqual(['./', 'docs', 'graphql?sandbox'])
+  })
+
+  test('has at most 1.5 MB of scripts and styles with gzip', async () => {
+    const folder = new URL('../../dist/explorer/', import.meta.url)
+    const sizes = (await readdir(folder))
+      .filter((name) => name.endsWith('.gz'))
+      .map(async (name) => (await stat(new URL(name, folder))).size)
+    expect((await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)).toBeLessThan(1_500_000)
+  })
+})
