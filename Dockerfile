@@ -9,6 +9,7 @@ COPY package.json package-lock.json ./
 COPY packages/formats/package.json packages/formats/
 COPY packages/proofs/package.json packages/proofs/
 COPY packages/client/package.json packages/client/
+COPY packages/uploader/package.json packages/uploader/
 COPY dashboard/package.json dashboard/
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig*.json ./

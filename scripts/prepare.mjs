@@ -16,6 +16,7 @@ const prismaClient = inRoot('src', 'platform', 'db', 'generated')
 /** The workspaces in the order in which they are compiled. The service imports the first two. */
 const packages = ['formats', 'proofs']
 const client = inRoot('packages', 'client')
+const uploader = inRoot('packages', 'uploader')
 const openApiTypes = join(client, 'src', 'generated', 'openapi.ts')
 /** The web page. It is bundled, not compiled. `npm run types` generates its types. */
 const dashboard = inRoot('dashboard')
@@ -115,7 +116,7 @@ async function generatePrismaClient(say) {
 
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
-const workspaces = [...packages.map((name) => inRoot('packages', name)), client]
+const workspaces = [...packages.map((name) => inRoot('packages', name)), client, uploader]
 const codeSources = () => [
   ...[inRoot('src'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
     .flatMap(filesBelow)
@@ -128,6 +129,7 @@ const codeSources = () => [
     inRoot('scripts', 'dashboard.mjs'),
     inRoot('scripts', 'explorer.mjs'),
     inRoot('scripts', 'openapi-types.mjs'),
+    inRoot('scripts', 'uploader.mjs'),
     inRoot('tsconfig.base.json'),
     inRoot('tsconfig.json'),
     fileURLToPath(import.meta.url),
@@ -167,6 +169,9 @@ async function buildService(fresh, builtFrom) {
   const generator = inRoot('scripts', 'openapi-types.mjs')
   await run([process.execPath, generator, fresh, openApiTypes], { what: 'Generating the OpenAPI types' })
   await replaceFolder(join(client, 'dist'), (folder) => compile(client, folder))
+  await replaceFolder(join(uploader, 'dist'), (folder) => compile(uploader, folder))
+  const { bundleUploader } = await import('./uploader.mjs')
+  await bundleUploader(join(fresh, 'uploader', 'uploader.js'))
   const { bundleDashboard } = await import('./dashboard.mjs')
   await bundleDashboard(join(fresh, 'dashboard', 'public'))
   const { bundleExplorer } = await import('./explorer.mjs')

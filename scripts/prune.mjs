@@ -61,8 +61,8 @@ function pruneImage(root) {
   prune(root, isNotInImage, isFileNotInImage)
   // The service imports two of the workspaces, in compiled form.
   const remove = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
-  for (const name of ['client', 'dashboard']) remove('node_modules', '@assay', name)
-  remove('packages', 'client')
+  for (const name of ['client', 'dashboard', 'uploader']) remove('node_modules', '@assay', name)
+  for (const name of ['client', 'uploader']) remove('packages', name)
   for (const name of ['formats', 'proofs'])
     for (const part of readdirSync(join(root, 'packages', name)))
       if (part !== 'dist' && part !== 'package.json') remove('packages', name, part)

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const layers = ['cli', 'features', 'api', 'access', 'ledger', 'inspection', 'platform']
 
 /** Workspaces beside src/. The service imports them by name; none imports the service. */
-const packages = ['packages/formats', 'packages/proofs', 'packages/client']
+const packages = ['packages/formats', 'packages/proofs', 'packages/client', 'packages/uploader']
 
 /** Features, and the other features whose services and types each may import. */
 const features: Record<string, string[]> = {

@@ -68,7 +68,7 @@ export class LinkClient {
 
 /** An answer without its request id and time, to compare answers. */
 export const comparable = ({ status, headers, body }: ApiResponse): unknown => {
-  const { request_id: _id, timestamp: _time, ...rest } = body
+  const { request_id: _id, timestamp: _time, ...rest } = typeof body === 'string' ? { body } : body
   const ignored = ['x-request-id', 'date', 'connection', 'keep-alive', 'content-length', 'access-control-allow-methods', 'vary']
   return { status, headers: [...headers].filter(([name]) => !ignored.includes(name)).sort(), body: rest }
 }

@@ -22,6 +22,7 @@ import {
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { isHalfClosed } from './http-messages.js'
 import { metricsEndpoint } from './metrics.js'
+import { mountUploader } from './uploader.js'
 
 export interface Application {
   app: Express
@@ -129,6 +130,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.use(rejectBadFraming)
   app.use(parts.resumable.describe)
   app.use(parts.uploadLinks)
+  mountUploader(app)
   if (parts.readsFromReplica) app.use(addAgeHeader)
   if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
   addReads(app, parts)

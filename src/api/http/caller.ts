@@ -110,7 +110,12 @@ export function getPath(target: string): string {
 }
 
 /** The path for logs, which must not contain the secret token of an upload link. */
-export const toLoggedPath = (path: string): string => path.replace(/^\/upload\/[^/]+/, '/upload/:token').slice(0, 200)
+export const toLoggedPath = (path: string): string =>
+  path
+    .replace(/^\/upload\/[^/]+/, '/upload/:token')
+    // Also at other paths, such as //upload/… and those of a misconfigured proxy.
+    .replace(/ulk_[^/]{50,}/gi, ':token')
+    .slice(0, 200)
 
 /** Converts an absolute target (RFC 9112, section 3.2.2) into a path and ignores its host. */
 export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

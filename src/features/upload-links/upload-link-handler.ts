@@ -4,9 +4,10 @@ import type { Admission } from '../../access/admission.js'
 import { Call } from '../../access/call.js'
 import { sendJson } from '../../api/bodies/json-responses.js'
 import { type IdentifiedRequest, watchDisconnect } from '../../api/http/caller.js'
+import { prefersPage, sendUploadPage } from '../../api/http/uploader.js'
 import type { LinkUploadHandler } from '../../api/rest/link-upload.js'
 import { type Actor, cleanUserAgent } from '../../platform/actor.js'
-import { forbidden, invalidUploadLink, methodNotAllowed, printable } from '../../platform/errors/errors.js'
+import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, printable } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { isUsedUp, type PresentedLink, toLinkActor, toPublicRules, type UploadLinkLookup } from './upload-link-lookup.js'
 import { toCurrentLimits } from './upload-link-rows.js'
@@ -49,6 +50,9 @@ export function createUploadLinkHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mount = (path: string | string[], methods: Record<string, Answer>) =>
     router.all(path, (request, response) => answer(parts, request as Request & IdentifiedRequest, response, methods))
+  router.get('/upload/:token', (request: Request, response, next) =>
+    prefersPage(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
+  )
   mount('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: uploadForm })
   // POST may also carry X-HTTP-Method-Override. The protocol rejects the methods that a path does not have.
   const protocol = { POST: handleTus, GET: handleTus, HEAD: handleTus, PATCH: handleTus, DELETE: handleTus }
@@ -128,6 +132,17 @@ function setCorsHeaders({ tus }: Parts, request: Request, response: Response, or
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
   const set = cors({ origin, methods, exposedHeaders, maxAge: 600, preflightContinue: true })
   return new Promise((resolve, reject) => set(request, response, (error?: unknown) => (error ? reject(error) : resolve())))
+}
+
+/** A page for people who open the link in a browser. All invalid tokens get the same page, which reports the invalid link. */
+async function sendPage(parts: Parts, request: Request & IdentifiedRequest, response: Response): Promise<void> {
+  try {
+    await authenticate(parts, request)
+  } catch (error) {
+    if (!(error instanceof AssayError) || error.code !== 'not_found') throw error
+    response.status(404)
+  }
+  await sendUploadPage(request, response)
 }
 
 async function sendRules(_parts: Parts, { response, link, createCall }: LinkRequest): Promise<void> {

@@ -1,0 +1,60 @@
+/** An upload that was interrupted, for example by a reload of the page. The token of the link is not stored. */
+interface UnfinishedUpload {
+  uploadId: string
+  name: string
+  size: number
+  lastModified: number
+}
+
+type Fingerprint = Pick<File, 'name' | 'size' | 'lastModified'>
+
+const maxRecords = 100
+
+/** Unfinished uploads of one link, in the storage of the page. Without a storage, uploads cannot be resumed after a reload. */
+export class UnfinishedUploads {
+  readonly #key: string
+
+  /** The storage key contains the ID of the link, not its secret. */
+  constructor(linkUrl: string) {
+    const token = linkUrl.split('/').at(-1) ?? ''
+    this.#key = `assay-uploader:${token.split('_').slice(0, 3).join('_')}`
+  }
+
+  list(): UnfinishedUpload[] {
+    try {
+      const records = JSON.parse(localStorage.getItem(this.#key) ?? '[]')
+      return Array.isArray(records) ? records.filter(isRecord) : []
+    } catch {
+      return []
+    }
+  }
+
+  find(file: Fingerprint): string | undefined {
+    return this.list().find((record) => isSame(record, file))?.uploadId
+  }
+
+  add({ name, size, lastModified }: Fingerprint, uploadId: string): void {
+    const others = this.list().filter((record) => !isSame(record, { name, size, lastModified }))
+    this.#write([...others, { uploadId, name, size, lastModified }].slice(-maxRecords))
+  }
+
+  remove(file: Fingerprint): void {
+    this.#write(this.list().filter((record) => !isSame(record, file)))
+  }
+
+  #write(records: UnfinishedUpload[]): void {
+    try {
+      if (records.length > 0) localStorage.setItem(this.#key, JSON.stringify(records))
+      else localStorage.removeItem(this.#key)
+    } catch {
+      // The page has no storage, or it is full.
+    }
+  }
+}
+
+const isSame = (a: Fingerprint, b: Fingerprint) => a.name === b.name && a.size === b.size && a.lastModified === b.lastModified
+
+const isRecord = (value: unknown): value is UnfinishedUpload => {
+  const { uploadId, name, size, lastModified } = (value ?? {}) as UnfinishedUpload
+  return /^upl_\w+$/.test(uploadId) && typeof name === 'string' && Number.isFinite(size) && Number.isFinite(lastModified)
+}

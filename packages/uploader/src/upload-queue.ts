@@ -1,0 +1,172 @@
+import { type CheckResult, checkFile, toContentCheck } from './checks.js'
+import { RateMeter } from './format.js'
+import type { LinkRules, UploadError } from './link-rules.js'
+import { prepareTransfer, type Transfer } from './send.js'
+import { isRejection, type Texts } from './texts.js'
+import { UnfinishedUploads } from './unfinished-uploads.js'
+
+export type UploadState = 'queued' | 'uploading' | 'paused' | 'checking' | 'accepted' | 'rejected' | 'failed'
+
+export interface UploadItem {
+  file: File
+  state: UploadState
+  checks: CheckResult[]
+  /** Bytes that the service has received. */
+  sent: number
+  rate: RateMeter
+  idempotencyKey: string
+  uploadId?: string | undefined
+  fileId?: string
+  error?: UploadError
+  transfer?: Transfer | undefined
+}
+
+export type ItemChange = 'added' | 'started' | 'progress' | 'state' | 'accepted' | 'rejected' | 'failed' | 'removed'
+
+interface QueueOptions {
+  linkUrl: string
+  rules: LinkRules
+  getTexts(): Texts
+  language: string | undefined
+  onChange(item: UploadItem, change: ItemChange): void
+}
+
+const maxConcurrentUploads = 3
+const isActive = ({ state }: UploadItem) => state === 'uploading' || state === 'checking'
+const isFinished = ({ state }: UploadItem) => state === 'accepted' || state === 'rejected'
+
+/** Uploads of one link. Three files are uploaded at the same time, in the order in which they were added. */
+export class UploadQueue {
+  readonly items: UploadItem[] = []
+  readonly unfinished: UnfinishedUploads
+  readonly #options: QueueOptions
+
+  constructor(options: QueueOptions) {
+    this.#options = options
+    this.unfinished = new UnfinishedUploads(options.linkUrl)
+  }
+
+  /** Number of files that can be added. */
+  get accepts(): number {
+    return this.#options.rules.remaining - this.items.filter(({ state }) => state !== 'rejected').length
+  }
+
+  get isIdle(): boolean {
+    return this.items.every(isFinished)
+  }
+
+  /** Checks the file, and starts its upload if no check fails. */
+  add(file: File): void {
+    const { rules, getTexts, language } = this.#options
+    const checks = checkFile(file, rules, { accepts: this.accepts, texts: getTexts(), ...(language && { language }) })
+    const failure = checks.find(({ state }) => state === 'failed')
+    const item: UploadItem = {
+      file,
+      state: failure ? 'rejected' : 'queued',
+      checks: [...checks, toContentCheck(getTexts(), {})],
+      sent: 0,
+      rate: new RateMeter(),
+      idempotencyKey: generateKey(),
+      uploadId: this.unfinished.find(file),
+    }
+    if (failure) item.error = { code: 'rejected_by_rules', message: failure.text }
+    this.items.push(item)
+    this.#options.onChange(item, 'added')
+    if (failure) this.#options.onChange(item, 'rejected')
+    this.#startNext()
+  }
+
+  pause(item: UploadItem): void {
+    item.transfer?.pause()
+    this.#set(item, 'paused')
+    this.#startNext()
+  }
+
+  /** Continues a paused or interrupted upload. */
+  resume(item: UploadItem): void {
+    delete item.error
+    this.#set(item, 'queued')
+    this.#startNext()
+  }
+
+  /** Continues the uploads that lost their connection. */
+  resumeInterrupted(): void {
+    for (const item of this.items) if (item.state === 'failed' && item.error?.code === 'network_error') this.resume(item)
+  }
+
+  /** Cancels an upload, or removes a finished one from the list. */
+  remove(item: UploadItem): void {
+    if (!isFinished(item)) {
+      item.transfer?.cancel()
+      this.unfinished.remove(item.file)
+    }
+    this.items.splice(this.items.indexOf(item), 1)
+    this.#options.onChange(item, 'removed')
+    this.#startNext()
+  }
+
+  /** Stops all uploads. They can be resumed later. */
+  stop(): void {
+    for (const item of this.items) if (!isFinished(item)) item.transfer?.pause()
+  }
+
+  #startNext(): void {
+    const free = maxConcurrentUploads - this.items.filter(isActive).length
+    for (const item of this.items.filter(({ state }) => state === 'queued').slice(0, Math.max(free, 0))) {
+      item.rate.reset()
+      item.transfer ??= this.#prepare(item)
+      this.#set(item, 'uploading', 'started')
+      item.transfer.start()
+    }
+  }
+
+  #prepare(item: UploadItem): Transfer {
+    const { linkUrl } = this.#options
+    const { file, idempotencyKey, uploadId } = item
+    const isCurrent = () => this.items.includes(item) && isActive(item)
+    return prepareTransfer({
+      linkUrl,
+      file,
+      idempotencyKey,
+      uploadId,
+      onCreated: (id) => {
+        item.uploadId = id
+        this.unfinished.add(file, id)
+      },
+      onProgress: (sent) => isCurrent() && this.#progress(item, sent),
+      onAccepted: (fileId) => isCurrent() && this.#finish(item, { fileId }),
+      onError: (error) => isCurrent() && this.#finish(item, { error }),
+    })
+  }
+
+  #progress(item: UploadItem, sent: number): void {
+    item.sent = sent
+    item.rate.add(sent, performance.now())
+    if (sent === item.file.size && item.state === 'uploading') this.#set(item, 'checking')
+    else this.#options.onChange(item, 'progress')
+  }
+
+  #finish(item: UploadItem, outcome: { fileId?: string; error?: UploadError }): void {
+    const { fileId, error } = outcome
+    item.checks[item.checks.length - 1] = toContentCheck(this.#options.getTexts(), outcome)
+    item.transfer = undefined
+    if (error) item.error = error
+    if (fileId) item.fileId = fileId
+    const isRejected = error !== undefined && isRejection(error.code)
+    if (!error || isRejected) this.unfinished.remove(item.file)
+    // The upload may have expired. The next attempt creates a new one.
+    if (error && error.code !== 'network_error') item.uploadId = undefined
+    const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
+    this.#set(item, state, state)
+    this.#startNext()
+  }
+
+  #set(item: UploadItem, state: UploadState, change: ItemChange = 'state'): void {
+    item.state = state
+    this.#options.onChange(item, change)
+  }
+}
+
+// crypto.randomUUID requires a secure context, and pages on http: may use the component.
+const generateKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -1,0 +1,218 @@
+import { button, element } from './dom.js'
+import { DropZone } from './drop-zone.js'
+import { ItemView } from './item-view.js'
+import { type LinkRules, toLinkUrl, type UploadError } from './link-rules.js'
+import { fetchRules } from './send.js'
+import { styles } from './styles.js'
+import { defaultTexts, fill, type Texts, toErrorText } from './texts.js'
+import { type ItemChange, type UploadItem, UploadQueue } from './upload-queue.js'
+
+/** Web component that uploads files through an upload link: `<assay-uploader url="https://…/upload/…">`. */
+export class AssayUploader extends HTMLElement {
+  static readonly observedAttributes = ['url', 'texts']
+
+  readonly #content = element('div', { part: 'content' })
+  readonly #message = element('div', { part: 'message' })
+  readonly #list = element('ul', { part: 'list' })
+  readonly #live = element('p', { part: 'live', 'aria-live': 'polite', role: 'status' })
+  readonly #views = new Map<UploadItem, ItemView>()
+  #ownTexts: Partial<Texts> = {}
+  #queue: UploadQueue | undefined
+  #dropZone: DropZone | undefined
+  #connection: AbortController | undefined
+
+  constructor() {
+    super()
+    const root = this.attachShadow({ mode: 'open', delegatesFocus: true })
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync(styles)
+    root.adoptedStyleSheets = [sheet]
+    root.append(this.#content, this.#message, this.#list, this.#live)
+  }
+
+  /** URL of the upload link. */
+  get url(): string {
+    return this.getAttribute('url') ?? ''
+  }
+
+  set url(value: string) {
+    this.setAttribute('url', value)
+  }
+
+  /** Translated texts. Missing texts are in English. */
+  get texts(): Texts {
+    return { ...defaultTexts, ...this.#ownTexts }
+  }
+
+  set texts(value: Partial<Texts>) {
+    this.#ownTexts = value
+    if (this.isConnected) void this.#restart()
+  }
+
+  /** Adds files, as if the user had chosen them. */
+  addFiles(files: Iterable<File>): void {
+    for (const file of files) this.#queue?.add(file)
+  }
+
+  connectedCallback(): void {
+    void this.#restart()
+  }
+
+  disconnectedCallback(): void {
+    this.#stop()
+  }
+
+  attributeChangedCallback(name: string, _old: string | null, value: string | null): void {
+    if (name === 'texts') this.#ownTexts = value ? (JSON.parse(value) as Partial<Texts>) : {}
+    if (this.isConnected) void this.#restart()
+  }
+
+  get #language(): string | undefined {
+    return this.closest('[lang]')?.getAttribute('lang') || undefined
+  }
+
+  #stop(): void {
+    this.#connection?.abort()
+    this.#queue?.stop()
+    this.#queue = undefined
+    this.#dropZone = undefined
+    this.#views.clear()
+    this.#content.hidden = false
+    this.#content.replaceChildren()
+    this.#list.replaceChildren()
+  }
+
+  /** Loads the rules of the link and shows the drop zone. */
+  async #restart(): Promise<void> {
+    this.#stop()
+    if (!this.hasAttribute('url')) return
+    const connection = new AbortController()
+    this.#connection = connection
+    this.#showMessage(this.texts.loading)
+    try {
+      const linkUrl = toLinkUrl(this.url, document.baseURI)
+      const rules = await fetchRules(linkUrl, connection.signal)
+      if (!connection.signal.aborted) this.#show(linkUrl, rules, connection.signal)
+    } catch (error) {
+      if (connection.signal.aborted) return
+      this.#showError(error as UploadError)
+    }
+  }
+
+  #show(linkUrl: string, rules: LinkRules, signal: AbortSignal): void {
+    const { texts } = this
+    const language = this.#language
+    const onChange = (item: UploadItem, change: ItemChange) => this.#onChange(item, change)
+    const queue = new UploadQueue({ linkUrl, rules, getTexts: () => this.texts, language, onChange })
+    this.#queue = queue
+    this.#dropZone = new DropZone({
+      rules,
+      texts,
+      language,
+      onFiles: (files) => this.addFiles(files),
+      onFolder: () => this.#announce(texts.folder, { visible: true }),
+    })
+    this.#dropZone.setRemaining(rules.remaining)
+    this.#content.replaceChildren(this.#dropZone.element)
+    this.#showUnfinished(queue)
+    addEventListener('online', () => queue.resumeInterrupted(), { signal })
+    document.addEventListener('paste', (event) => this.#paste(event), { signal })
+    this.#dispatch('assay-ready', { rules })
+  }
+
+  #showUnfinished(queue: UploadQueue): void {
+    const names = queue.unfinished.list().map(({ name }) => name)
+    const notices = names.map((name) => element('p', {}, fill(this.texts.unfinished, { name })))
+    this.#message.replaceChildren(...notices)
+  }
+
+  #showError(error: UploadError): void {
+    const text = toErrorText(this.texts, error)
+    this.#showMessage(text)
+    if (error.code !== 'not_found')
+      this.#message.append(button(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#restart() }))
+    this.#announce(text)
+    this.#dispatch('assay-error', { code: error.code, message: error.message })
+  }
+
+  /** Uploads pasted files, unless the user pastes into a field of the page. */
+  #paste(event: ClipboardEvent): void {
+    const files = [...(event.clipboardData?.files ?? [])]
+    const target = event.composedPath()[0]
+    const isField = target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA)$/.test(target.tagName))
+    if (files.length === 0 || isField || event.defaultPrevented || this.#content.hidden) return
+    event.preventDefault()
+    this.addFiles(files)
+  }
+
+  #onChange(item: UploadItem, change: ItemChange): void {
+    if (change === 'added') this.#addView(item)
+    const view = this.#views.get(item)
+    if (change === 'removed') this.#removeView(item, view)
+    else if (change === 'progress') view?.updateProgress()
+    else view?.update()
+    this.#report(item, change)
+    const queue = this.#queue!
+    if (change !== 'progress') this.#dropZone?.setRemaining(Math.max(queue.accepts, 0))
+    if (change !== 'accepted') return
+    if (queue.isIdle) this.#dispatch('assay-complete', { files: queue.items.map(toDetail) })
+    if (queue.isIdle && queue.accepts < 1) {
+      this.#content.hidden = true
+      this.#announce(this.texts.complete, { visible: true })
+    }
+  }
+
+  #addView(item: UploadItem): void {
+    this.#message.replaceChildren()
+    const view = new ItemView({ item, queue: this.#queue!, texts: this.texts, language: this.#language })
+    this.#views.set(item, view)
+    this.#list.append(view.element)
+  }
+
+  #removeView(item: UploadItem, view: ItemView | undefined): void {
+    const hadFocus = view?.element.contains(this.shadowRoot!.activeElement)
+    view?.element.remove()
+    this.#views.delete(item)
+    if (hadFocus) this.#dropZone?.focus()
+  }
+
+  /** Announces a change to screen readers, and dispatches its event to the page. */
+  #report(item: UploadItem, change: ItemChange): void {
+    const { texts } = this
+    const { name } = item.file
+    if (change === 'progress') this.#dispatch('assay-progress', { ...toDetail(item), sent: item.sent })
+    if (change === 'started') {
+      this.#announce(fill(texts.announceStart, { name }))
+      this.#dispatch('assay-start', toDetail(item))
+    }
+    if (change === 'accepted') {
+      this.#announce(fill(texts.announceAccepted, { name }))
+      this.#dispatch('assay-accepted', toDetail(item))
+    }
+    if (change === 'rejected' || change === 'failed') {
+      const error = item.error!
+      const reason = item.checks.find(({ state }) => state === 'failed')?.text ?? toErrorText(texts, error)
+      this.#announce(fill(texts.announceRejected, { name, reason }))
+      this.#dispatch(`assay-${change}`, { ...toDetail(item), code: error.code, message: error.message })
+    }
+    if (change === 'removed' && item.state !== 'accepted' && item.state !== 'rejected') {
+      this.#announce(fill(texts.announceCanceled, { name }))
+      this.#dispatch('assay-canceled', toDetail(item))
+    }
+  }
+
+  #showMessage(text: string): void {
+    this.#message.replaceChildren(element('p', {}, text))
+  }
+
+  #announce(text: string, { visible = false } = {}): void {
+    if (visible) this.#showMessage(text)
+    this.#live.textContent = text
+  }
+
+  #dispatch(name: string, detail: object): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }))
+  }
+}
+
+const toDetail = ({ file, fileId }: UploadItem) => ({ name: file.name, size: file.size, ...(fileId && { fileId }) })
