@@ -8,6 +8,8 @@ export interface MemberObserver {
    * Observes the reader of a member that is itself a container. The same member follows as a content. Undefined if it is nested too deep.
    */
   inside(offset: number): MemberObserver | undefined
+  /** Receives the unpacked content of a gzip file while the reader takes it from the returned chunks. */
+  gunzipped(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /** Receives what 7-Zip unpacks. Undefined if the observer does not want it. */
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
 }

@@ -304,6 +304,68 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
+  test('visits the content of a gzip file while the reader unpacks it, and the files of a tar in it', async () => {
+    const text = Buffer.from('some text '.repeat(900_000))
+    const tar = await createTar([
+      { name: 'a', data: text },
+      { name: 'b.zip', data: zip([{ name: 'c', data: Buffer.from('inner text') }]) },
+    ])
+    for (const content of [Buffer.from('short text'), text, noise(5_000_000), tar]) {
+      const archive = gzipSync(content)
+      const expected = new Recorder()
+      const result = await walk(new MemorySource(archive), { visitor: expected })
+      const visitor = new Recorder()
+      const observing = await read(archive, 'gz', visitor)
+      archive.fill(0xff, 10)
+      expect(await observing.finish()).toEqual(result)
+      const others = (contents: string[]) => contents.filter((each) => !each.startsWith('\x1f\x8b')).sort()
+      expect(others(visitor.contents)).toEqual(others(expected.contents))
+      expect(visitor.names.sort()).toEqual(expected.names.sort())
+    }
+  })
+
+  test.each([
+    ['is damaged', (archive: Buffer) => archive.fill(0, archive.length - 8)],
+    ['ends early', (archive: Buffer) => archive.subarray(0, 3_000_000)],
+    ['is damaged inside', (archive: Buffer) => archive.fill(0, 3_000_000, 3_000_100)],
+  ])('visits a gzip file that %s like a walk without a reader', async (_, damage) => {
+    const tar = await createTar([
+      { name: 'a', data: noise(6_000_000) },
+      { name: 'b', data: 'the last file' },
+    ])
+    const archive = damage(gzipSync(tar))
+    const expected = new Recorder()
+    const result = await walk(new MemorySource(archive), { visitor: expected })
+    const visitor = new Recorder()
+    const source = new MemorySource(archive, 'gz')
+    const observing = new Walk(source, { visitor })
+    const { verdict } = await openDetected(source, { kind: 'binary', type: 'gz' }, defaultLimits(), {}, observing.observer)
+    expect(verdict).toMatchObject({ sound: false })
+    expect(await observing.finish()).toEqual(result)
+    expect(visitor.contents).toEqual(expect.arrayContaining(expected.contents))
+  })
+
+  test('visits a gzip file again if its reader stops at a limit', async () => {
+    const tar = await createTar([
+      { name: '../a', data: Buffer.alloc(9_000_000, 'a') },
+      { name: 'b', data: 'the last file' },
+    ])
+    const source = new MemorySource(gzipSync(tar), 'gz')
+    const visitor = new Recorder()
+    const observing = new Walk(source, { visitor })
+    const { verdict } = await openDetected(source, { kind: 'binary', type: 'gz' }, defaultLimits(), {}, observing.observer)
+    expect(verdict).toMatchObject({ sound: false })
+    expect(await observing.finish()).toEqual({ gaps: [], damage: [] })
+    expect(visitor.contents.includes('the last file')).toBe(true)
+  })
+
+  test('reports the limit that ended the walk of a gzip file while its reader unpacked it', async () => {
+    const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
+    const observing = new Walk(source, { visitor: { content: () => () => {} } })
+    await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)
+    expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
+  })
+
   test('does not stop the reader if the walk fails, but throws the error at its end', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {

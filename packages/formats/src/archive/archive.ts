@@ -85,7 +85,7 @@ export const readGzip = archiveReader(async (source, level) => {
       throw error
     },
   })
-  await readGunzipped(chunks, level, source.extension === 'tgz')
+  await readGunzipped(level.observer?.gunzipped(chunks) ?? chunks, level, source.extension === 'tgz')
   return facts
 })
 

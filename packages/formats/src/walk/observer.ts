@@ -1,10 +1,15 @@
 import type { MemberObserver, SevenZipListing, SevenZipObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { Handover } from './handover.js'
 import { Level } from './level.js'
 import type { Observed } from './opener.js'
 import { fromSevenZipType } from './openers.js'
 import type { WalkRun } from './run.js'
 import { maxUnpackedBytes, unpackedBytes } from './sevenzip.js'
+import { WalkEnded } from './visitor.js'
+
+/** The reader stopped before the end of the content, so the walk must visit the content again. */
+class Abandoned extends WalkEnded {}
 
 /** Visits the members of one container while a format reader unpacks them. The reader continues after the walk has ended. */
 export class ContainerObserver implements MemberObserver {
@@ -44,6 +49,37 @@ export class ContainerObserver implements MemberObserver {
       isComplete = true
     }
     if (isComplete || run.endedBy) members.add(offset)
+  }
+
+  async *gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const run = this.#run
+    const { used } = run
+    const handover = new Handover()
+    const visit = async () => {
+      const level = new Level(run, { depth: this.#depth, container: 'gzip' })
+      level.begin('')
+      await level.addStream(handover)
+    }
+    let isVisited = true
+    const visiting = visit()
+      .catch((error) => {
+        if (error instanceof WalkEnded && !(error instanceof Abandoned)) run.endedBy = error
+        else isVisited = false
+      })
+      .finally(() => handover.close())
+    let isComplete = false
+    try {
+      for await (const chunk of chunks) {
+        await handover.pass(chunk)
+        yield chunk
+      }
+      isComplete = true
+    } finally {
+      handover.close(isComplete ? undefined : new Abandoned())
+      await visiting
+      if (run.endedBy || (isComplete && isVisited)) this.observed.members.add(0)
+      else run.used = used
+    }
   }
 
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined {

@@ -5,7 +5,7 @@ import type { GapCause, WalkLimits } from './visitor.js'
 
 /** Parts of a container that a format reader unpacked while the walk was observing it. */
 export interface Observed {
-  /** Members of a zip archive, by the offset of their local header. */
+  /** Members of a zip archive, by the offset of their local header. The content of a gzip file has the offset 0. */
   members: Set<number>
   /** `run` is undefined if the walk ended before 7-Zip had finished. */
   sevenZip?: { type: string; listing: SevenZipListing; run: SevenZipRun | undefined }

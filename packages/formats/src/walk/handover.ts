@@ -1,0 +1,60 @@
+type Result = IteratorResult<Buffer, undefined>
+
+interface Request {
+  resolve(result: Result): void
+  reject(error: Error): void
+}
+
+/** Passes chunks to a second consumer in step with the first one, because a chunk is valid only until the next one is requested. */
+export class Handover implements AsyncIterableIterator<Buffer, undefined> {
+  #request: Request | undefined
+  #end: { error: Error | undefined } | undefined
+  #onRequest: () => void = () => {};
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** Resolves when the consumer has finished with the chunk: it requests the next one, or needs no more. */
+  async pass(chunk: Buffer): Promise<void> {
+    await this.#requested()
+    this.#take()?.resolve({ done: false, value: chunk })
+    await this.#requested()
+  }
+
+  /** Ends the chunks, with an error if some are missing. */
+  close(error?: Error): void {
+    this.#end ??= { error }
+    const request = this.#take()
+    if (error) request?.reject(error)
+    else request?.resolve({ done: true, value: undefined })
+    this.#onRequest()
+  }
+
+  next(): Promise<Result> {
+    if (this.#end?.error) return Promise.reject(this.#end.error)
+    if (this.#end) return Promise.resolve({ done: true, value: undefined })
+    return new Promise((resolve, reject) => {
+      this.#request = { resolve, reject }
+      this.#onRequest()
+    })
+  }
+
+  async return(): Promise<Result> {
+    this.close()
+    return { done: true, value: undefined }
+  }
+
+  #requested(): Promise<void> | undefined {
+    if (this.#request || this.#end) return undefined
+    return new Promise((resolve) => {
+      this.#onRequest = resolve
+    })
+  }
+
+  #take(): Request | undefined {
+    const request = this.#request
+    this.#request = undefined
+    return request
+  }
+}
