@@ -124,6 +124,14 @@ describe('ogg', () => {
     )
   })
 
+  test('accepts an ogg recording whose pages have no positions', async () => {
+    const tags = Buffer.concat([Buffer.from('OpusTags\x05\0\0\0assay', 'latin1'), Buffer.alloc(4)])
+    const headers = [oggPage(0, { flags: 2, body: opusHead() }), oggPage(1, { body: tags })]
+    const audio = [2, 3].map((sequence) => oggPage(sequence, { body: Buffer.alloc(100, sequence) }))
+    expect(await read(readOgg, Buffer.concat([...headers, ...audio]))).toMatchObject(valid)
+    expect(await read(readOgg, Buffer.concat(headers))).toMatchObject(invalid(/before its audio/))
+  })
+
   test('rejects an ogg with headers but no audio as truncated', async () => {
     expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(invalid(/before its audio/))
   })

@@ -6,7 +6,10 @@ export interface Page {
   length: number
   first: boolean
   last: boolean
-  plays: boolean
+  /** Number of packets that end in this page. */
+  packets: number
+  /** True if its position is after the start of the stream. Some programs write no positions. */
+  hasPosition: boolean
   serial: number
   start: string
 }
@@ -27,7 +30,8 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
     length,
     first: (flags & 2) !== 0,
     last: (flags & 4) !== 0,
-    plays: bytes.readBigInt64LE(6) > 0n,
+    packets: bytes.subarray(27, 27 + segments).filter((length) => length < 255).length,
+    hasPosition: bytes.readBigInt64LE(6) > 0n,
     serial: bytes.readUInt32LE(14),
     start: bytes.toString('latin1', 27 + segments, 27 + segments + 8),
   }

@@ -11,14 +11,23 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { nextPage, type Page, readPage } from './ogg-page.js'
 import { skipId3 } from './tags.js'
 
-/** Start of the first page of a stream, name of the codec, and start of its second page, if that is fixed. */
-const codecs: [RegExp, string, RegExp?][] = [
-  [/^\x01vorbis/, 'vorbis', /^\x03vorbis/],
-  [/^OpusHead/, 'opus', /^OpusTags/],
-  [/^Speex {3}/, 'speex'],
-  [/^\x7fFLAC/, 'flac'],
-  [/^\x80theora/, 'theora', /^\x81theora/],
-  [/^fishead/, 'skeleton'],
+interface Codec {
+  name: string
+  /** Start of the first page of a stream. */
+  first: RegExp
+  /** Start of its second page, if that is fixed. */
+  second?: RegExp
+  /** Number of header packets, if it is fixed. */
+  headers?: number
+}
+
+const codecs: Codec[] = [
+  { name: 'vorbis', first: /^\x01vorbis/, second: /^\x03vorbis/, headers: 3 },
+  { name: 'opus', first: /^OpusHead/, second: /^OpusTags/, headers: 2 },
+  { name: 'speex', first: /^Speex {3}/, headers: 2 },
+  { name: 'flac', first: /^\x7fFLAC/ },
+  { name: 'theora', first: /^\x80theora/, second: /^\x81theora/, headers: 3 },
+  { name: 'skeleton', first: /^fishead/ },
 ]
 const maxStreams = 1000
 
@@ -34,7 +43,8 @@ function endOfZeros(source: RandomAccessSource, at: number): number {
 class PageWalk {
   private readonly streams: string[] = []
   private readonly awaited = new Map<number, RegExp | undefined>()
-  private readonly known = new Set<number>()
+  /** Header packets that are still missing, by stream. */
+  private readonly known = new Map<number, number>()
   private pages = 0
   private bodies = 0
   private played = 0
@@ -90,7 +100,9 @@ class PageWalk {
         return `the Ogg lacks a header of its ${this.streams[0]} stream, so players cannot open it`
       this.awaited.delete(page.serial)
     }
-    if (page.plays) this.played++
+    const missing = (this.known.get(page.serial) ?? Number.POSITIVE_INFINITY) - page.packets
+    if (this.known.has(page.serial)) this.known.set(page.serial, missing)
+    if (page.hasPosition || missing < 0) this.played++
     this.ended = page.last
     this.pages++
     this.good += page.length
@@ -98,11 +110,11 @@ class PageWalk {
   }
 
   private open(page: Page): void {
-    const known = codecs.find(([pattern]) => pattern.test(page.start))
-    if (this.streams.length < 64) this.streams.push(known?.[1] ?? 'unknown')
+    const codec = codecs.find(({ first }) => first.test(page.start))
+    if (this.streams.length < 64) this.streams.push(codec?.name ?? 'unknown')
     if (this.known.size >= maxStreams) return
-    this.known.add(page.serial)
-    this.awaited.set(page.serial, known?.[2])
+    this.known.set(page.serial, codec?.headers ?? Number.POSITIVE_INFINITY)
+    this.awaited.set(page.serial, codec?.second)
   }
 
   private facts = () => ({ streams: [...new Set(this.streams)], pages: this.pages })

@@ -100,7 +100,7 @@ class SegmentWalk {
   private verdict(): FormatVerdict {
     const { segment, source, damage } = this
     const cut = segment.end !== undefined && segment.end > source.size
-    const missing = cut ? `it is truncated: it has ${source.size} of ${segment.end} bytes` : damage && `it ${damage}`
+    const missing = cut ? `it is truncated: it has ${source.size} of ${segment.end} bytes` : damage
     if (!this.tracks)
       return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'it has no tracks'), this.facts())
     if (missing && this.blocks === 0) return broken(`${missing}, and all of its audio and video is missing`, this.facts())
