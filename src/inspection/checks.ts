@@ -231,9 +231,7 @@ function toScanVerdict(scan: Scan): CheckVerdict {
     const message = `${engine} could not scan the whole file: ${cause.replace(/\.$/, '')}.`
     return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof } }
   }
-  const notes = verdict.note ? [verdict.note] : []
-  const message = [`${engine} found no virus`, ...notes].join('; ').replace(/\.$/, '')
-  return { outcome: 'passed', message: `${message}.`, evidence: { engines: [engine], ...proof, ...(verdict.note && { notes }) } }
+  return { outcome: 'passed', message: `${engine} found no virus.`, evidence: { engines: [engine], ...proof } }
 }
 
 const engineName = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()

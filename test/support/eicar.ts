@@ -11,10 +11,9 @@ import type { Content } from '../../src/platform/spool/content.js'
 /** The EICAR test string, split in two so that scanners do not detect this file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')
 
-/** A clean verdict without a note. A Date of a worker belongs to another realm. */
+/** A clean verdict. A Date of a worker belongs to another realm. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
-/** A clean verdict with a note. */
-export const cleanWithNote = (note: string) => ({ ...clean, note: expect.stringContaining(note) })
+export const incompleteBecause = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
 export function inMemory(bytes: Buffer | string): Content {
   const content = Buffer.from(bytes)

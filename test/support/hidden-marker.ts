@@ -39,6 +39,9 @@ const packers: Record<string, Make> = {
   bzip2: (bytes) => sevenZip({ a: bytes }, [], 'bzip2'),
   'tar.gz': async (bytes) => gzipSync(await createTar([{ name: 'a.txt', data: bytes }])),
   'gzip in gzip': (bytes) => gzipSync(gzipSync(bytes)),
+  'zip, end missing': (bytes) => createZip({ name: 'a.txt', bytes }).subarray(0, -5),
+  '7z, wrong checksum': async (bytes) => withFlippedBit(await sevenZip({ 'a.txt': bytes }), 28),
+  'gzip, end missing': (bytes) => gzipSync(bytes).subarray(0, -20),
   'zip in 7z': (bytes) => sevenZip({ 'a.zip': createZip({ name: 'a.txt', bytes }) }),
 }
 
@@ -59,6 +62,7 @@ const stores: Record<string, Make> = {
   iso: (bytes) => made.iso(file(gzipSync(bytes))),
   wim: (bytes) => sevenZip({ 'a.gz': gzipSync(bytes) }, [], 'wim'),
   dmg: (bytes) => made.dmg(bytes),
+  'dmg, bytes after its end': (bytes) => Buffer.concat([made.dmg(bytes), noise(170)]),
   swf: (bytes) => made.swf(bytes),
   szdd: (bytes) => made.szdd(gzipSync(bytes)),
   tnef: (bytes) => made.tnef(file(gzipSync(bytes))),
@@ -72,6 +76,11 @@ function zstandard(bytes: Buffer): Buffer {
   const block = Buffer.alloc(3)
   block.writeUIntLE((bytes.length << 3) | 1, 0, 3)
   return Buffer.concat([Buffer.from('28b52ffda0', 'hex'), size, block, bytes])
+}
+
+function withFlippedBit(bytes: Buffer, at: number): Buffer {
+  bytes[at]! ^= 1
+  return bytes
 }
 
 const after = (start: string, bytes: Buffer) => Buffer.concat([Buffer.from(start, 'latin1'), bytes, noise(64)])

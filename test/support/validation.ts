@@ -51,7 +51,7 @@ export function submission(
 }
 
 /** A verdict without a relevant proof time, or a failure. */
-export type ScriptedVerdict = ScanVerdict | { verdict: 'clean'; note?: string } | Error
+export type ScriptedVerdict = ScanVerdict | { verdict: 'clean' } | Error
 
 /** A scanner with scripted verdicts. Real scanners are tested separately. */
 export class ScriptedScanner implements VirusScanner {

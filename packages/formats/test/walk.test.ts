@@ -5,6 +5,7 @@ import { MemorySource } from '../src/random-access-source.js'
 import { type Origin, type Visitor, WalkEnded, type WindowReceiver, walkLimits } from '../src/walk/visitor.js'
 import { Walk, walk } from '../src/walk/walk.js'
 import { createTar, encrypted7z, noise, sevenZip, zip } from './support/samples/archive.js'
+import { oneNote } from './support/samples/containers.js'
 
 class Recorder implements Visitor {
   readonly names: string[] = []
@@ -33,7 +34,7 @@ describe('walk', () => {
       ]),
     )
     const visitor = new Recorder()
-    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
     expect(visitor.names).toEqual(['', 'a.zip', 'b.txt', 'c.txt'])
     expect(visitor.contents).toEqual(expect.arrayContaining(['inner text', 'outer text', inner.toString('latin1')]))
   })
@@ -62,7 +63,7 @@ describe('walk', () => {
     ])
     const visitor: Visitor = { content: () => () => {} }
     const scan = Buffer.concat([Buffer.from('%PDF-1.4\n'), image, image, image, Buffer.from('trailer\n<</Root 2 0 R>>\n%%EOF\n')])
-    expect(await walk(new MemorySource(scan), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(await walk(new MemorySource(scan), { visitor })).toEqual({ gaps: [] })
     const archive = gzipSync(Buffer.alloc(72 * 2 ** 20, 255))
     expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
@@ -77,7 +78,7 @@ describe('walk', () => {
     ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
   ])('decodes %s', async (_, message, text) => {
     const visitor = new Recorder()
-    expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
@@ -128,22 +129,28 @@ describe('walk', () => {
     const packed = gzipSync('text')
     packed.fill(0, packed.length - 8)
     const visitor = new Recorder()
-    const { gaps, damage } = await walk(new MemorySource(packed), { visitor })
-    expect(gaps).toEqual([])
-    expect(damage).toMatchObject([{ container: 'gzip', depth: 1, problem: expect.stringContaining('wrong checksum') }])
+    const { gaps } = await walk(new MemorySource(packed), { visitor })
+    expect(gaps).toMatchObject([
+      { cause: 'damaged', container: 'gzip', depth: 1, reason: expect.stringContaining('wrong checksum') },
+    ])
     expect(visitor.contents).toContain('text')
   })
 
-  test('reports a damaged 7z as damaged, but as incomplete inside another container', async () => {
+  test('reports a damaged 7z inside another container', async () => {
     const cut = (await sevenZip({ a: noise(5_000) })).subarray(0, 3_000)
-    expect(await walk(new MemorySource(cut), { visitor: new Recorder() })).toMatchObject({
-      gaps: [],
-      damage: [{ container: '7z' }],
-    })
-    const nested = zip([{ name: 'a.7z', data: cut }])
-    const { gaps, damage } = await walk(new MemorySource(nested), { visitor: new Recorder() })
+    const { gaps } = await walk(new MemorySource(zip([{ name: 'a.7z', data: cut }])), { visitor: new Recorder() })
     expect(gaps).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
-    expect(damage).toEqual([])
+  })
+
+  test('visits the files in a OneNote section, and reports sections that it cannot read', async () => {
+    const visitor = new Recorder()
+    const packed = zip([{ name: 'a', data: 'text in a file' }])
+    expect(await walk(new MemorySource(oneNote(packed)), { visitor })).toEqual({ gaps: [] })
+    expect(visitor.contents).toContain('text in a file')
+    const gapsOf = async (options: Parameters<typeof oneNote>[1]) =>
+      (await walk(new MemorySource(oneNote(packed, options)), { visitor: new Recorder() })).gaps
+    expect(await gapsOf({ encrypted: true })).toMatchObject([{ cause: 'encrypted', container: 'onenote' }])
+    expect(await gapsOf({ format: '2fe98d63d4a6c14b9a36b3fc2511a5b7' })).toMatchObject([{ cause: 'unsupported' }])
   })
 
   test('stops as soon as the visitor throws', async () => {
@@ -168,7 +175,7 @@ describe('walk', () => {
   ])('unpacks a tar whose first member makes it look like %s', async (_, first) => {
     const visitor = new Recorder()
     const archive = await createTar([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
-    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents).toContain('text')
   })
 
@@ -193,7 +200,7 @@ async function fileLikeFolder(data: string): Promise<Buffer> {
 test('visits a file in a 7z even if it has the attributes of a folder', async () => {
   const visitor = new Recorder()
   const text = 'text '.repeat(100)
-  expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [], damage: [] })
+  expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [] })
   expect(visitor.contents).toContain(text)
 })
 
@@ -202,7 +209,7 @@ test('unpacks a 7z with an empty start header, like 7-Zip', async () => {
   const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
   archive.fill(0, 8, 32)
   const visitor = new Recorder()
-  expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+  expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [] })
   expect(visitor.contents).toContain(text)
 })
 
@@ -242,7 +249,7 @@ describe('a walk that observes a reader', () => {
     const sizes = [5_000, 900_000, 3_000_000, 9_000_000]
     const archive = zip(sizes.map((size) => ({ name: `${size}`, data: Buffer.alloc(size, `${size} `) })))
     const visitor = new Recorder()
-    expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [], damage: [] })
+    expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [] })
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
   })
 
@@ -260,7 +267,7 @@ describe('a walk that observes a reader', () => {
   test('visits a large member while the reader searches it for active content', async () => {
     const page = Buffer.from(`<!doctype html>${' '.repeat(5_000_000)}`)
     const visitor = new Recorder()
-    expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ gaps: [], damage: [] })
+    expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ gaps: [] })
     expect(visitor.contents.filter((each) => each.startsWith('<!doctype'))).toHaveLength(1)
   })
 
@@ -271,7 +278,7 @@ describe('a walk that observes a reader', () => {
     const visitor = new Recorder()
     const observing = await read(archive, type === 'bzip2' ? 'bz2' : type, visitor)
     archive.fill(0xff, 32, 48)
-    expect(await observing.finish()).toEqual({ gaps: [], damage: [] })
+    expect(await observing.finish()).toEqual({ gaps: [] })
     expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
     if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
   })
@@ -284,7 +291,7 @@ describe('a walk that observes a reader', () => {
     const { verdict } = await openDetected(source, { kind: 'binary', type: '7z' }, defaultLimits(), {}, observing.observer)
     expect(verdict).toMatchObject({ sound: false })
     archive.fill(0xff, 32, 200)
-    expect((await observing.finish()).damage).toMatchObject([{ container: '7z', problem: expect.stringContaining('CRC Failed') }])
+    expect((await observing.finish()).gaps).toMatchObject([{ container: '7z', reason: expect.stringContaining('CRC Failed') }])
   })
 
   test('visits a member again if the reader stopped before the end of the member', async () => {

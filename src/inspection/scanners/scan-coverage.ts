@@ -12,7 +12,6 @@ import { CoverageVisitor, type Needs, type ScanPart, TooManyParts } from './cove
 export interface ScanCoverage {
   /** Set if a part of the file cannot be unpacked. */
   incomplete?: string
-  notes: string[]
   /** Sizes that ClamAV must be able to scan to cover the file, without its parts. */
   needs: Needs
   /** True if ClamAV must unpack members itself. */
@@ -84,16 +83,12 @@ async function coverSource(
     if (cancelled()) throw new Cancelled('the scan was cancelled')
   }
   try {
-    const { gaps, damage } = await walk(source, { visitor, step })
-    const notes = damage.map(({ problem }) => `scanned only as far as it can be unpacked: ${problem}`)
-    // ClamAV may stop at damage that the walk passes.
-    if (damage.length > 0 && !job.everything && !gaps[0])
-      return await coverSource(source, { ...job, everything: true }, cancelled)
+    const { gaps } = await walk(source, { visitor, step })
     const { needs, reliesOnClamav, parts } = visitor
-    return { needs, reliesOnClamav, parts, notes, ...(gaps[0] && { incomplete: gaps[0].reason }) }
+    return { needs, reliesOnClamav, parts, ...(gaps[0] && { incomplete: gaps[0].reason }) }
   } catch (error) {
     if (!(error instanceof TooManyParts)) throw error
-    return { needs: visitor.needs, reliesOnClamav: false, parts: [], notes: [], incomplete: error.message }
+    return { needs: visitor.needs, reliesOnClamav: false, parts: [], incomplete: error.message }
   } finally {
     visitor.close()
   }

@@ -1,7 +1,7 @@
 /** The three verdicts. A scanner that cannot scan a file throws `scannerUnavailable` instead. */
 export type ScanVerdict =
-  /** Scanned completely. `note` is added to the report. `provedAt`: time at which the engine last detected the EICAR test string. */
-  | { verdict: 'clean'; note?: string; provedAt: Date }
+  /** Scanned completely. `provedAt`: time at which the engine last detected the EICAR test string. */
+  | { verdict: 'clean'; provedAt: Date }
   | { verdict: 'infected'; signature: string; provedAt?: Date }
   /** Encryption or a limit prevented a complete scan, so the file is neither clean nor infected. */
   | { verdict: 'incomplete'; reason: string; provedAt?: Date }

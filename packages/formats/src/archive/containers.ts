@@ -122,7 +122,8 @@ export const tailLength = 66_000
 /** Recognises a container by its last bytes, whatever comes before it. */
 export function recogniseTail(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
-  return tail.toString('latin1', tail.length - 512, tail.length - 504) === 'koly\0\0\0\x04' ? 'dmg' : undefined
+  // Other programs accept bytes after the trailer.
+  return tail.includes('koly\0\0\0\x04\0\0\x02\0', 0, 'latin1') ? 'dmg' : undefined
 }
 
 export const mayHold = (bytes: Buffer): boolean =>

@@ -171,10 +171,9 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      const problem = `a damaged ${name} (${printable(String((error as Error).message))})`
-      // Other programs may read further than 7-Zip. The reader rejects a damaged 7z file, but not one inside another container.
-      if (sevenZipType && !(container === '7z' && inside.#depth === 1)) inside.addGap('damaged', `it contains ${problem}`)
-      else if (!isBehind) this.#run.addDamage({ container, depth: inside.#depth, problem })
+      // Other programs may read further. Bytes behind other content are rarely a container at all.
+      if (!isBehind || sevenZipType)
+        inside.addGap('damaged', `it contains a damaged ${name} (${printable(String((error as Error).message))})`)
     }
   }
 

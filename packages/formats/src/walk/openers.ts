@@ -2,6 +2,7 @@ import type { Container } from '../archive/containers.js'
 import { openGzip } from './gzip.js'
 import { openMail } from './mail.js'
 import { openOle } from './ole.js'
+import { openOneNote } from './onenote.js'
 import type { Opener } from './opener.js'
 import { openPdf } from './pdf.js'
 import { openRtf } from './rtf.js'
@@ -50,7 +51,7 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   ole: { name: 'OLE document', open: openOle },
   chm: sevenZip('compiled HTML help', 'Chm'),
   tnef: { name: 'TNEF message' },
-  onenote: { name: 'OneNote section' },
+  onenote: { name: 'OneNote section', open: openOneNote },
   alz: { name: 'ALZ archive' },
   egg: { name: 'EGG archive' },
   lz4: { name: 'LZ4 file' },

@@ -1,5 +1,5 @@
 import type { ReaderLimits } from '../format.js'
-import { type Damage, type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type WalkResult } from './visitor.js'
+import { type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type WalkResult } from './visitor.js'
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
@@ -13,7 +13,6 @@ export class WalkRun {
   endedBy: WalkEnded | undefined
   used = { bytes: 0, members: 0 }
   #freeBytes = freeBytes
-  readonly #damage = new Map<string, Damage>()
 
   constructor(
     readonly size: number,
@@ -28,7 +27,7 @@ export class WalkRun {
   }
 
   get result(): WalkResult {
-    return { gaps: this.gaps, damage: [...this.#damage.values()] }
+    return { gaps: this.gaps }
   }
 
   member(name: string): void {
@@ -62,9 +61,5 @@ export class WalkRun {
 
   addGap(gap: Gap): void {
     if (this.gaps.length < maxReported) this.gaps.push(gap)
-  }
-
-  addDamage(damage: Damage): void {
-    if (this.#damage.size < maxReported) this.#damage.set(`${damage.container} ${damage.problem}`, damage)
   }
 }

@@ -41,17 +41,9 @@ export interface Gap {
   reason: string
 }
 
-/** A damaged container. Everything before the damage was unpacked and visited. */
-export interface Damage {
-  container: Container
-  depth: number
-  problem: string
-}
-
 export interface WalkResult {
   /** The first 100. A limit that ended the walk comes first. */
   gaps: Gap[]
-  damage: Damage[]
 }
 
 export interface WalkLimits {

@@ -9,7 +9,7 @@ import { type CoverageOptions, hasContainer, type ScanCoverage, scanCoverage } f
 import type { ScanVerdict } from '../verdict.js'
 
 /** A verdict without the proof that the daemon works, which the caller adds. */
-export type UnprovedVerdict = { verdict: 'clean'; note?: string } | Exclude<ScanVerdict, { verdict: 'clean' }>
+export type UnprovedVerdict = { verdict: 'clean' } | Exclude<ScanVerdict, { verdict: 'clean' }>
 
 export interface PartScanner {
   scan(content: Content): Promise<UnprovedVerdict>
@@ -70,14 +70,14 @@ interface PartsScan {
   until: number
 }
 
-async function scanParts({ parts, notes }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnprovedVerdict> {
+async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnprovedVerdict> {
   for (const part of parts) {
     if (Date.now() > until)
       return { verdict: 'incomplete', reason: `ClamAV did not scan all of its members within ${maxPartsMs} ms` }
     const verdict = await scanner.scan(toContent(partsFile, part))
     if (verdict.verdict !== 'clean') return verdict
   }
-  return { verdict: 'clean', ...(notes.length > 0 && { note: notes.join('; ') }) }
+  return { verdict: 'clean' }
 }
 
 const toContent = (partsFile: string, { ranges, size }: ScanPart): Content => ({

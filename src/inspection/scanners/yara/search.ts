@@ -51,10 +51,8 @@ export class Search implements Visitor {
 
   async finish(): Promise<SearchResult> {
     try {
-      const { gaps, damage } = await this.#walk.finish()
-      if (gaps[0]) return { verdict: 'incomplete', reason: gaps[0].reason }
-      const notes = damage.map(({ problem }) => `scanned only up to the part that cannot be unpacked: ${problem}`)
-      return notes.length > 0 ? { verdict: 'clean', note: notes.join('; ') } : { verdict: 'clean' }
+      const { gaps } = await this.#walk.finish()
+      return gaps[0] ? { verdict: 'incomplete', reason: gaps[0].reason } : { verdict: 'clean' }
     } catch (error) {
       if (error instanceof Found) return { verdict: 'infected', signature: error.message }
       throw error

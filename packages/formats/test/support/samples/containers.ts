@@ -348,12 +348,17 @@ export function tnef({ name, bytes }: File): Buffer {
 }
 
 /** A section of OneNote with one embedded file. [MS-ONESTORE] 2.6.13 */
-export function oneNote(bytes: Buffer): Buffer {
-  const head = Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex')
+export function oneNote(bytes: Buffer, { format = '3fdd9a101b91f549a5d01791edc8aed8', encrypted = false } = {}): Buffer {
+  const head = Buffer.concat([
+    Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex'),
+    Buffer.alloc(32),
+    Buffer.from(format, 'hex'),
+  ])
+  const key = Buffer.from(encrypted ? '67a0d1da85a36bfb' : '', 'hex')
   const object = Buffer.from('e716e3bd65261145a4c48d4d0b7a9eac', 'hex')
   const footer = Buffer.from('22a7fb71790f0b4abb138992564264b2', 'hex')
   const facts = Buffer.concat([u32le(bytes.length), Buffer.alloc(16)])
-  return Buffer.concat([head, Buffer.alloc(1024), object, facts, bytes, footer])
+  return Buffer.concat([head, Buffer.alloc(960), key, object, facts, bytes, footer])
 }
 
 /** ALZ with one stored member. */
