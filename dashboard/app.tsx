@@ -7,6 +7,7 @@ import { isOnline } from './connection.js'
 import { Navigation } from './navigation.js'
 import { SecondFactor } from './pages/second-factor.js'
 import { SignInDialog, SignInPage } from './pages/sign-in.js'
+import { isPaletteOpen, PaletteHost } from './palette-host.js'
 import { path } from './router.js'
 import { isSessionExpired, me, signInError, signOut, startError, startSession } from './session.js'
 import { texts } from './texts.js'
@@ -29,7 +30,7 @@ export function App() {
 }
 
 function Shell({ view }: { view: ReturnType<typeof findView> }) {
-  useSearchShortcut()
+  useShortcuts()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -45,6 +46,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
         {signInError.value && <WelcomeError error={signInError.value} />}
         {view ? <view.View key={path.value} id={view.id} /> : <NotFound />}
       </div>
+      <PaletteHost />
       {isSessionExpired.value && <SignInDialog />}
     </div>
   )
@@ -79,17 +81,22 @@ const NotFound = () => (
   </Page>
 )
 
-const findSearchInput = (place: string) => document.querySelector<HTMLInputElement>(`${place} input[type=search]`)
-
-/** Focuses the search field when the user presses `/`. */
-function useSearchShortcut() {
+/** Focuses the search field of the page when the user presses `/`, and opens the palette with Ctrl+K, or with `/` if the page has none. */
+function useShortcuts() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
+      const isModified = event.ctrlKey || event.metaKey
+      if (isModified && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
+        event.preventDefault()
+        // A modal dialog must be answered first.
+        if (!document.querySelector('dialog[open]')) isPaletteOpen.value = true
+      }
       const { target } = event
       const isTyping = target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog')
-      if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
+      if (event.key !== '/' || isTyping || isModified || event.altKey) return
       event.preventDefault()
-      const search = findSearchInput('main') ?? findSearchInput('.sidebar')
+      const search = document.querySelector<HTMLInputElement>('main input[type=search]')
+      if (!search) isPaletteOpen.value = true
       search?.focus()
       search?.select()
     }

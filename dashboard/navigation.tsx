@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Button } from './components/button.js'
 import { Icon } from './components/icon.js'
-import { navigate, path, query } from './router.js'
-import { hasScope, me, signOut } from './session.js'
+import { isPaletteOpen } from './palette-host.js'
+import { path } from './router.js'
+import { me, signOut } from './session.js'
 import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
 import { getVisibleViews, groups, preloadView } from './views.js'
@@ -31,7 +32,7 @@ export function Navigation() {
         </span>
       </div>
       <div class="drawer">
-        {hasScope('metadata') && <Search />}
+        <SearchButton />
         <Pages />
         <div class="sidebar-footer">
           <a href="/docs" target="_blank" rel="noopener">
@@ -92,28 +93,16 @@ export const Logo = () => (
   </svg>
 )
 
-function Search() {
-  const text = useSignal(path.value === '/files' ? (query.value.get('name') ?? '') : '')
-  return (
-    <form
-      class="search"
-      onSubmit={(event) => {
-        event.preventDefault()
-        navigate(text.value ? `/files?name=${encodeURIComponent(text.value)}` : '/files')
-      }}
-    >
-      <Icon name="search" />
-      <input
-        type="search"
-        aria-label={texts.nav.search}
-        placeholder={texts.nav.search}
-        value={text.value}
-        onInput={(event) => (text.value = event.currentTarget.value)}
-      />
-      <kbd>/</kbd>
-    </form>
-  )
-}
+/** Opens the palette. It looks like a search field, because users look for one. */
+const SearchButton = () => (
+  <button type="button" class="search" aria-keyshortcuts="Control+K Meta+K" onClick={() => (isPaletteOpen.value = true)}>
+    <Icon name="search" />
+    {texts.nav.search}
+    <kbd>{isMac ? '⌘K' : 'Ctrl K'}</kbd>
+  </button>
+)
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent)
 
 const ThemeSelect = () => (
   <label class="theme">

@@ -114,6 +114,14 @@ const allViews: readonly View[] = [
     Page: lazyPage(async () => (await import('./pages/health.js')).Health),
   },
   {
+    name: 'proof',
+    title: t.proof,
+    icon: 'proof',
+    group: 'proof',
+    scopes: ['metadata'],
+    Page: lazyPage(async () => (await import('./pages/proof.js')).Proof),
+  },
+  {
     name: 'audit',
     title: t.audit,
     icon: 'audit',

@@ -7,6 +7,16 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const browser = fileURLToPath(new URL('../dashboard/', import.meta.url))
 
+/** Imports `Buffer`, which is global in Node.js. The option `inject` would add it to the first page. */
+const bufferForProofs = {
+  name: 'buffer-for-proofs',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[\\/]packages[\\/]proofs[\\/]dist[\\/].*\.js$/ }, ({ path }) => ({
+      contents: `import { Buffer } from ${JSON.stringify(join(browser, 'node/buffer.ts'))}\n${readFileSync(path, 'utf8')}`,
+      loader: 'js',
+    })),
+}
+
 /** Writes index.html and its files into `folder`. */
 export async function bundleDashboard(folder) {
   // Imported dynamically, because this file is loaded before the packages are installed.
@@ -20,6 +30,9 @@ export async function bundleDashboard(folder) {
     target: ['chrome123', 'firefox121', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
+    // packages/proofs verifies receipts with a few functions of Node.js.
+    alias: { 'node:crypto': join(browser, 'node/crypto.ts') },
+    plugins: [bufferForProofs],
     minify: true,
     legalComments: 'none',
     entryNames: '[name]-[hash]',

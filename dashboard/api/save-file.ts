@@ -4,5 +4,6 @@ export function saveFile(content: Blob, name: string): void {
   link.href = URL.createObjectURL(content)
   link.download = name
   link.click()
-  URL.revokeObjectURL(link.href)
+  // The browser reads the content after the click, so an immediate release can cancel the download.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

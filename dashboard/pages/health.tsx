@@ -11,7 +11,6 @@ import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
-import { TransparencyLog } from './transparency-log.js'
 
 const t = texts.health
 
@@ -61,7 +60,6 @@ export function Health() {
         </>
       )}
       {hasScope('admin') && <ConsistencyCheck />}
-      {hasScope('admin') && <TransparencyLog />}
     </Page>
   )
 }

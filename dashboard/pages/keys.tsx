@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -7,6 +6,7 @@ import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { ScopeBadges } from '../components/scopes.js'
 import { Time } from '../components/time.js'
+import { query, setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { KeyActions } from './key-actions.js'
 import { type KeyRow, keysDocument } from './keys-query.js'
@@ -61,9 +61,9 @@ const columns: Column<KeyRow>[] = [
 
 export function Keys() {
   const result = useQuery(keysDocument, {})
-  const isCreating = useSignal(false)
+  const isCreating = query.value.get('new') === '1'
   const newKeyButton = (
-    <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
+    <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
       {t.newTitle}
     </Button>
   )
@@ -82,7 +82,7 @@ export function Keys() {
           </EmptyState>
         }
       />
-      {isCreating.value && <NewKeyDialog onClose={() => (isCreating.value = false)} />}
+      {isCreating && <NewKeyDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

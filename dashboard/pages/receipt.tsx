@@ -1,27 +1,21 @@
 import { useSignal } from '@preact/signals'
-import { type ApiError, toApiError } from '../api/api-error.js'
-import { client } from '../api/client.js'
+import type { ApiError } from '../api/api-error.js'
 import { formatNumber } from '../api/format.js'
-import { graphql } from '../api/graphql.js'
-import { saveFile } from '../api/save-file.js'
+import { saveReceipt } from '../api/save-receipt.js'
 import { Button } from '../components/button.js'
 import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.receipt
 
-const receiptDocument = graphql(`query Receipt($id: ID!) { receipt(fileId: $id) { receipt } }`)
-
 export function Receipt({ id, name }: { id: string; name: string }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const position = useSignal('')
   const save = async () => {
-    const { data, error: queryError } = await client.query(receiptDocument, { id }, { requestPolicy: 'network-only' }).toPromise()
-    error.value = queryError && toApiError(queryError)
-    const receipt = data?.receipt?.receipt
-    if (!receipt) return
-    saveFile(new Blob([receipt], { type: 'application/jose' }), `${name}.receipt.jws`)
-    position.value = describePosition(receipt)
+    const saved = await saveReceipt({ fileId: id }, name)
+    error.value = saved.error
+    if (!saved.receipt) return
+    position.value = describePosition(saved.receipt)
   }
   return (
     <section class="card">
@@ -31,7 +25,9 @@ export function Receipt({ id, name }: { id: string; name: string }) {
           {t.save}
         </Button>
       </header>
-      <p class="dim">{t.about}</p>
+      <p class="dim">
+        {t.about} <a href="/proof">{t.verify}</a>
+      </p>
       <ErrorNotice error={error.value} />
       {position.value && (
         <p class="notice good" role="status">
@@ -42,7 +38,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
   )
 }
 
-/** Returns the position in the log that the receipt claims. Only `npm run verify` checks the claim. */
+/** Returns the position in the log that the receipt claims. Only a verification checks the claim. */
 function describePosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }

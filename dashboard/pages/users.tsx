@@ -1,10 +1,10 @@
-import { useSignal } from '@preact/signals'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
 import { Page } from '../components/page.js'
 import { ScopeBadges } from '../components/scopes.js'
+import { query, setQuery } from '../router.js'
 import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserActions } from './user-actions.js'
@@ -35,13 +35,13 @@ const columns: Column<UserRow>[] = [
 
 export function Users() {
   const result = useQuery(usersDocument, {})
-  const isCreating = useSignal(false)
+  const isCreating = query.value.get('new') === '1'
   return (
     <Page
       title={t.title}
       description={t.about}
       actions={
-        <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
+        <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
           {t.newTitle}
         </Button>
       }
@@ -54,7 +54,7 @@ export function Users() {
         caption={t.caption}
         empty={null}
       />
-      {isCreating.value && <UserDialog onClose={() => (isCreating.value = false)} />}
+      {isCreating && <UserDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

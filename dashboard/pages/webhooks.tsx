@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
@@ -7,6 +6,7 @@ import { type Column, List } from '../components/list.js'
 import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
+import { query, setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { WebhookDialog } from './webhook-dialog.js'
 
@@ -62,8 +62,8 @@ const columns: Column<WebhookRow>[] = [
 
 export function Webhooks() {
   const result = useQuery(webhooksDocument, {})
-  const isCreating = useSignal(false)
-  const startCreating = () => (isCreating.value = true)
+  const isCreating = query.value.get('new') === '1'
+  const startCreating = () => setQuery({ new: '1' })
   return (
     <Page
       title={t.title}
@@ -86,7 +86,7 @@ export function Webhooks() {
           </EmptyState>
         }
       />
-      {isCreating.value && <WebhookDialog onClose={() => (isCreating.value = false)} />}
+      {isCreating && <WebhookDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

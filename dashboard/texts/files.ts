@@ -34,6 +34,7 @@ export const filesTexts = {
     about:
       'A signed proof of how and when this file was validated. It stays valid after the file is deleted and can be verified offline.',
     save: 'Download receipt',
+    verify: 'Verify a receipt',
     position: (number: string, size: string) => `The verdict is entry ${number} of ${size} in the transparency log.`,
   },
   files: {

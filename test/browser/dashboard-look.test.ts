@@ -28,6 +28,8 @@ const views = [
   ['/webhooks/HOOK', '.facts'],
   ['/users', 'td'],
   ['/health', '.badge'],
+  ['/proof', 'td'],
+  ['/nothing', '.empty'],
   ['/account', 'td'],
 ] as const
 
@@ -133,8 +135,13 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.keyboard.type(user.password)
     await page.keyboard.press('Enter')
     await page.locator('.tile').first().waitFor()
+    // The overview has no search field, so the key opens the palette.
     await page.keyboard.press('/')
+    await page.getByRole('combobox').waitFor()
     await page.keyboard.type('by-key')
+    await page.getByRole('option', { name: 'Search files for “by-key”' }).waitFor()
+    await page.getByRole('option', { name: 'by-keyboard.txt' }).waitFor()
+    await page.keyboard.press('ArrowUp')
     await page.keyboard.press('Enter')
     const link = page.getByRole('link', { name: 'by-keyboard.txt' })
     await link.waitFor()

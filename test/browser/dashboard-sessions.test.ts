@@ -39,18 +39,18 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   }
 
   test.each([
-    [['metadata'], ['Overview', 'Files', 'Contexts', 'Calls', 'Health']],
+    [['metadata'], ['Overview', 'Files', 'Contexts', 'Calls', 'Health', 'Receipts and log']],
     [['upload'], ['Files', 'Validate file', 'Contexts', 'Health']],
     [
       ['download', 'metadata'],
-      ['Overview', 'Files', 'Contexts', 'Calls', 'Health'],
+      ['Overview', 'Files', 'Contexts', 'Calls', 'Health', 'Receipts and log'],
     ],
     [['delete'], ['Contexts', 'Trash', 'Health']],
     [
       ['admin'],
       [
         ...['Overview', 'Files', 'Validate file', 'Contexts', 'Trash', 'API keys', 'Users', 'Calls', 'Quarantine', 'Webhooks'],
-        ...['Health', 'Audit log'],
+        ...['Health', 'Receipts and log', 'Audit log'],
       ],
     ],
   ] as const)(

@@ -1,5 +1,5 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
-import { compactVerify, decodeProtectedHeader } from 'jose'
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { decodeProtectedHeader } from 'jose'
 import { parseCheckpoint } from './checkpoint.js'
 import { computeRootFromProof, hashLeaf } from './merkle.js'
 import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
@@ -38,15 +38,27 @@ export function parseKeySet(text: string): VerificationKey[] {
   if (!Array.isArray(set?.keys)) throw new Error('This file is not a key set. Save /.well-known/jwks.json of the service.')
   return set.keys.flatMap((jwk: { kid?: unknown; kty?: unknown; crv?: unknown; x?: unknown }) => {
     if (typeof jwk?.kid !== 'string' || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || typeof jwk.x !== 'string') return []
-    if (Buffer.from(jwk.x, 'base64url').length !== 32) return []
+    if (decodeBase64Url(jwk.x).length !== 32) return []
     const key = { kty: 'OKP', crv: 'Ed25519', x: jwk.x }
     return [{ kid: jwk.kid, publicKey: createPublicKey({ key, format: 'jwk' }) }]
   })
 }
 
+/** Returns the JWS, which may be wrapped in the JSON response of the service. */
+export function extractReceipt(text: string): string {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith('{')) return trimmed
+  try {
+    const { receipt, data } = JSON.parse(trimmed) as { receipt?: unknown; data?: { receipt?: unknown } }
+    return String(receipt ?? data?.receipt)
+  } catch {
+    return trimmed
+  }
+}
+
 /** Checks all statements of a receipt offline. If its signature is invalid, that is the only finding. */
-export async function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Promise<Finding[]> {
-  const signedReceipt = await verifySignature(jws, keys)
+export function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Finding[] {
+  const signedReceipt = verifySignature(jws, keys)
   if ('proven' in signedReceipt) return [signedReceipt]
   const { receipt, kid } = signedReceipt
   const issuedAt = new Date(receipt.iat * 1000).toISOString()
@@ -58,27 +70,28 @@ export async function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInp
   ]
 }
 
-async function verifySignature(
-  jws: string,
-  keys: readonly VerificationKey[],
-): Promise<Finding | { receipt: Receipt; kid: string }> {
+/** `base64` decodes both alphabets, and the `Buffer` of browsers has no `base64url`. */
+const decodeBase64Url = (text: string): Buffer => Buffer.from(text, 'base64')
+
+/** Verifies the compact JWS without WebCrypto, which browsers offer only to pages with https. */
+function verifySignature(jws: string, keys: readonly VerificationKey[]): Finding | { receipt: Receipt; kid: string } {
   const header = parseHeader(jws)
   if (!header) return unproven('The receipt is not a compact JWS: three base64url parts, separated by dots.')
   if (header.alg !== 'EdDSA' || header.typ !== receiptType)
     return unproven(
       `The receipt has type '${sanitize(String(header.typ))}' and algorithm ${sanitize(String(header.alg))}. It must have type '${receiptType}' and algorithm EdDSA.`,
     )
+  // RFC 7515, section 4.1.11: a JWS with an extension that the verifier does not support is invalid.
+  if ('crit' in header) return unproven('The receipt requires a JWS extension (crit). Receipts of Assay have none.')
   const key = keys.find(({ kid }) => kid === header.kid)
   if (!key) return unproven(`The key set does not contain key '${sanitize(String(header.kid))}', which signed the receipt.`)
-  try {
-    const { payload } = await compactVerify(jws, key.publicKey, { algorithms: ['EdDSA'] })
-    const receipt = parseJson(Buffer.from(payload).toString()) as Receipt
-    return isReceipt(receipt)
-      ? { receipt, kid: key.kid }
-      : unproven('The signed data is not a receipt: required claims are missing or invalid.')
-  } catch {
-    return unproven('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
-  }
+  const [protectedHeader, payload, signature] = jws.split('.') as [string, string, string]
+  const isSigned = verify(null, Buffer.from(`${protectedHeader}.${payload}`), key.publicKey, decodeBase64Url(signature))
+  if (!isSigned) return unproven('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
+  const receipt = parseJson(decodeBase64Url(payload).toString())
+  return isReceipt(receipt)
+    ? { receipt, kid: key.kid }
+    : unproven('The signed data is not a receipt: required claims are missing or invalid.')
 }
 
 function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<CheckReceiptInput['file']>): Finding {
@@ -160,6 +173,7 @@ function isReceipt(value: unknown): value is Receipt {
 }
 
 function parseHeader(jws: string) {
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(jws)) return undefined
   try {
     return decodeProtectedHeader(jws)
   } catch {

@@ -1,4 +1,5 @@
 export { canonicalJson } from './canonical-json.js'
+export { checkReceipt, extractReceipt, type Finding, parseKeySet, type VerificationKey } from './check-receipt.js'
 export { type Checkpoint, formatCheckpoint, parseCheckpoint } from './checkpoint.js'
 export {
   computeCompleteRoot,

@@ -12,7 +12,8 @@ const maxNoteBytes = 1_000_000
 const maxSignatures = 100
 const signatureLine = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
-const exportPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url')
+// `base64` decodes both alphabets, and the `Buffer` of browsers has no `base64url`.
+const exportPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64')
 
 const getKeyId = (name: string, key: KeyObject): Buffer =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), exportPublicKey(key)]), 'buffer').subarray(

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkReceipt, parseKeySet } from '../check-receipt.js'
+import { checkReceipt, extractReceipt, parseKeySet } from '../check-receipt.js'
 
 /** Writes lines to standard output and standard error. */
 export interface CommandIo {
@@ -29,7 +29,7 @@ export async function verifyCommand(argv: readonly string[], io: CommandIo): Pro
     const { receiptPath, filePath, keysPath } = parseArguments(argv)
     const keys = parseKeySet(await readTextFile(keysPath))
     const receipt = extractReceipt(await readTextFile(receiptPath))
-    const findings = await checkReceipt({ receipt, keys, file: filePath === undefined ? undefined : await hashFile(filePath) })
+    const findings = checkReceipt({ receipt, keys, file: filePath === undefined ? undefined : await hashFile(filePath) })
     for (const { proven, message } of findings) io.writeOutput(`${proven ? 'Proven:' : 'NOT PROVEN:'} ${message}`)
     if (filePath === undefined)
       io.writeOutput('Not checked: no file was compared. To compare one, add its path after the receipt.')
@@ -53,18 +53,6 @@ function parseArguments(argv: readonly string[]) {
   const keysPath = parsed.values.keys
   if (receiptPath === undefined || keysPath === undefined || more.length > 0) throw new Error(usage)
   return { receiptPath, filePath, keysPath }
-}
-
-/** Returns the JWS, which may be wrapped in the JSON response of the service. */
-function extractReceipt(text: string): string {
-  const trimmed = text.trim()
-  if (!trimmed.startsWith('{')) return trimmed
-  try {
-    const { receipt, data } = JSON.parse(trimmed) as { receipt?: unknown; data?: { receipt?: unknown } }
-    return String(receipt ?? data?.receipt)
-  } catch {
-    return trimmed
-  }
 }
 
 async function readTextFile(path: string): Promise<string> {

@@ -1,0 +1,17 @@
+import { Page } from '../components/page.js'
+import { hasScope } from '../session.js'
+import { texts } from '../texts.js'
+import { RecentReceipts } from './recent-receipts.js'
+import { TransparencyLog } from './transparency-log.js'
+import { VerifyReceipt } from './verify-receipt.js'
+
+const t = texts.proof
+
+/** Verification of receipts in the browser, downloads of receipts, and the checkpoint of the transparency log. */
+export const Proof = () => (
+  <Page title={t.title} description={t.about}>
+    <VerifyReceipt />
+    {hasScope('metadata') && <RecentReceipts />}
+    {hasScope('admin') && <TransparencyLog />}
+  </Page>
+)

@@ -1,0 +1,28 @@
+import { signal, useSignal } from '@preact/signals'
+import type { ComponentType } from 'preact'
+import { useEffect } from 'preact/hooks'
+
+/** True while the palette is open. */
+export const isPaletteOpen = signal(false)
+
+const loadPalette = async () => (await import('./pages/palette.js')).Palette
+
+/** Shows the palette. Its code is loaded when it is first opened, or earlier if the browser is idle. */
+export function PaletteHost() {
+  const loaded = useSignal<{ Palette: ComponentType<{ onClose: () => void }> } | undefined>(undefined)
+  useEffect(() => {
+    const load = () =>
+      void loadPalette().then(
+        (Palette) => (loaded.value = { Palette }),
+        () => (isPaletteOpen.value = false),
+      )
+    if (isPaletteOpen.value) return load()
+    const timer = setTimeout(load, idleDelayMs)
+    return () => clearTimeout(timer)
+  }, [isPaletteOpen.value])
+  if (!isPaletteOpen.value || !loaded.value) return null
+  const { Palette } = loaded.value
+  return <Palette onClose={() => (isPaletteOpen.value = false)} />
+}
+
+const idleDelayMs = 2_000

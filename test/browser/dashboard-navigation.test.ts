@@ -1,0 +1,105 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import type { Page } from 'playwright-core'
+import { Dashboard } from '../support/dashboard.js'
+import { describeWith } from '../support/real-parts.js'
+import { type TestTenant, World } from '../support/world.js'
+
+describeWith('chromium')('navigation and palette of the dashboard', () => {
+  let world: World
+  let dashboard: Dashboard
+  let tenant: TestTenant
+
+  beforeAll(async () => {
+    world = await World.open()
+    dashboard = await Dashboard.open(world)
+    tenant = await world.tenant()
+    await tenant.context('invoices', { display_name: 'Incoming invoices' })
+    await tenant.admin.upload('invoices', 'Quarterly-report.txt', 'text')
+  })
+  afterAll(async () => {
+    await dashboard?.close()
+    await world.close()
+  })
+  afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
+
+  const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name, exact: true })
+  const palette = (page: Page) => page.getByRole('dialog', { name: 'Search pages, actions, contexts and files' })
+  const open = async (page: Page, text: string) => {
+    await page.keyboard.press('Control+k')
+    await palette(page).getByRole('combobox').fill(text)
+  }
+
+  test('groups the pages by data, access, operations and proof', async () => {
+    const page = await dashboard.signedIn(tenant)
+    const groups = page.locator('nav[aria-label=Main] section')
+    expect(await groups.locator('h2').allTextContents()).toEqual(['Data', 'Access', 'Operations', 'Proof'])
+    expect(await groups.first().getByRole('link').allTextContents()).toEqual(['Files', 'Validate file', 'Contexts', 'Trash'])
+    // A group without permitted pages is omitted.
+    const reader = await dashboard.signedIn(tenant, { scopes: ['upload'] })
+    expect(await reader.locator('nav[aria-label=Main] section h2').allTextContents()).not.toContain('Proof')
+  })
+
+  test.each([
+    ['a page', 'quaran', /^Quarantine$/, 'Quarantine'],
+    ['a context by its name', 'incoming', /^Incoming invoices/, 'Incoming invoices'],
+    ['a file by its name', 'quarterly', /^Quarterly-report.txt/, 'Quarterly-report.txt'],
+    ['the file search', 'quarterly', /^Search files for “quarterly”$/, 'Files'],
+    ['an action', 'new context', /^New context$/, 'New context'],
+  ])('the palette opens %s', async (_what, text, option, title) => {
+    const page = await dashboard.signedIn(tenant)
+    await open(page, text)
+    await palette(page).getByRole('option', { name: option }).click()
+    await palette(page).waitFor({ state: 'detached' })
+    await heading(page, title).waitFor()
+  })
+
+  test('the palette works with the keyboard alone, and closes with Escape', async () => {
+    const page = await dashboard.signedIn(tenant)
+    await open(page, 'quarterly')
+    const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
+    await file.waitFor()
+    expect(await file.getAttribute('aria-selected')).toBe('true')
+    const input = palette(page).getByRole('combobox')
+    expect(await input.getAttribute('aria-activedescendant')).toBe(await file.getAttribute('id'))
+    await page.keyboard.press('ArrowDown')
+    expect(await file.getAttribute('aria-selected')).toBe('false')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await heading(page, 'Quarterly-report.txt').waitFor()
+    await page.keyboard.press('Control+k')
+    await palette(page).waitFor()
+    await page.keyboard.press('Escape')
+    await palette(page).waitFor({ state: 'detached' })
+    await heading(page, 'Quarterly-report.txt').waitFor()
+  })
+
+  test('an action of the palette opens the dialog of a page, also on that page', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/keys' })
+    await heading(page, 'API keys').waitFor()
+    await open(page, 'api key')
+    await palette(page).getByRole('option', { name: 'New API key' }).click()
+    await page.getByRole('dialog', { name: 'New API key' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?new=1')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(new URL(page.url()).search).toBe('')
+  })
+
+  test('the palette offers only what the scopes of the user permit', async () => {
+    const page = await dashboard.signedIn(tenant, { scopes: ['upload'], at: '/contexts' })
+    await heading(page, 'Contexts').waitFor()
+    await open(page, '')
+    await palette(page).getByRole('option', { name: 'Upload files' }).waitFor()
+    for (const name of ['API keys', 'New API key', 'Users', 'Calls'])
+      expect(await palette(page).getByRole('option', { name, exact: true }).count()).toBe(0)
+    await palette(page).getByRole('combobox').fill('quarterly')
+    await palette(page).getByText('No results.').waitFor()
+  })
+
+  test('the palette does not cover a dialog that must be answered first', async () => {
+    const page = await dashboard.signedIn(tenant, { at: '/keys?new=1' })
+    await page.getByRole('dialog', { name: 'New API key' }).waitFor()
+    await page.keyboard.press('Control+k')
+    expect(await page.getByRole('dialog').count()).toBe(1)
+  })
+})
