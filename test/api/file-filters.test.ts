@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getFirstId, newId } from '../../src/platform/ids.js'
 import { getData, getInvalidFields, getItems } from '../support/answers.js'
 import { countFiles } from '../support/file-groups.js'
+import { quarantinedFile } from '../support/quarantined.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface StoredFile {
@@ -12,6 +13,7 @@ interface StoredFile {
   type: string
   size: number
   by: string
+  checksum: string
 }
 
 let world: World
@@ -41,8 +43,8 @@ const keep = (contextId: string, created: Omit<StoredFile, 'fileId' | 'contextId
 const insert = async (tenantId: string, rows: StoredFile[]) => {
   await world.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
-     SELECT "fileId", $1, "contextId", name, type, size, repeat('0', 64), "fileId", by, now(), now()
-     FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, name text, type text, size bigint, by text)`,
+     SELECT "fileId", $1, "contextId", name, type, size, checksum, "fileId", by, now(), now()
+     FROM jsonb_to_recordset($2) f("fileId" text, "contextId" text, name text, type text, size bigint, by text, checksum text)`,
     [tenantId, JSON.stringify(rows)],
   )
   await countFiles(world.database.pool, tenantId)
@@ -60,6 +62,7 @@ beforeAll(async () => {
       type: pick(types),
       size: random(40),
       by: pick(uploaders),
+      checksum: String(random(9)).repeat(64),
     }))
     files.push(...keep(String(context.context_id), created, index * 60))
   }
@@ -81,6 +84,7 @@ interface Filter {
   uploaded_by?: string
   content_type?: string
   name_prefix?: string
+  search?: string
   start_date?: string
   end_date?: string
   sort?: string
@@ -98,6 +102,10 @@ function expected(filter: Filter): string[] {
         file.type === filter.content_type ||
         (filter.content_type === 'image/*' && file.type.startsWith('image/'))) &&
       (filter.name_prefix === undefined || lower(file.name).startsWith(lower(filter.name_prefix))) &&
+      (filter.search === undefined ||
+        file.fileId === filter.search ||
+        `sha256:${file.checksum}` === filter.search ||
+        lower(file.name).includes(lower(filter.search))) &&
       (filter.start_date === undefined || timeOf(file) >= Date.parse(filter.start_date)) &&
       (filter.end_date === undefined || timeOf(file) <= Date.parse(filter.end_date)),
   )
@@ -128,6 +136,27 @@ const filters: Record<string, () => Filter> = {
   'period and size': () => ({ ...span, sort: 'size_bytes' }),
   'name prefix, newest first': () => ({ name_prefix: 'invoice', sort: 'created_at' }),
   'name prefix and period': () => ({ name_prefix: 'inv', ...span }),
+  'part of the name': () => ({ search: 'VOICE' }),
+  'part of the name with wildcards of SQL': () => ({ search: 'b&c?d' }),
+  'percent sign, which no name contains': () => ({ search: '%' }),
+  'part of the name, oldest first': () => ({ search: 'e', order: 'asc' }),
+  'part of the name, largest first': () => ({ search: 'e', sort: 'size_bytes' }),
+  'part of the name, prefix, context, type and period': () => ({
+    ...span,
+    search: 'ice',
+    name_prefix: 'in',
+    context: 'one',
+    content_type: 'image/*',
+    sort: 'original_filename',
+  }),
+  id: () => ({ search: files[17]!.fileId }),
+  'id in another context': () => ({ search: files.find((file) => file.contextKey === 'one')!.fileId, context: 'two' }),
+  checksum: () => ({ search: `sha256:${files[3]!.checksum}` }),
+  'checksum and uploader, by name': () => ({
+    search: `sha256:${files[3]!.checksum}`,
+    uploaded_by: uploaders[0]!,
+    sort: 'original_filename',
+  }),
   'all filters': () => ({
     context: 'one',
     uploaded_by: uploaders[1]!,
@@ -263,6 +292,7 @@ describe('lists of more than ten thousand files', () => {
       type: 'text/plain',
       size: index,
       by: uploaders[0]!,
+      checksum: '0'.repeat(64),
     }))
     const rows = created.map((file, index) => ({
       ...file,
@@ -290,4 +320,45 @@ describe('lists of more than ten thousand files', () => {
     }
     expect(getItems(await many.admin.get('/files?name_prefix=invoice-99&start_date=2026-01-01&sort=size_bytes'))).toHaveLength(20)
   })
+})
+
+test('a search reads a bounded number of names per request, and its connection continues with older files', async () => {
+  const large = await world.tenant()
+  const { context_id } = await large.context('large')
+  // The oldest files match. More newer files than one request reads do not.
+  for (let from = 1; from < 100_010; from += 20_000)
+    await world.database.pool.query(
+      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+       SELECT 'file_01' || lpad(n::text, 24, '0'), $1, $2, CASE WHEN n <= 3 THEN 'needle' ELSE 'straw' END || n || '.txt', 'text/plain', n, lpad(n::text, 64, '0'), n::text, $3, now(), now()
+       FROM generate_series($4::int, least($4 + 19999, 100010)) n`,
+      [large.tenantId, context_id, uploaders[0], from],
+    )
+  const query = `query ($after: String) { filesConnection(search: "EEDLE", after: $after, first: 2) { totalCount edges { node { originalFilename } } pageInfo { hasNextPage endCursor } } }`
+  const pages: string[][] = []
+  for (let after: string | null = null; ; ) {
+    const { body }: ApiResponse = await large.admin.graphql(query, { after })
+    const { edges, pageInfo, totalCount } = body.data.filesConnection
+    pages.push(edges.map(({ node }: { node: { originalFilename: string } }) => node.originalFilename))
+    expect(totalCount).toBeNull()
+    if (!pageInfo.hasNextPage) break
+    after = pageInfo.endCursor
+  }
+  expect(pages).toEqual([[], ['needle3.txt', 'needle2.txt'], ['needle1.txt']])
+  expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
+  // Ids and checksums have an index, so that their number does not matter.
+  const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
+  expect(getItems(found).map((file: { original_filename: string }) => file.original_filename)).toEqual(['needle2.txt'])
+})
+
+test('GraphQL returns the time at which a file was quarantined, also in lists', async () => {
+  const other = await world.tenant()
+  await other.context('notes')
+  await other.admin.upload('notes', 'fine.txt', 'fine')
+  const fileId = await quarantinedFile(world, other, 'notes')
+  const { body } = await other.admin.graphql('{ filesConnection { edges { node { id quarantinedAt } } } }')
+  const nodes = body.data.filesConnection.edges.map(({ node }: { node: object }) => node)
+  expect(nodes).toEqual([
+    { id: fileId, quarantinedAt: expect.stringMatching(/^\d{4}-/) },
+    { id: expect.any(String), quarantinedAt: null },
+  ])
 })

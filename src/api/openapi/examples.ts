@@ -14,6 +14,7 @@ const values: Record<string, unknown> = {
   contexts: ['invoices'],
   context: 'invoices',
   name_prefix: 'invoice-',
+  search: 'invoice',
   start_date: '2026-11-01',
   end_date: '2026-11-30',
   expires_in_days: 90,

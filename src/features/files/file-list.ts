@@ -31,7 +31,7 @@ function groupConditions(filter: FileFilter, values: unknown[]): string {
 }
 
 /** The values are literals, because the best plan depends on how many files match. */
-function attributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
+export function attributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
   if (uploadedBy !== null) conditions.push(`uploaded_by = ${pg.escapeLiteral(uploadedBy)}`)
   if (contentType?.endsWith('/*')) conditions.push(`starts_with(content_type, ${pg.escapeLiteral(contentType.slice(0, -1))})`)
@@ -94,7 +94,7 @@ export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId
 
 /** Columns of a file in the API, with `fileJoins`. Includes downloads that are not folded yet, in the snapshot of the statement. */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
-  f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
+  f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt", f.quarantined_at AS "quarantinedAt"`
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 

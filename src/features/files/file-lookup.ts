@@ -20,7 +20,7 @@ export class FileLookup<Found extends StoredFile> {
 
   private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
     this.#database = database
-    const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins}`
+    const source = `SELECT ${columns}, f.blob_path AS "blobPath" FROM files f ${joins}`
     this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])` }
     this.#batches = new TenantBatches(async (tenantId, items) => {
       const found = await this.findAll(tenantId, [...new Set(items.map(({ fileId }) => fileId))])
@@ -34,7 +34,11 @@ export class FileLookup<Found extends StoredFile> {
 
   /** Finds files with the fields that a download or a deletion needs. */
   static basic = (database: Queries) =>
-    new FileLookup<StoredFile>(database, { name: 'basic-files-by-id', columns: immutableColumns, joins: contextJoin })
+    new FileLookup<StoredFile>(database, {
+      name: 'basic-files-by-id',
+      columns: `${immutableColumns}, f.quarantined_at AS "quarantinedAt"`,
+      joins: contextJoin,
+    })
 
   /** Null if the tenant has no such file. Concurrent calls share one statement. */
   find(tenantId: string, fileId: string): Promise<Found | null> {

@@ -42,9 +42,9 @@ export class FileSearch {
   /** Returns one row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
   async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
-    const order = toOrder(search.sort, isDown)
+    const order = orderOf(search.sort, isDown)
     const values: unknown[] = []
-    const within = [beyond(search, after, values, search.descending), beyond(search, before, values, !search.descending)]
+    const within = [afterPlace(search, after, values, search.descending), afterPlace(search, before, values, !search.descending)]
     const rows = limit + 1
     let ids: string
     if (isByAge(search)) {
@@ -56,13 +56,8 @@ export class FileSearch {
       await this.#rejectTooMany(search)
       ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
     }
-    const tenant = `$${values.push(search.tenantId)}`
-    const found = await this.#database.query<File>(
-      `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
-       ${filesOfIds(tenant)} ${fileJoins(tenant)} ORDER BY ${order}`,
-      values,
-    )
-    return fromEnd ? found.rows.reverse() : found.rows
+    const found = await selectFiles(this.#database, ids, { search, values, order, rows })
+    return fromEnd ? found.reverse() : found
   }
 
   /** Number of matching files, at most `maxSortedFiles`. */
@@ -93,6 +88,24 @@ export class FileSearch {
   }
 }
 
+interface Selection {
+  search: Search
+  values: unknown[]
+  order: string
+  rows: number
+}
+
+/** Returns the first `rows` files of `ids`, with all columns. */
+export async function selectFiles(database: Queries, ids: string, { search, values, order, rows }: Selection): Promise<File[]> {
+  const tenant = `$${values.push(search.tenantId)}`
+  const found = await database.query<File>(
+    `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
+     ${filesOfIds(tenant)} ${fileJoins(tenant)} ORDER BY ${order}`,
+    values,
+  )
+  return found.rows
+}
+
 /** Joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
 const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
@@ -115,14 +128,14 @@ const keys: Record<FileSort, { sql: string; given: (parameter: string) => string
   size_bytes: { sql: 'f.size_bytes', given: (parameter) => `${parameter}::bigint` },
 }
 
-function toOrder(sort: FileSort, isDown: boolean): string {
+export function orderOf(sort: FileSort, isDown: boolean): string {
   const direction = isDown ? 'DESC' : 'ASC'
   const key = keys[sort]
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
 
 /** SQL condition for the files after a cursor, or before it. */
-function beyond({ sort }: Search, place: SortedPlace | undefined, values: unknown[], isDown: boolean): string {
+export function afterPlace({ sort }: Search, place: SortedPlace | undefined, values: unknown[], isDown: boolean): string {
   if (!place) return 'true'
   const key = keys[sort]
   const comparison = isDown ? '<' : '>'
@@ -140,14 +153,14 @@ const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
 
 const isBounded = ({ from, until }: Window): boolean => from !== null || until !== null
 
-function inWindow({ from, until }: Window, values: unknown[]): string {
+export function inWindow({ from, until }: Window, values: unknown[]): string {
   const conditions = ['true']
   if (from) conditions.push(`f.file_id >= $${values.push(getFirstId('file', from))}`)
   if (until) conditions.push(`f.file_id < $${values.push(getFirstId('file', until))}`)
   return conditions.join(' AND ')
 }
 
-function beginsWith(prefix: string | null, values: unknown[]): string {
+export function beginsWith(prefix: string | null, values: unknown[]): string {
   if (prefix === null) return 'true'
   const given = `lower($${values.push(prefix)}::text COLLATE "C")`
   // No text with this prefix sorts after the last of all characters.

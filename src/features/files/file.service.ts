@@ -5,6 +5,7 @@ import {
   type ConnectionArgs,
   type Page,
   type PageArgs,
+  type Stretch,
   toConnection,
   toListRange,
   toPage,
@@ -24,11 +25,17 @@ import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArg
 import { FileList } from './file-list.js'
 import { FileLookup, type StoredFile } from './file-lookup.js'
 import { FileSearch, maxSortedFiles, type Search, type SortedPlace } from './file-search.js'
+import { FileTextSearch, parseTextFilter, type TextFilter } from './file-text-search.js'
 
 /** Lifetime of a download URL in seconds. */
 const downloadSeconds = 300
 
 type CompleteFile = File & StoredFile
+
+type SearchOfFiles = Search & { text: TextFilter | null }
+type SearchWithText = Search & { text: TextFilter }
+
+const hasText = (search: SearchOfFiles | undefined): search is SearchWithText => search !== undefined && search.text !== null
 
 type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -42,6 +49,7 @@ export class FileService {
   readonly #basic: FileLookup<StoredFile>
   readonly #list: FileList
   readonly #search: FileSearch
+  readonly #textSearch: FileTextSearch
 
   constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
     this.#db = parts.db
@@ -52,6 +60,7 @@ export class FileService {
     this.#basic = FileLookup.basic(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
+    this.#textSearch = new FileTextSearch(parts.db.reads)
   }
 
   /** Returns the metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and the context in the call log row. */
@@ -126,7 +135,7 @@ export class FileService {
     }
     const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
-    const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
+    const [rows, total] = await Promise.all([this.#rows(search, stretch), this.#total(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
@@ -142,14 +151,29 @@ export class FileService {
       ? []
       : isNewestFirst
         ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
-        : await this.#search.rows(search, stretch)
-    return toConnection(rows, stretch, {
+        : await this.#rows(search, stretch)
+    const connection = toConnection(rows, stretch, {
       cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
+        if (hasText(search)) return this.#textSearch.total(search).then((total) => (total.isComplete ? total.matching : null))
         const total = search ? await this.#total(search) : 0
         return search && !isCounted(search) && total >= maxSortedFiles ? null : total
       },
     })
+    return hasText(search) && rows.length <= stretch.limit ? this.#withEnd(connection, search, stretch) : connection
+  }
+
+  /** If the search did not read all files, the next page of the connection continues after the last file that it read. */
+  async #withEnd(connection: Connection<File>, search: SearchWithText, stretch: Stretch<SortedPlace>) {
+    const end = search.sort === 'created_at' ? await this.#textSearch.findEnd(search, stretch) : undefined
+    if (end === undefined) return connection
+    const cursor = createCursor(end)
+    const more = stretch.fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
+    return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
+  }
+
+  #rows(search: SearchOfFiles, stretch: Stretch<SortedPlace>): Promise<File[]> {
+    return hasText(search) ? this.#textSearch.rows(search, stretch) : this.#search.rows(search, stretch)
   }
 
   /** Deletes files like `delete`, with one call log row for all of them. The ledger commits them together. */
@@ -179,7 +203,8 @@ export class FileService {
   }
 
   /** Total from the counters if possible, otherwise counted up to a limit. */
-  #total(search: Search): Promise<number> {
+  async #total(search: SearchOfFiles): Promise<number> {
+    if (hasText(search)) return (await this.#textSearch.total(search)).matching
     return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }
 
@@ -211,7 +236,7 @@ export class FileService {
   }
 
   /** Undefined if no file can match, because the context is unknown or an id is malformed. The list is then empty. */
-  async #toSearch(attempt: Attempt, query: FileQuery): Promise<Search | undefined> {
+  async #toSearch(attempt: Attempt, query: FileQuery): Promise<SearchOfFiles | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
     if (typeof query.context === 'string') {
@@ -230,6 +255,7 @@ export class FileService {
       uploadedBy,
       contentType: query.contentType ?? null,
       namePrefix,
+      text: typeof query.search === 'string' ? parseTextFilter(query.search) : null,
       window: toWindow(query),
       sort,
       descending: query.order ? query.order === 'desc' : sort !== 'original_filename',
@@ -250,10 +276,10 @@ const pageWithoutCursor =
   'must be 1 if the list has such filters or order. Use the cursor `after` from the Link header of the previous page'
 
 /** True if the filter contains only context and uploader. */
-const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
-  contentType === null && namePrefix === null && window.from === null && window.until === null
+const isCounted = ({ contentType, namePrefix, text, window }: SearchOfFiles): boolean =>
+  text === null && contentType === null && namePrefix === null && window.from === null && window.until === null
 
-const isPlain = (search: Search): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
+const isPlain = (search: SearchOfFiles): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
 
 const getSortKey = (file: File, sort: FileSort): string =>
   sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename

@@ -48,6 +48,12 @@ export class File {
   createdAt!: Date
   @Field(() => Date, { description: 'Time of the last change of the file.' })
   updatedAt!: Date
+  @Field(() => Date, {
+    nullable: true,
+    description:
+      'Time at which the file was quarantined. Null if it is not quarantined. A quarantined file cannot be downloaded.',
+  })
+  quarantinedAt!: Date | null
   contextId!: string
   tenantId!: string
 }
@@ -145,6 +151,14 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Optional()
     @Text(1, 255)
     namePrefix?: string | null
+    @Field(() => String, {
+      nullable: true,
+      description:
+        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum is this text. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. A connection then has a next page that continues the search.',
+    })
+    @Optional()
+    @Text(1, 255)
+    search?: string | null
     @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601.' })
     @Optional()
     @Moment()
@@ -239,6 +253,7 @@ export const toFile = (file: UploadedFile, actor: Actor): File => ({
   lastDownloadedAt: null,
   createdAt: file.createdAt,
   updatedAt: file.createdAt,
+  quarantinedAt: null,
   contextId: file.contextId,
   tenantId: file.tenantId,
 })
