@@ -13,6 +13,7 @@ import { openHandlers } from './features/handlers.js'
 import { Maintenance } from './features/maintenance/maintenance.js'
 import { OrphanedUploads } from './features/maintenance/orphaned-uploads.js'
 import { storageFindings } from './features/maintenance/reconciler.js'
+import { PreviewService } from './features/previews/preview.service.js'
 import { RescanQueue } from './features/rescan/rescan-queue.js'
 import { Rescanner } from './features/rescan/rescanner.js'
 import { StoredContents } from './features/rescan/stored-contents.js'
@@ -21,7 +22,9 @@ import { openServices, type Services } from './features/services.js'
 import { bootstrap } from './features/tenants/bootstrap.js'
 import { createInspector, type Inspector } from './inspection/engine/inspect.js'
 import { createSpoolFolder, openConfiguredScanner, openWorkers } from './inspection/open-inspection.js'
+import { PreviewRenderer } from './inspection/previews/preview-renderer.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
+import type { WorkerPool } from './inspection/workers/worker-pool.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import type { Application, AppParts } from './platform/processes/application.js'
 import { getShare, singleProcess } from './platform/processes/process-number.js'
@@ -48,7 +51,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(parts, spoolFolder)
   // The scanner starts its worker and compiles its rules during the database queries.
-  const scannerOpening = openConfiguredScanner(parts, { pool: workers, directory: spoolFolder })
+  const scannerOpening = openConfiguredScanner(parts, { pool: workers.uploads, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
   const serviceEvents: ServiceEvents = new EventEmitter()
@@ -59,7 +62,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
-  const inspector = createInspector({ scanner, pool: workers })
+  const inspector = createInspector({ scanner, pool: workers.uploads })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.note(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.room })
@@ -69,7 +72,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const tracing = await openTracing(config.otlpEndpoint)
   const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The self-test of the database failed.'))
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
-  const handlers = await openHandlers({ ...parts, ...components })
+  const handlers = await openHandlers({ ...parts, ...components, previews: createPreviews(services, spool, workers.previews) })
   const firstRun = await bootstrap(config, database, services)
   const server = httpServer(handlers.listener, handlers.app)
   handlers.attach(server)
@@ -141,6 +144,11 @@ function createMetrics(
     metrics.rescannedBytes.inc(bytes)
   })
   return metrics
+}
+
+function createPreviews({ files, storage }: Services, spool: Spool, pool: WorkerPool): PreviewService {
+  const contents = new StoredContents({ storage, spool, inSpool: true })
+  return new PreviewService({ files, storage, contents, renderer: new PreviewRenderer(pool) })
 }
 
 function createRescanner(

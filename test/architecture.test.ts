@@ -18,6 +18,7 @@ const features: Record<string, string[]> = {
   'api-keys': ['call-logs', 'contexts'],
   contexts: [],
   files: ['contexts'],
+  previews: ['files'],
   uploads: ['files'],
   'upload-links': ['contexts', 'files'],
   trash: ['contexts', 'files'],

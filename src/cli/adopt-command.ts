@@ -68,8 +68,8 @@ async function adopt(
   // A folder of its own: a spool deletes the files of ended processes, and those of the service may run in another container.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)
-  const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers, directory: spoolFolder })
-  const inspector = createInspector({ scanner, pool: workers })
+  const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers.uploads, directory: spoolFolder })
+  const inspector = createInspector({ scanner, pool: workers.uploads })
   const spool = await Spool.open({ directory: spoolFolder })
   const adoption = new AdoptionService({
     database,

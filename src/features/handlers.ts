@@ -35,6 +35,7 @@ import type { SelfTest } from './files/self-test.js'
 import type { DownloadAborter } from './files/signed-downloads.js'
 import type { UploadService } from './files/upload.service.js'
 import { storageFindings } from './maintenance/reconciler.js'
+import type { PreviewService } from './previews/preview.service.js'
 import { createLogHandler } from './proof/log-handler.js'
 import { createResolvers } from './resolvers.js'
 import type { Services } from './services.js'
@@ -51,6 +52,7 @@ import { createSessionHandler } from './users/session-endpoint.js'
 interface HandlerParts extends AppParts {
   services: Services
   uploads: UploadService
+  previews: PreviewService
   /** Stores blobs, and records failures. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
@@ -79,14 +81,11 @@ type Callers = ReturnType<typeof createCallers>
 
 /** All HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
-  const { config, services, database, spool, logger, tracing } = parts
+  const { config, services, uploads, previews, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
-  const schema = buildSchema(createResolvers({ ...services, uploads: parts.uploads }), (input) => contexts.findErrors(input))
-  const graphql = await openGraphql({
-    schema,
-    explorer: config.graphqlExplorer,
-    onError: createErrorLogger(parts, 'A GraphQL request failed because of an internal error.'),
-  })
+  const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findErrors(input))
+  const onError = createErrorLogger(parts, 'A GraphQL request failed because of an internal error.')
+  const graphql = await openGraphql({ schema, explorer: config.graphqlExplorer, onError })
   const callers = createCallers(parts)
   const health = createHealth(parts)
   const streams = { schema, streams: new LiveStreams(), isCredentialValid: createCredentialCheck(identity) }

@@ -8,6 +8,8 @@ import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
 import { HoldResolver } from './holds/hold.resolver.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
+import { PreviewResolver } from './previews/preview.resolver.js'
+import type { PreviewService } from './previews/preview.service.js'
 import { ProofResolver } from './proof/proof.resolver.js'
 import { QuarantineResolver } from './quarantine/quarantine.resolver.js'
 import { RescanResolver } from './rescan/rescan.resolver.js'
@@ -22,7 +24,9 @@ import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
 /** Resolvers of all features, from which the schema is built. */
-export const createResolvers = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
+export const createResolvers = (
+  services: Omit<Services, 'close'> & { uploads: UploadService; previews: PreviewService },
+): object[] => [
   new TenantResolver(services.tenants),
   new UserResolver(services.users, services.signIns),
   new SessionResolver(services.sessions),
@@ -30,6 +34,7 @@ export const createResolvers = (services: Omit<Services, 'close'> & { uploads: U
   new ApiKeyResolver(services),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),
+  new PreviewResolver(services.previews),
   new RescanResolver(services.rescans),
   new QuarantineResolver(services.quarantine),
   new TrashResolver(services.trash),

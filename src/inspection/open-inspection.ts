@@ -20,14 +20,28 @@ export async function createSpoolFolder(dataDir: string): Promise<string> {
   return realpath(folder)
 }
 
-/** Opens the worker processes that read the files in the folder `contents`. */
-export function openWorkers({ config, logger, siblings }: Parts, contents: string): WorkerPool {
+// Previews must not delay uploads, so that they have their own worker and little memory.
+const previewMemoryMb = 512
+const previewIdleMs = 15_000
+
+interface Workers {
+  /** Workers that read the files in the folder `contents`. */
+  uploads: WorkerPool
+  previews: WorkerPool
+  close(): Promise<void>
+}
+
+/** Opens the worker processes. Both pools share one sandbox, which sees the folder `contents`. */
+export function openWorkers({ config, logger, siblings }: Parts, contents: string): Workers {
   const { self: processNumber = singleProcess } = siblings ?? {}
-  return new WorkerPool({
+  const sandbox = openSandboxFor(contents, logger)
+  const uploads = new WorkerPool({
     workers: getShare(config.validationWorkers, processNumber),
     processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
-    sandbox: openSandboxFor(contents, logger),
+    sandbox,
   })
+  const previews = new WorkerPool({ workers: 1, processMemoryMb: previewMemoryMb, idleMs: previewIdleMs, sandbox })
+  return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }
 
 async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {

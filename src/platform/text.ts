@@ -10,3 +10,18 @@ export const toSingleLine = (text: string): string => withoutInvisible(text).rep
 
 /** Normalizes an email address for storage and lookup, because keyboards compose accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()
+
+/**
+ * Decodes the beginning of a text: UTF-8, or UTF-16 with a byte order mark, or otherwise Windows-1252. Omits a last character that is
+ * incomplete.
+ */
+export function decodeTextStart(bytes: Uint8Array): string {
+  const utf16 =
+    bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined
+  if (utf16) return new TextDecoder(utf16).decode(bytes, { stream: true })
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes)
+  }
+}

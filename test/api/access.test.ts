@@ -73,6 +73,7 @@ const table: Record<string, Row> = {
   'POST /files/delete': { needs: 'delete', theirs: 'absent', body: () => ({ file_ids: [] }) },
   'GET /files/{file_id}/metadata': { needs: 'metadata', theirs: 'unknown' },
   'GET /files/{file_id}/validation': { needs: 'metadata', theirs: 'unknown' },
+  'GET /files/{file_id}/preview': { needs: 'download', theirs: 'unknown' },
   'GET /files/{file_id}/validations': { needs: 'metadata', theirs: 'unknown' },
   'GET /quarantine': { needs: 'admin', theirs: 'empty', path: () => `/quarantine?context=${ids.context}` },
   'POST /quarantine/{file_id}/release': { needs: 'admin', theirs: 'unknown', body: () => ({ reason: 'x' }) },

@@ -95,6 +95,7 @@ test('serves exactly the specified routes', () => {
       'DELETE /webhooks/{webhook_id}',
       'GET /calls/{call_id}/receipt',
       'GET /events',
+      'GET /files/{file_id}/preview',
       'GET /files/{file_id}/receipt',
       'GET /holds',
       'GET /log/shares',

@@ -57,6 +57,7 @@ const queries: Record<string, Row> = {
   filesConnection: { needs: 'metadata', theirs: 'empty', asks: `(uploadedBy: $key) ${edges}` },
   file: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { originalFilename }' },
   fileValidation: { needs: 'metadata', theirs: 'unknown', asks: '(fileId: $file) { outcome }' },
+  filePreview: { needs: 'download', theirs: 'unknown', asks: '(fileId: $file) { contentType }' },
   fileValidations: { needs: 'metadata', theirs: 'unknown', asks: `(fileId: $file) ${page}` },
   trash: { needs: 'delete', theirs: 'empty', asks: `(context: $context) ${page}` },
   holds: { needs: 'admin', theirs: 'empty', asks: `(context: $context) ${page}` },

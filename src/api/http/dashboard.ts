@@ -12,6 +12,8 @@ const policy = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' blob: data:",
+  // Download URLs of a local store, in a sandboxed frame.
+  "media-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",

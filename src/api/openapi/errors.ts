@@ -37,6 +37,7 @@ const operationErrors: Record<string, ErrorCode[]> = {
   CreateUploadLink: ['conflict', 'not_found'],
   CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
   GetFileMetadata: ['quarantined'],
+  GetFilePreview: ['storage_unavailable', 'quarantined'],
   DeleteFile: ['quarantined', 'on_hold'],
   RescanContext: ['scanner_unavailable'],
   PurgeFromQuarantine: ['on_hold'],

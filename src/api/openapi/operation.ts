@@ -71,7 +71,9 @@ export class DescribedOperation {
       ],
       ...(route.body && { requestBody: this.#body(route, others) }),
       responses: {
-        [String(route.status ?? 200)]: this.#success(route, envelope(route, this.answer()), idempotent),
+        [String(route.status ?? 200)]: route.sendsPreview
+          ? previewResponse
+          : this.#success(route, envelope(route, this.answer()), idempotent),
         ...this.errorResponses({
           operation: this.name,
           body: route.body,
@@ -200,3 +202,23 @@ function envelope(route: Route, data: Json): Json {
 export const successHeaders: Json = Object.fromEntries(
   ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
+
+const previewResponse: Json = {
+  description: 'The preview: an image that the service rendered, or the first 64 KiB of a text in UTF-8.',
+  headers: {
+    ...successHeaders,
+    ETag: { description: 'Changes with the content of the preview.', schema: { type: 'string' } },
+    'Preview-Pages': {
+      description: 'Number of pages of the file. 1 if it is not a PDF.',
+      schema: { type: 'string', pattern: '^\\d+$' },
+    },
+    'Preview-Truncated': {
+      description: '`true` if the text is longer than its preview.',
+      schema: { type: 'string', enum: ['true', 'false'] },
+    },
+  },
+  content: {
+    'image/webp': { schema: { type: 'string', contentMediaType: 'image/webp' } },
+    'text/plain': { schema: { type: 'string' } },
+  },
+}

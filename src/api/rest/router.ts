@@ -7,6 +7,7 @@ import { createCursor, maxPages } from '../../platform/ids.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { sendError, sendSuccess } from '../bodies/json-responses.js'
 import { loadOperations } from './operations.js'
+import { sendPreview } from './preview-response.js'
 import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
@@ -57,7 +58,8 @@ export async function respond(
     const { route, data } = await getResult()
     if (response.destroyed) return
     setHeaders(response, call)
-    await sendSuccess(response, route, data)
+    if (route.sendsPreview) sendPreview(response, data)
+    else await sendSuccess(response, route, data)
   } catch (error) {
     const reported = toPublicError(error)
     if (reported.code === 'internal_server_error') onError(error, call)

@@ -19,6 +19,8 @@ export interface Route {
   sortedBy?: string
   /** Also available as server-sent events. */
   streams?: boolean
+  /** The response is the preview itself, an image or a text, without an envelope. */
+  sendsPreview?: boolean
   summary: string
 }
 
@@ -112,6 +114,13 @@ export const routes: readonly Route[] = [
   },
   { method: 'GET', path: '/files', operation: 'ListFiles', listedBy: 'file_id', summary: 'List files' },
   { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get a download URL' },
+  {
+    method: 'GET',
+    path: '/files/{file_id}/preview',
+    operation: 'GetFilePreview',
+    sendsPreview: true,
+    summary: 'Get a preview of a file',
+  },
   { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete a file' },
   { method: 'POST', path: '/files/delete', operation: 'DeleteFiles', body: 'json', summary: 'Delete up to 100 files' },
   { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get the metadata of a file' },

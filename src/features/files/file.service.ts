@@ -64,7 +64,7 @@ export class FileService {
   }
 
   /** Returns the metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and the context in the call log row. */
-  async get(attempt: Attempt, fileId: string): Promise<File> {
+  async get(attempt: Attempt, fileId: string): Promise<CompleteFile> {
     return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
   }
 

@@ -25,6 +25,13 @@ interface Pdfium {
   _FPDF_GetPageCount(document: number): number
   _FPDF_LoadPage(document: number, index: number): number
   _FPDF_ClosePage(page: number): void
+  _FPDF_GetPageWidthF(page: number): number
+  _FPDF_GetPageHeightF(page: number): number
+  _FPDF_RenderPageBitmap(bitmap: number, page: number, ...area: number[]): void
+  _FPDFBitmap_Create(width: number, height: number, alpha: number): number
+  _FPDFBitmap_FillRect(bitmap: number, ...areaAndColor: number[]): void
+  _FPDFBitmap_GetBuffer(bitmap: number): number
+  _FPDFBitmap_Destroy(bitmap: number): void
   _FPDF_CloseDocument(document: number): void
   wasmExports: { malloc(size: number): number; free(pointer: number): void; __indirect_function_table: WasmTable }
   HEAPU8: Uint8Array
@@ -41,6 +48,17 @@ const heapLimit = 512 * 1024 * 1024
 const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
 
 const protections = [4, 5]
+
+// FPDF_ANNOT | FPDF_REVERSE_BYTE_ORDER: draws annotations, and stores pixels as RGBA instead of BGRA.
+const renderFlags = 0x01 | 0x10
+const opaqueWhite = 0xffffffff
+
+/** A rendered page: 4 bytes per pixel, red first. */
+export interface PagePixels {
+  pixels: Buffer
+  width: number
+  height: number
+}
 
 export interface Opened {
   document: number
@@ -100,6 +118,27 @@ export class PdfEngine {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (page) this.pdfium._FPDF_ClosePage(page)
       return page !== 0
+    })
+  }
+
+  /** Renders a page on white, as large as fits into a square of `size` pixels. Returns undefined if the page cannot be rendered. */
+  renderPage(document: number, index: number, size: number): PagePixels | undefined {
+    return this.guard(() => {
+      const page = this.pdfium._FPDF_LoadPage(document, index)
+      if (!page) return undefined
+      const [pageWidth, pageHeight] = [this.pdfium._FPDF_GetPageWidthF(page), this.pdfium._FPDF_GetPageHeightF(page)]
+      const scale = size / Math.max(pageWidth, pageHeight)
+      const toPixels = (length: number) => Math.min(size, Math.max(1, Math.round(length * scale)))
+      const [width, height] = [toPixels(pageWidth), toPixels(pageHeight)]
+      const bitmap = Number.isFinite(scale) && scale > 0 ? this.pdfium._FPDFBitmap_Create(width, height, 0) : 0
+      if (!bitmap) return undefined
+      this.pdfium._FPDFBitmap_FillRect(bitmap, 0, 0, width, height, opaqueWhite)
+      this.pdfium._FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, renderFlags)
+      const start = this.pdfium._FPDFBitmap_GetBuffer(bitmap) >>> 0
+      const pixels = Buffer.from(this.pdfium.HEAPU8.subarray(start, start + width * height * 4))
+      this.pdfium._FPDFBitmap_Destroy(bitmap)
+      this.pdfium._FPDF_ClosePage(page)
+      return { pixels, width, height }
     })
   }
 

@@ -1,0 +1,1 @@
+export { type Preview, type PreviewRequest, renderPreview } from './render.js'

@@ -1,0 +1,23 @@
+import { Args, Query, Resolver } from 'type-graphql'
+import type { Attempt } from '../../access/admission.js'
+import { CurrentAttempt, Requires } from '../../api/graphql/requires.js'
+import type { PreviewService } from './preview.service.js'
+import { FilePreview, FilePreviewArgs } from './preview.types.js'
+
+@Resolver(() => FilePreview)
+export class PreviewResolver {
+  readonly #previews: PreviewService
+
+  constructor(previews: PreviewService) {
+    this.#previews = previews
+  }
+
+  @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
+  @Query(() => FilePreview, {
+    description:
+      'Returns a preview of an image, a PDF or a text. It does not count as a download. A file without a preview returns the error `not_found`, and a quarantined file the error `quarantined`.',
+  })
+  filePreview(@CurrentAttempt() attempt: Attempt, @Args(() => FilePreviewArgs) args: FilePreviewArgs) {
+    return this.#previews.get(attempt, args)
+  }
+}

@@ -1,0 +1,128 @@
+import { LRUCache } from 'lru-cache'
+import type { Attempt } from '../../access/admission.js'
+import { TenantSlots } from '../../access/tenant-slots.js'
+import type { PreviewRenderer } from '../../inspection/previews/preview-renderer.js'
+import { AssayError } from '../../platform/errors/errors.js'
+import type { Content } from '../../platform/spool/content.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import { decodeTextStart } from '../../platform/text.js'
+import { megabyte } from '../../platform/units.js'
+import type { FileService } from '../files/file.service.js'
+import type { FilePreview, FilePreviewArgs, PreviewSize } from './preview.types.js'
+
+const pixels: Record<PreviewSize, number> = { thumbnail: 96, large: 1280 }
+/** Larger files have no rendered preview. */
+const maxRenderedBytes = 32 * megabyte
+const maxTextBytes = 64 * 1024
+const maxCacheBytes = 16 * megabyte
+/** Longer than a worker takes to start and to render. */
+const maxWaitMs = 60_000
+/** A file that could not be rendered is not read again during this time. */
+const problemTtlMs = 10 * 60_000
+
+type File = Awaited<ReturnType<FileService['get']>>
+type Rendered = Awaited<ReturnType<PreviewRenderer['render']>>
+type Kind = 'image' | 'pdf' | 'text'
+
+/** Opens the content of a stored file for a sandboxed process. Undefined if it is missing or changed. */
+interface StoredContents {
+  open(
+    file: Pick<File, 'blobPath' | 'sizeBytes' | 'checksum'>,
+  ): Promise<{ content: Content; dispose(): Promise<void> } | undefined>
+}
+
+interface RenderRequest {
+  file: File
+  kind: 'image' | 'pdf'
+  size: PreviewSize
+  page: number
+}
+
+/** Renders previews of stored files. Contents never change, so that an image is rendered once while it is in the cache. */
+export class PreviewService {
+  readonly #files: FileService
+  readonly #storage: Pick<BlobStorage, 'open'>
+  readonly #contents: StoredContents
+  readonly #renderer: PreviewRenderer
+  readonly #slots = new TenantSlots('previews', { inAll: 16, byTenant: 8 })
+  readonly #rendered = new LRUCache<string, Rendered, RenderRequest>({
+    maxSize: maxCacheBytes,
+    sizeCalculation: (rendered) => 512 + ('image' in rendered ? rendered.image.length : 0),
+    fetchMethod: async (_key, _stale, { context, options }) => {
+      const rendered = await this.#render(context)
+      if ('problem' in rendered) options.ttl = problemTtlMs
+      return rendered
+    },
+  })
+
+  constructor(parts: {
+    files: FileService
+    storage: Pick<BlobStorage, 'open'>
+    contents: StoredContents
+    renderer: PreviewRenderer
+  }) {
+    this.#files = parts.files
+    this.#storage = parts.storage
+    this.#contents = parts.contents
+    this.#renderer = parts.renderer
+  }
+
+  /** Throws 404 if the file has no preview, and 403 if it is quarantined, even if its preview is in the cache. */
+  async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
+    const file = await this.#files.get(attempt, args.fileId)
+    const kind = getKind(file.contentType)
+    if (!kind) throw noPreview(file, `files of type ${file.contentType} have none`)
+    if (kind === 'text') return this.#text(file)
+    if (file.sizeBytes > maxRenderedBytes) throw noPreview(file, `it is larger than ${maxRenderedBytes / megabyte} MiB`)
+    const { fileId, size } = args
+    const page = kind === 'pdf' ? args.page : 1
+    const context = { file, kind, size, page }
+    const rendered = await this.#rendered.forceFetch([file.tenantId, fileId, size, page].join('/'), { context })
+    if ('problem' in rendered) throw noPreview(file, rendered.problem)
+    const { image, width, height, pages } = rendered
+    const data = Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64')
+    return { ...empty, fileId, contentType: 'image/webp', image: data, width, height, pageCount: pages }
+  }
+
+  async #render({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
+    const leave = this.#slots.enter(file.tenantId)
+    try {
+      const opened = await this.#contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
+      if (!opened) return { problem: 'its stored content is missing or damaged' }
+      try {
+        const request = { kind, size: pixels[size], page, owner: file.tenantId }
+        // Not the signal of the request: concurrent requests for the same preview wait for the same result.
+        return await this.#renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
+      } finally {
+        await opened.dispose()
+      }
+    } finally {
+      leave()
+    }
+  }
+
+  async #text(file: File): Promise<FilePreview> {
+    const { fileId, sizeBytes } = file
+    const end = Math.min(sizeBytes, maxTextBytes) - 1
+    const bytes = end < 0 ? [] : await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
+    const text = decodeTextStart(Buffer.concat(bytes))
+    return { ...empty, fileId, contentType: 'text/plain; charset=utf-8', text, isTruncated: sizeBytes > maxTextBytes }
+  }
+}
+
+const empty = { image: null, text: null, width: null, height: null, pageCount: 1, isTruncated: false }
+
+const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/tiff'])
+const textTypes = /^(text\/|application\/(json|xml|x-ndjson|jsonl|yaml|x-yaml|toml|sql)$|.+\+(json|xml)$)/
+
+function getKind(contentType: string): Kind | undefined {
+  const type = contentType.split(';')[0]!.trim()
+  if (imageTypes.has(type)) return 'image'
+  if (type === 'application/pdf') return 'pdf'
+  return textTypes.test(type) ? 'text' : undefined
+}
+
+const noPreview = ({ fileId }: File, reason: string) =>
+  new AssayError('not_found', `File '${fileId}' has no preview: ${reason}. Download the file instead.`, {
+    details: { file: fileId },
+  })

@@ -1,0 +1,44 @@
+import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { createEnum } from '../../api/graphql/enum.js'
+import { Whole } from '../../api/graphql/rules.js'
+
+export const PreviewSize = createEnum('PreviewSize', 'Size of a rendered preview. Small images are not enlarged.', {
+  thumbnail: 'At most 96 × 96 pixels, for lists.',
+  large: 'At most 1280 × 1280 pixels.',
+})
+export type PreviewSize = keyof typeof PreviewSize
+
+@ArgsType()
+export class FilePreviewArgs {
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  fileId!: string
+  @Field(() => PreviewSize, { defaultValue: PreviewSize.large, description: 'Size of the image. It has no effect on text.' })
+  size!: PreviewSize
+  @Field(() => Int, { defaultValue: 1, description: 'Page of a PDF, counted from 1. It has no effect on other files.' })
+  @Whole(1, 1000)
+  page!: number
+}
+
+@ObjectType({
+  simpleResolvers: true,
+  description:
+    'Safe preview of a file: an image that the service rendered, or the beginning of a text. Never the original bytes.',
+})
+export class FilePreview {
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+  fileId!: string
+  @Field(() => String, { description: 'Content type of the preview: `image/webp`, or `text/plain; charset=utf-8`.' })
+  contentType!: string
+  @Field(() => String, { nullable: true, description: 'Image in Base64. Null for a text.' })
+  image!: string | null
+  @Field(() => String, { nullable: true, description: 'First 64 KiB of a text. Null for an image.' })
+  text!: string | null
+  @Field(() => Int, { nullable: true, description: 'Width of the image in pixels. Null for a text.' })
+  width!: number | null
+  @Field(() => Int, { nullable: true, description: 'Height of the image in pixels. Null for a text.' })
+  height!: number | null
+  @Field(() => Int, { description: 'Number of pages of the file. 1 if it is not a PDF.' })
+  pageCount!: number
+  @Field(() => Boolean, { description: 'True if the text is longer than its preview.' })
+  isTruncated!: boolean
+}

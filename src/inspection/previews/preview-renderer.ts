@@ -1,0 +1,54 @@
+import type { Preview, PreviewRequest } from '@assay/formats/preview'
+import { compiledModule } from '../../platform/compiled-module.js'
+import { overloaded } from '../../platform/errors/errors.js'
+import type { Content } from '../../platform/spool/content.js'
+import { WorkerFailed, WorkerNotStarted } from '../workers/work.js'
+import type { WorkerPool } from '../workers/worker-pool.js'
+
+const deadlineMs = 10_000
+/** A larger result can only come from a decoder that an image has taken over. */
+const maxImageBytes = 4 * 1024 * 1024
+
+const module = compiledModule('inspection/previews/rendering')
+
+/** Renders previews in sandboxed processes, which never see more than the file itself. */
+export class PreviewRenderer {
+  readonly #pool: WorkerPool
+
+  constructor(pool: WorkerPool) {
+    this.#pool = pool
+  }
+
+  /** `owner`: the tenant. Its files wait only for each other if other tenants also request previews. */
+  async render(content: Content, request: PreviewRequest & { owner: string }, signal: AbortSignal): Promise<Preview> {
+    const { owner, ...preview } = request
+    const { path, bytes } = content
+    try {
+      const result = await this.#pool.run<Preview>(
+        {
+          module,
+          run: 'render',
+          data: { ...preview, path, deadlineMs },
+          bytes,
+          inProcess: true,
+          size: content.size,
+          owner,
+          deadlineMs: deadlineMs + 2_000,
+          retryHung: false,
+        },
+        signal,
+      )
+      return 'image' in result && !isWebp(result.image) ? { problem: 'its preview is invalid' } : result
+    } catch (error) {
+      if (error instanceof WorkerNotStarted) throw overloaded('Previews cannot be rendered now. Retry later.', error.message)
+      if (!(error instanceof WorkerFailed)) throw error
+      return { problem: error.failure === 'hung' ? 'rendering it takes too long' : 'rendering it takes too much memory' }
+    }
+  }
+}
+
+function isWebp(image: unknown): boolean {
+  if (!(image instanceof Uint8Array) || image.length > maxImageBytes) return false
+  const head = Buffer.from(image.buffer, image.byteOffset, Math.min(image.length, 12)).toString('latin1')
+  return head.startsWith('RIFF') && head.endsWith('WEBP')
+}
