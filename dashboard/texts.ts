@@ -2,6 +2,7 @@ import { accessTexts } from './texts/access.js'
 import { commonTexts } from './texts/common.js'
 import { contextsTexts } from './texts/contexts.js'
 import { filesTexts } from './texts/files.js'
+import { linkTexts } from './texts/links.js'
 import { logsTexts } from './texts/logs.js'
 import { navigationTexts } from './texts/navigation.js'
 import { overviewTexts } from './texts/overview.js'
@@ -16,6 +17,7 @@ export const texts = {
   ...filesTexts,
   ...contextsTexts,
   ...overviewTexts,
+  ...linkTexts,
   ...logsTexts,
   ...webhooksTexts,
   ...accessTexts,

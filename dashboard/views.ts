@@ -74,6 +74,14 @@ const allViews: readonly View[] = [
     Page: lazyPage(async () => (await import('./pages/keys.js')).Keys),
   },
   {
+    name: 'links',
+    title: t.links,
+    icon: 'link',
+    group: 'access',
+    scopes: ['upload'],
+    Page: lazyPage(async () => (await import('./pages/links.js')).Links),
+  },
+  {
     name: 'users',
     title: t.users,
     icon: 'users',

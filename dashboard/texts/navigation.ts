@@ -8,6 +8,7 @@ export const navigationTexts = {
     validate: 'Validate file',
     contexts: 'Contexts',
     keys: 'API keys',
+    links: 'Upload links',
     calls: 'Calls',
     quarantine: 'Quarantine',
     proof: 'Receipts and log',

@@ -21,6 +21,7 @@ const views = [
   ['/contexts/notes', 'form'],
   ['/contexts/new-context', 'form'],
   ['/keys', 'td'],
+  ['/links', 'td'],
   ['/calls', 'td'],
   ['/audit', 'td'],
   ['/quarantine', 'td'],
@@ -49,6 +50,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
     await quarantinedFile(world, tenant, 'notes')
+    await tenant.admin.post('/upload-links', { context: 'notes', origins: ['https://example.com'] })
     webhookId = (await tenant.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hook' })).body.data.webhook_id
     await tenant.admin.post(`/webhooks/${webhookId}/test`)
   })

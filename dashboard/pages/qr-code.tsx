@@ -1,0 +1,19 @@
+import { generate } from 'lean-qr'
+
+/** Number of light modules around a QR code, which scanners need (ISO/IEC 18004). */
+const margin = 4
+
+/** QR code as an image. The browser draws it, so that the text leaves the page only through the screen. */
+export function QrCode({ text, label }: { text: string; label: string }) {
+  const code = generate(text)
+  const size = code.size + 2 * margin
+  let path = ''
+  for (let y = 0; y < code.size; y++)
+    for (let x = 0; x < code.size; x++) if (code.get(x, y)) path += `M${x + margin} ${y + margin}h1v1h-1z`
+  return (
+    <svg class="qr-code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+      <path d={`M0 0h${size}v${size}h-${size}z`} class="qr-light" />
+      <path d={path} class="qr-dark" />
+    </svg>
+  )
+}
