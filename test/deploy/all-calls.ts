@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
+import { commandEnv, admin as runAdmin, writeFiles } from '../support/adoption.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { Tus } from '../support/tus.js'
 import { LinkClient } from '../support/upload-link.js'
@@ -117,6 +118,14 @@ export async function sendEvents(world: World, tenant: TestTenant): Promise<void
   const failing = async () => (await tenant.admin.get(`/webhooks/${body.data.webhook_id}`)).body.data.failing_since
   while ((await failing()) === null) await new Promise((resolve) => setTimeout(resolve, 20))
   await receiver.close()
+}
+
+/** Adopts an object that another program stored. */
+export async function adoptObject(world: World, { tenantId }: TestTenant): Promise<void> {
+  const root = new URL(world.config.storageUrl).pathname
+  await writeFiles(root, { [`${tenantId}/import/object.txt`]: 'stored by another program' })
+  const { result } = await runAdmin(commandEnv(world), 'adopt', '--context', 'notes', `file://${root}/${tenantId}/import`)
+  expect(result).toMatchObject({ accepted: 1 })
 }
 
 /** Deletes a tenant with a file and an unfinished upload. */

@@ -14,7 +14,7 @@ import { distributedTables, localTables, referenceTables } from '../../src/platf
 import { runExpiry } from '../support/life.js'
 import { describeIf } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
-import { callEverything, deleteTenant, sendEvents } from './all-calls.js'
+import { adoptObject, callEverything, deleteTenant, sendEvents } from './all-calls.js'
 import { rejectedStatements } from './rejected-statements.js'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
@@ -147,6 +147,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       await sendEvents(world, tenant)
       await services.webhookDeliveries.sweep()
       await deleteTenant(world)
+      await adoptObject(world, tenant)
       await services.tenants.list()
       await new RescanQueue(world.database.pool).pauseAll()
       const { pool } = world.database

@@ -8,13 +8,14 @@ $$;
 
 -- Deletes files. Of two deletions of a file, the first succeeds. The lock of the rows is taken in the order of ids, as the fold does, to avoid
 -- deadlocks. A file goes to the trash if its context has one: its blob is not garbage then, and its bytes still count.
--- The lock and the look at the contexts are statements of their own: Citus does not pass locked rows to a part of the statement that reads a
--- reference table.
+-- The lock and the query of the contexts are separate statements: Citus does not pass locked rows to a part of the statement that
+-- reads a reference table.
 CREATE OR REPLACE FUNCTION ledger_delete(tenant text, deletions jsonb, OUT refusals jsonb, OUT deleted bigint, OUT freed bigint, OUT trashed int[]) LANGUAGE plpgsql AS $$
 DECLARE
   -- The first deletion of each file, by the id of the file. Of equal keys, the last one stays.
   firsts constant jsonb := (SELECT jsonb_object_agg(d->>'file_id', d ORDER BY (d->>'n')::int DESC) FROM jsonb_array_elements(deletions) d);
   ids constant text[] := ARRAY(SELECT jsonb_object_keys(firsts)); kept jsonb; going text[]; contexts text[]; with_trash text[]; binned text[];
+  now_at constant timestamptz := clock_timestamp();
 BEGIN
   WITH locked AS (SELECT f.file_id, f.context_id, f.quarantined_at, EXISTS (SELECT FROM holds h WHERE h.tenant_id = tenant AND h.file_id = f.file_id) AS on_hold
     FROM files f WHERE f.tenant_id = tenant AND f.file_id = ANY (ids) ORDER BY f.file_id FOR UPDATE OF f)
@@ -26,7 +27,7 @@ BEGIN
     INSERT INTO trash (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
       download_count, last_downloaded_at, created_at, updated_at, deleted_at, deleted_by, deleted_by_type)
     SELECT file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,
-      download_count, last_downloaded_at, created_at, updated_at, clock_timestamp(), firsts->file_id->>'deleted_by', firsts->file_id->>'deleted_by_type'
+      download_count, last_downloaded_at, created_at, updated_at, now_at, firsts->file_id->>'deleted_by', firsts->file_id->>'deleted_by_type'
     FROM files WHERE tenant_id = tenant AND file_id = ANY (going) AND context_id = ANY (with_trash);
   END IF;
   WITH gone AS (DELETE FROM files f WHERE f.tenant_id = tenant AND f.file_id = ANY (going)

@@ -5,16 +5,16 @@
 CREATE OR REPLACE FUNCTION ledger_check_files(owner tenants, uploads jsonb, held bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   quota constant bigint := owner.storage_quota_mb * 1048576::bigint; claimed text[]; upload record;
-  adopted constant text[] := ARRAY(SELECT u->>'blob_path' FROM jsonb_array_elements(uploads) u WHERE u @> '{"adopted": true}'); added jsonb := '{}'; context_held bigint; why jsonb; refusals jsonb := '[]';
+  adopted constant text[] := ARRAY(SELECT u->>'blob_path' FROM jsonb_array_elements(uploads) u WHERE u @> '{"adopted": true}'); used text[]; added jsonb := '{}'; context_held bigint; why jsonb; refusals jsonb := '[]';
 BEGIN
   WITH leases AS (DELETE FROM blob_garbage g WHERE g.tenant_id = owner.tenant_id AND NOT g.taken
     AND g.blob_path = ANY (ARRAY(SELECT u->>'blob_path' FROM jsonb_array_elements(uploads) u WHERE NOT u @> '{"adopted": true}')) RETURNING g.blob_path)
   SELECT array_agg(blob_path) INTO claimed FROM leases;
   IF adopted <> '{}' THEN
-    claimed := claimed || ARRAY(SELECT path FROM unnest(adopted) path
-      WHERE path <> ALL (ARRAY(SELECT blob_path FROM files WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted)))
-        AND path <> ALL (ARRAY(SELECT blob_path FROM trash WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted)))
-        AND path <> ALL (ARRAY(SELECT blob_path FROM blob_garbage WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted))));
+    SELECT array_agg(blob_path) INTO used FROM (SELECT blob_path FROM files WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted)
+      UNION ALL SELECT blob_path FROM trash WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted)
+      UNION ALL SELECT blob_path FROM blob_garbage WHERE tenant_id = owner.tenant_id AND blob_path = ANY (adopted)) u;
+    claimed := claimed || ARRAY(SELECT path FROM unnest(adopted) path WHERE path <> ALL (coalesce(used, '{}')));
   END IF;
   FOR upload IN
     SELECT u.n, u.context_id, u.size_bytes, c.storage_quota_mb * 1048576::bigint AS quota, t.bytes AS held, CASE
