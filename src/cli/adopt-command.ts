@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import pino from 'pino'
-import { type AdoptionOutcome, AdoptionService, adoptionOutcomes } from '../features/uploads/adoption.service.js'
+import { AdoptionService } from '../features/uploads/adoption.service.js'
+import { type AdoptionOutcome, adoptionOutcomes } from '../features/uploads/adoption-result.js'
 import { createInspector } from '../inspection/engine/inspect.js'
 import { createSpoolFolder, openConfiguredScanner, openWorkers } from '../inspection/open-inspection.js'
 import { systemActor } from '../platform/actor.js'
@@ -16,8 +17,14 @@ const progressMs = 5_000
 
 export const adoptCommands: Record<string, Command> = {
   adopt: {
-    usage: 'adopt --context C [--dry-run] [--report FILE.csv] [--mb-per-second N] STORAGE_URL/TEN/FOLDER',
-    options: { context: text, 'dry-run': { type: 'boolean' }, report: text, 'mb-per-second': text },
+    usage: 'adopt --context C [--dry-run] [--quarantine] [--report FILE.csv] [--mb-per-second N] STORAGE_URL/TEN/FOLDER',
+    options: {
+      context: text,
+      'dry-run': { type: 'boolean' },
+      quarantine: { type: 'boolean' },
+      report: text,
+      'mb-per-second': text,
+    },
     argument: 'url',
     required: ['context', 'url'],
     run: async (command, values) => {
@@ -28,7 +35,8 @@ export const adoptCommands: Record<string, Command> = {
       if (found.status !== 'active') throw new UsageError(`--context is '${context}', which is disabled. Enable it.`)
       const report = typeof values.report === 'string' ? await AdoptionReport.open(values.report) : undefined
       try {
-        return await adopt(command, { tenantId, context, folder, isDryRun: values['dry-run'] === true }, values, report)
+        const [isDryRun, quarantines] = [values['dry-run'] === true, values.quarantine === true]
+        return await adopt(command, { tenantId, context, folder, isDryRun, quarantines }, values, report)
       } finally {
         await report?.close()
       }
@@ -55,7 +63,7 @@ function parseFolder(url: string, storageUrl: string): { tenantId: string; folde
 const isFolderName = (name: string, names: string[], at: number) =>
   at === names.length - 1 ? name === '' : name !== '' && name !== '.' && name !== '..'
 
-type Request = { tenantId: string; context: string; folder: string; isDryRun: boolean }
+type Request = { tenantId: string; context: string; folder: string; isDryRun: boolean; quarantines: boolean }
 
 async function adopt(
   { config, database, services, print }: CommandContext,
@@ -76,6 +84,7 @@ async function adopt(
     spool,
     objects: openStoredObjects(services.storage),
     megabytesPerSecond: parseRate(values['mb-per-second']) ?? config.rescanMbPerSecond,
+    quarantine: services.quarantine,
     uploads: { ...services, inspector, getTenantQuota: services.tenants.room },
   })
   try {

@@ -12,7 +12,12 @@ import { type Rejection, StaleWriteError, toRejectionError } from './rejections.
 
 export type Transaction = Prisma.TransactionClient
 
-type Work<T> = (tx: Transaction) => Promise<{ result: T; entry: Entry | Entry[] }>
+type Work<T> = (tx: Transaction) => Promise<{
+  result: T
+  entry: Entry | Entry[]
+  /** Runs after the entries are written, in the same transaction. */
+  finish?: (tx: Transaction) => Promise<void>
+}>
 
 /** Events that the ledger emits. */
 export interface LedgerEvents {
@@ -147,7 +152,7 @@ export class Ledger {
         return await this.#prisma.$transaction(
           async (tx) => {
             await tx.$queryRaw`SELECT 1 FROM tenant_heads WHERE tenant_id = ${tenantId} FOR UPDATE`
-            const { result, entry } = await work(tx)
+            const { result, entry, finish } = await work(tx)
             const entries = [entry].flat()
             isCommitting = entries.length === 0
             if (isCommitting) return { result, entries }
@@ -155,6 +160,7 @@ export class Ledger {
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Rejection[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
             if (refusal) throw toRejectionError(refusal, entries[refusal.n]!)
+            await finish?.(tx)
             isCommitting = true
             return { result, entries }
           },

@@ -153,10 +153,10 @@ interface EventRow {
 const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
-/** Returns the events of an entry. An accepted upload and its audit log entry are one event. */
+/** Returns the events of an entry. An accepted upload and its audit log entry are one event. A rejected file may be stored in quarantine. */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
-  if (entry.upload) events.push(toAcceptedEvent(entry.upload))
+  if (entry.upload && !entry.rejection) events.push(toAcceptedEvent(entry.upload))
   if (entry.rejection) events.push(toRejectedEvent(entry.rejection, callId))
   for (const row of getAudits({ ...entry, upload: undefined })) events.push(toChangeEvent(row))
   return events

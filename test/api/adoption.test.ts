@@ -60,6 +60,7 @@ test('adopts valid objects in place, and reports the others without moving them'
       objects: 6,
       bytes: expect.any(Number),
       accepted: 2,
+      quarantined: 0,
       rejected: 4,
       registered: 0,
       skipped: 0,
@@ -140,6 +141,38 @@ test('a dry run reports the same verdicts and changes nothing', async () => {
     (await tenant.admin.get('/stats')).body.data.security,
     await readdir(join(root, tenant.tenantId, 'dry')),
   ]).toEqual(before)
+})
+
+test('quarantines infected objects on request, without an event that they were accepted', async () => {
+  await writeObjects({ 'infected/an infected document.txt': eicar, 'infected/clean.txt': 'clean', 'infected/bad.exe': 'MZ' })
+  const report = join(world.dataDir, `report-${runs++}.csv`)
+  const test = await adopt('infected', '--quarantine', '--dry-run')
+  expect(test.result).toMatchObject({ accepted: 1, quarantined: 1, rejected: 1 })
+  const { result, error } = await adopt('infected', '--quarantine', '--report', report)
+  expect({ result, error }).toMatchObject({ result: { accepted: 1, quarantined: 1, rejected: 1, failed: 0 }, error: undefined })
+  expect((await readReport(report)).map(([, ...verdict]) => verdict)).toEqual([
+    ['quarantined', 'virus_detected'],
+    ['rejected', 'invalid_extension'],
+    ['accepted', ''],
+  ])
+  const { data } = (await tenant.admin.get('/quarantine')).body.data
+  expect(data).toEqual([
+    expect.objectContaining({ original_filename: 'an infected document.txt', viruses: [expect.stringMatching(/eicar/i)] }),
+  ])
+  const { file_id: fileId } = data[0]
+  for (const path of [`/files/${fileId}`, `/files/${fileId}/metadata`]) expect((await tenant.admin.get(path)).status).toBe(403)
+  const events = (await tenant.admin.get('/events?limit=1000')).body.data.data as {
+    type: string
+    data: Record<string, unknown>
+  }[]
+  const own = events.filter(({ data }) => data.file_id === fileId || data.original_filename === 'an infected document.txt')
+  expect(own.map(({ type }) => type)).toEqual(['file.rejected', 'file.quarantined'])
+  expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
+
+  expect((await adopt('infected', '--quarantine')).result).toMatchObject({ registered: 2, quarantined: 0, rejected: 1 })
+  expect((await tenant.admin.delete(`/quarantine/${fileId}`)).status).toBe(200)
+  expect((await run(env, 'sweep')).result).toMatchObject({ failed: 0 })
+  expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
 test('a full quota stops the run, keeps the object, and a later run continues', async () => {

@@ -52,7 +52,7 @@ interface Parts {
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
   paths: Pick<ReservedPaths, 'take' | 'forget'>
-  ledger: Ledger
+  ledger: Pick<Ledger, 'commit' | 'before'>
   idempotency: IdempotencyService
   /** Commits the rejection of a file that arrived through an upload link, and counts it. */
   uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }

@@ -1,7 +1,7 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { toFileAudit } from '../../ledger/entry.js'
+import { type Entry, toFileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { removePermanently } from '../../ledger/removal.js'
 import { type Actor, maySeeContext, systemActor } from '../../platform/actor.js'
@@ -43,8 +43,8 @@ const quarantined: DatedList = {
 }
 
 /**
- * Lists and changes the quarantine: files in which a later scan found a virus, and restored files that wait for their scan (without
- * viruses). From the commit of its row on, no replica serves the file. If URLs lead directly to the store, the object is then moved
+ * Lists and changes the quarantine: files in which a later scan found a virus, infected objects of an adoption, and restored files that wait for
+ * their scan (without viruses). From the commit of its row on, no replica serves the file. If URLs lead directly to the store, the object is then moved
  * (quarantine-moves.ts).
  */
 export class QuarantineService {
@@ -73,8 +73,7 @@ export class QuarantineService {
 
   /** Does nothing if the file is deleted or leased by another replica. If it is already quarantined, only adds the report. */
   async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
-    const viruses = virusesIn(report)
-    const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
+    const { viruses, signatures } = toDetection(report)
     // Null, like the sum, if the object is not moved.
     const moveSeconds = this.#storage.kind === 'local' ? null : 0
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
@@ -98,6 +97,23 @@ export class QuarantineService {
     if (!isNew) return
     await this.#moves.tryMove({ tenantId, fileId })
     this.#serviceEvents.emit('blobsReleased')
+  }
+
+  /** Commits an infected file that is quarantined from the beginning, so that no replica ever serves it. No URL leads to its object. */
+  async addNew(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
+    const { file } = entry.upload!
+    const { tenantId, fileId, contextId } = file
+    const { viruses, signatures } = toDetection(report)
+    const audit = toFileAudit(systemActor(tenantId), 'updated', file, { change: 'quarantined', viruses, signatures })
+    await this.#ledger.change(tenantId, async () => ({
+      result: undefined,
+      entry: [entry, { audit: [audit] }],
+      finish: async (tx) => {
+        await tx.$executeRaw`INSERT INTO quarantine (tenant_id, file_id, context_id, quarantined_at, signatures, viruses)
+          VALUES (${tenantId}, ${fileId}, ${contextId}, now(), ${signatures}, ${JSON.stringify(viruses)}::jsonb)`
+        await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
+      },
+    }))
   }
 
   /** Lists quarantined files, latest first. */
@@ -156,5 +172,9 @@ export class QuarantineService {
   }
 }
 
-const virusesIn = ({ checks }: ValidationReport): string[] =>
-  checks.flatMap(({ check, evidence }) => (check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : []))
+const toDetection = ({ checks, engine }: ValidationReport): { viruses: string[]; signatures: string } => ({
+  viruses: checks.flatMap(({ check, evidence }) =>
+    check === 'virus_detected' && evidence.signature ? [String(evidence.signature)] : [],
+  ),
+  signatures: `${engine?.name} ${engine?.signaturesVersion}`,
+})

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { Attempt, type RequestFacts } from '../../access/admission.js'
 import { RequestCost } from '../../access/request-cost.js'
+import type { Entry } from '../../ledger/entry.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
-import { toBlockReason } from '../../platform/errors/block-reasons.js'
 import { AssayError, conflict } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { isId, newId } from '../../platform/ids.js'
@@ -15,6 +15,9 @@ import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { StoredBlob } from '../../platform/storage/blob-storage.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import { UploadService } from '../files/upload.service.js'
+import type { QuarantineService } from '../quarantine/quarantine.service.js'
+import { type AdoptionResult, toOutcome, toResult } from './adoption-result.js'
+import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
@@ -22,29 +25,14 @@ const maxConcurrent = 8
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
-export const adoptionOutcomes = ['accepted', 'rejected', 'registered', 'skipped', 'failed'] as const
-export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
-
-/**
- * Result of one object. `accepted`: it is a file now. `rejected`: it violates the rules. `registered`: it was a file already. `skipped`: its
- * file was deleted. `failed`: it could not be read or registered. The next run tries it again.
- */
-export interface AdoptionResult {
-  path: string
-  outcome: AdoptionOutcome
-  reason: string | null
-  message: string | null
-  fileId: string | null
-  sizeBytes: number
-  checksum: string | null
-}
-
 /** Objects below `folder`, a path with a slash at its end, become files of `context`. A dry run only validates them. */
 export interface AdoptionRequest {
   tenantId: string
   context: string
   folder: string
   isDryRun: boolean
+  /** Infected objects become quarantined files. Otherwise they are rejected. */
+  quarantines: boolean
   /** Called with the results of each batch, before the position is stored. */
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }
@@ -54,6 +42,7 @@ interface Parts {
   objects: StoredObjects
   spool: Spool
   megabytesPerSecond: number
+  quarantine: Pick<QuarantineService, 'addNew'>
   uploads: Omit<ConstructorParameters<typeof UploadService>[0], 'storage' | 'paths' | 'isAdoption'>
 }
 
@@ -157,7 +146,13 @@ export class AdoptionService {
     const attempt = new Attempt(toRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getName(object.path), (limit) => this.#read(object, limit()))
     const input = { file, context: request.context }
-    const uploads = this.#openUploads(object)
+    let quarantinedId: string | undefined
+    const commit = async (entry: Entry) => {
+      if (request.quarantines)
+        quarantinedId = await quarantineObject({ ...this.#parts, ...this.#parts.uploads }, object.path, entry)
+      if (quarantinedId === undefined) await this.#parts.uploads.ledger.commit(entry)
+    }
+    const uploads = this.#openUploads(object, commit)
     try {
       if (!request.isDryRun) {
         const { fileId, checksum } = await uploads.upload(attempt, input)
@@ -167,7 +162,7 @@ export class AdoptionService {
       const report = await uploads.validate(attempt, input)
       const message = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')?.message
       return toResult(object, {
-        outcome: report.outcome,
+        outcome: request.quarantines && report.reason === 'virus_detected' ? 'quarantined' : report.outcome,
         reason: report.reason,
         message: report.outcome === 'rejected' ? (message ?? null) : null,
         checksum: report.checksum,
@@ -176,15 +171,17 @@ export class AdoptionService {
       const outcome = error instanceof AssayError ? toOutcome(error) : undefined
       if (outcome === undefined) throw error
       const { code, message } = error as AssayError
-      return toResult(object, { outcome, reason: code, message })
+      if (quarantinedId === undefined) return toResult(object, { outcome, reason: code, message })
+      return toResult(object, { outcome: 'quarantined', reason: code, message, fileId: quarantinedId })
     }
   }
 
   /** Uploads that use the object itself as their blob. */
-  #openUploads({ path }: StoredBlob): UploadService {
+  #openUploads({ path }: StoredBlob, commit: (entry: Entry) => Promise<void>): UploadService {
     const { objects, uploads } = this.#parts
     return new UploadService({
       ...uploads,
+      ledger: { commit, before: (kind, work) => uploads.ledger.before(kind, work) },
       isAdoption: true,
       paths: { take: async () => path, forget: () => {} },
       storage: {
@@ -256,22 +253,6 @@ export class AdoptionService {
 const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context}/${folder}`
 
 const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
-
-const toResult = (object: StoredBlob, known: Pick<AdoptionResult, 'outcome'> & Partial<AdoptionResult>): AdoptionResult => ({
-  path: object.path,
-  reason: null,
-  message: null,
-  fileId: null,
-  sizeBytes: object.size,
-  checksum: null,
-  ...known,
-})
-
-/** Undefined if further objects would fail too. */
-function toOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
-  if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
-  return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined
-}
 
 /** A new actor for each object, because the rules of a context are read once per actor. */
 function toRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {

@@ -1,0 +1,61 @@
+import type { ValidationReport } from '../../inspection/report.js'
+import type { Entry } from '../../ledger/entry.js'
+import { StaleWriteError } from '../../ledger/rejections.js'
+import { AssayError } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { idTime, newId } from '../../platform/ids.js'
+import type { StoredObjects } from '../../platform/storage/stored-objects.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { QuarantineService } from '../quarantine/quarantine.service.js'
+
+interface Parts {
+  objects: StoredObjects
+  contexts: Pick<FileContextService, 'find'>
+  quarantine: Pick<QuarantineService, 'addNew'>
+}
+
+/**
+ * Registers an infected object as a quarantined file, in the transaction that reports its rejection. Returns the id of the file, or undefined
+ * if the entry is not the rejection of an infected object.
+ */
+export async function quarantineObject(
+  { objects, contexts, quarantine }: Parts,
+  path: string,
+  entry: Entry,
+): Promise<string | undefined> {
+  const { rejection } = entry
+  if (rejection?.reason !== 'virus_detected' || !rejection.checksum) return undefined
+  const { actor, originalFilename, sizeBytes, checksum } = rejection
+  const report = rejection.validation as ValidationReport
+  const context = await contexts.find(actor, rejection.contextKey!)
+  if (context?.rulesVersion !== rejection.rulesVersion) throw new StaleWriteError('rules')
+  const fileId = newId('file')
+  const file = {
+    fileId,
+    tenantId: actor.tenantId,
+    contextId: context.contextId,
+    contextKey: context.contextKey,
+    originalFilename: originalFilename!,
+    contentType: report.detectedContentType ?? 'application/octet-stream',
+    sizeBytes: sizeBytes!,
+    checksum: checksum.replace(/^sha256:/, ''),
+    blobPath: path,
+    metadata: {},
+    validation: report,
+    rulesVersion: context.rulesVersion,
+    rulesAt: context.updatedAt,
+    createdAt: idTime(fileId),
+    isAdopted: true,
+  }
+  await objects.claim(path)
+  faultPoint('adoption.claimed')
+  try {
+    await quarantine.addNew({ ...entry, upload: { actor, file } }, report)
+  } catch (error) {
+    // If the outcome of the commit is unknown, the object may belong to a file.
+    const isRejected = error instanceof StaleWriteError || (error instanceof AssayError && error.code === 'quota_exceeded')
+    if (isRejected) await objects.release(path)
+    throw error
+  }
+  return fileId
+}
