@@ -19,6 +19,7 @@ const features: Record<string, string[]> = {
   contexts: [],
   files: ['contexts'],
   previews: ['files'],
+  adoption: ['contexts', 'files', 'quarantine'],
   uploads: ['files'],
   'upload-links': ['contexts', 'files'],
   trash: ['contexts', 'files'],
@@ -110,7 +111,8 @@ describe('imports between folders', () => {
       return [feature, ['types', 'resolver', 'service'].filter((kind) => !names.some((name) => name.endsWith(`.${kind}`)))]
     })
     expect(Object.fromEntries(kinds.filter(([, missing]) => missing!.length > 0))).toEqual({
-      // Without a GraphQL interface of their own: CSV and NDJSON streams, the tus protocol, background work.
+      // Without a GraphQL interface of their own: a command, CSV and NDJSON streams, the tus protocol.
+      adoption: ['types', 'resolver'],
       exports: ['types', 'resolver'],
       uploads: ['types', 'resolver'],
     })

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
+import type { AdoptionResult } from '../features/adoption/adoption-result.js'
 import { writers } from '../features/exports/export-format.js'
-import type { AdoptionResult } from '../features/uploads/adoption-result.js'
 import { snakeCase } from '../platform/case-conversion.js'
 import { UsageError } from './command.js'
 

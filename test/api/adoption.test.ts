@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { cleanFilename } from '../../src/platform/spool/content.js'
 import { commandEnv, readReport, admin as run, writeFiles } from '../support/adoption.js'
 import { eicar } from '../support/eicar.js'
 import { S3StandIn } from '../support/s3/stand-in.js'
@@ -195,6 +196,38 @@ test('a full quota stops the run, keeps the object, and a later run continues', 
   expect(finished.error).toBeUndefined()
 })
 
+test('adopts objects with unusual names, and none of a folder with a similar name', async () => {
+  const names = [
+    '+49 30 1234.txt',
+    '!important document.txt',
+    '!',
+    'a b  c.txt',
+    'ä NFC.txt'.normalize('NFC'),
+    'ä NFD.txt'.normalize('NFD'),
+    '文件 number one.txt',
+    '😀 and a long name.txt',
+    '..two dots.txt',
+    '.hidden.txt',
+    `quote"'and=formula.txt`,
+    '=SUM(A1).txt',
+    '100%25 #1?x=y&z.txt',
+    '!folder/+file.txt',
+    'a/b/c/d/e/f/g/h/deep.txt',
+  ]
+  await writeObjects(Object.fromEntries(names.map((name, index) => [`odd/${name}`, `text ${index}`])))
+  await writeObjects({ 'odd-2/neighbour.txt': 'text', 'odd2/neighbour.txt': 'text', 'odd.txt': 'text' })
+  const { result } = await adopt('odd')
+  // '!' has no extension.
+  expect(result).toMatchObject({ objects: names.length, accepted: names.length - 1, rejected: 1, failed: 0 })
+  const files = await listFiles()
+  for (const [index, name] of names.entries())
+    if (name !== '!')
+      expect(await download(files[cleanFilename(name.slice(name.lastIndexOf('/') + 1))]!.file_id)).toBe(`text ${index}`)
+  expect(files).not.toHaveProperty('neighbour.txt')
+  expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
+  expect((await adopt('odd')).result).toMatchObject({ accepted: 0, registered: names.length - 1, rejected: 1 })
+})
+
 test('an object with an unsupported name is reported as failed, and the others are adopted', async () => {
   await writeObjects({ 'names/a.txt': 'names', 'names/b.txt': 'open' })
   await writeObjects({ [`names/${'n'.repeat(210)}.txt`]: 'long' })
@@ -238,15 +271,22 @@ test('adopts objects of a bucket in place and deletes none that it rejects', asy
       standIn.objects.set(`${folder}/${name}`, { bytes: Buffer.from(text), headers: {}, storedAt: new Date() })
     for (let index = 0; index < 70; index++) put(`${index}/a document.txt`, `text ${index}`)
     put('program.exe', 'MZ')
+    for (const name of ['/two slashes.txt', '../parent.txt', './here.txt', 'line\nbreak.txt']) put(name, 'text')
+    put('folder/', '')
+    standIn.objects.set(`files/${owner.tenantId}/import-2/neighbour.txt`, {
+      bytes: Buffer.from('text'),
+      headers: {},
+      storedAt: new Date(),
+    })
     const { result } = await run(commandEnv(bucketWorld, bucketEnv), 'adopt', '--context', 'notes', `s3://blobs/${folder}`)
-    expect(result).toMatchObject({ objects: 71, accepted: 70, rejected: 1 })
+    expect(result).toMatchObject({ objects: 75, accepted: 70, rejected: 1, failed: 4 })
     expect(standIn.calls.filter((call) => call === 'copy')).toEqual([])
     const { data } = (await owner.admin.get('/files?page_size=1')).body.data
     const { download_url: url } = (await owner.admin.get(`/files/${data[0].file_id}`)).body.data
     expect(await (await fetch(url)).text()).toMatch(/^text \d+$/)
     await run(commandEnv(bucketWorld, bucketEnv), 'sweep')
     expect(standIn.objects.has(`${folder}/program.exe`)).toBe(true)
-    expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 1 })
+    expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 6 })
   } finally {
     await bucketWorld.close()
     await standIn.stop()

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import type { Database } from '../../platform/db/client.js'
 import { AssayError } from '../../platform/errors/errors.js'
+import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { BlobStorage, StoredBlob } from '../../platform/storage/blob-storage.js'
 import { counterDrift } from './counter-drift.js'
 import { type Repair, repairCounters } from './counter-repair.js'
@@ -165,12 +166,15 @@ export class StorageHealth {
   }
 
   async #findOrphanedBlob(blob: StoredBlob): Promise<Finding | undefined> {
+    const finding = { kind: 'blob_without_file' as const, blobPath: blob.path, fileId: null, tenantId: null }
+    // Another program stored it.
+    if (!isBlobPath(blob.path)) return finding
     const { rows } = await this.#database.pool.query(
       `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
       [getTenantId(blob.path), blob.path],
     )
     if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
-    return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
+    return finding
   }
 
   async #findChangedBlob(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {

@@ -37,7 +37,8 @@ function fanOut(name: string): string[] {
 
 // '+' marks internal names of the store. '!' escapes other names that start with either character.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-const unescapeName = (name: string) => (name.startsWith('!') ? name.slice(1) : name)
+// A name with one '!' that escapes nothing belongs to another program.
+const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
 /** Lists the paths after `after`, ascending. Keeps only the names of one branch in memory. */
 export function listPaths(root: string, after = ''): AsyncGenerator<string> {
@@ -53,7 +54,8 @@ interface Position {
 async function* listDirectory(directory: string, at: Position): AsyncGenerator<string> {
   const entries = await readEntries(directory, at.top)
   const fanOutEntries = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith('+'))
-  const ownEntries = entries.filter((entry) => !entry.name.startsWith('+'))
+  // Only another program writes a file with '+' below the top level.
+  const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!at.top && entry.isFile()))
   // Short names are next to the fan-out directories of long names. Both lists are ascending, so they are merged.
   yield* merge(listOwn(directory, ownEntries, at), listFanOut(directory, fanOutEntries, at))
 }
