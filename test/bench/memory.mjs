@@ -13,7 +13,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { startFlags } from './support/service.mjs'
 
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const { values: options } = parseArgs({
   options: {
     mb: { type: 'string', default: '100' },
@@ -23,7 +25,7 @@ const { values: options } = parseArgs({
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
     // Node options of the service process, to try settings.
-    node: { type: 'string', default: '--max-semi-space-size=4' },
+    node: { type: 'string', default: startFlags(root).join(' ') },
     env: { type: 'string', multiple: true, default: [] },
   },
 })
@@ -31,7 +33,7 @@ const megabyte = 1_048_576
 const target = 260
 const mb = Number(options.mb)
 const uploads = Number(options.uploads)
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+const main = join(root, 'dist', 'main.js')
 
 const pool = randomBytes(megabyte)
 let turn = 0

@@ -1,25 +1,32 @@
-// npm run bench -- [NAME] [--quick] [--against FOLDER]: measures calls per second of the service, and of a minimal node:http
+// npm run bench -- [NAME] [--quick] [--rounds N] [--seconds N] [--connections N,N] [--against FOLDER]: measures calls per second of the service, and of a minimal node:http
 // server (support/bare-server.mjs) with the same requests. --against adds the build in another clone. Four tenants with three
 // contexts each request random files and random pages from 1 to 50. NAME selects operations by a part of their name. Rounds
-// alternate between the servers, and results are median ratios. CPU is that of the service process and its main thread per call.
-// Idle is the share of machine CPU time.
+// alternate between the servers, and results are median ratios. CPU is that of the service process, its main thread and its
+// PostgreSQL per call: unlike rates, it hardly depends on other programs. Idle is the share of machine CPU time.
 import { execFileSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import http from 'node:http'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
 import { borrowDatabase } from '../../dist/platform/db/open-database.js'
-import { median, multipart, perSecond, request, startProcess, startService } from './support/service.mjs'
+import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
+import { median, multipart, perSecond, request, startFlags, startProcess, startService } from './support/service.mjs'
 
 const { values: options, positionals } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, against: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    connections: { type: 'string', default: '1,8,32' },
+    against: { type: 'string' },
+  },
   allowPositionals: true,
 })
-const rounds = options.quick ? 2 : 5
-const seconds = options.quick ? 1 : 3
+const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
+const seconds = Number(options.seconds ?? (options.quick ? 1 : 3))
 const [tenantsPerSide, filesPerTenant, pages, pageSize] = [4, 1000, 50, 20]
 const root = new URL('../..', import.meta.url).pathname
 
@@ -58,7 +65,7 @@ const contents = {
 
 /** Starts the service of the clone at `folder`, with tenants and contexts. */
 async function openService(folder) {
-  const service = await startService({}, undefined, join(folder, 'dist', 'main.js'))
+  const service = await startService({}, startFlags(folder), join(folder, 'dist', 'main.js'))
   const tenants = []
   for (let index = 0; index < tenantsPerSide; index++) {
     const created = execFileSync(
@@ -199,15 +206,6 @@ const operations = {
 
 // Measurement.
 
-/** CPU milliseconds that a process and its main thread have used. */
-const cpuOf = ({ pid }) =>
-  ['stat', `task/${pid}/stat`].map((file) => {
-    const fields = readFileSync(`/proc/${pid}/${file}`, 'latin1').split(') ')[1].split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
-  })
-const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
-const minus = (later, earlier) => later.map((value, index) => value - earlier[index])
-
 /** Deletes some GB that an operation has stored and no other operation reads. */
 function removeBlobsSince(time) {
   for (const { folder } of Object.values(sides))
@@ -221,35 +219,44 @@ async function measure(operation, connections) {
   const calls = {}
   for (const [name, side] of Object.entries(sides)) calls[name] = await operation(side)
   for (const call of Object.values(calls)) await perSecond(connections, 0.5, call)
-  const speeds = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))
-  let [used, count, idle, elapsed] = [[0, 0], 0, 0, 0]
+  const measured = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))
   for (let round = 0; round < rounds; round++)
-    for (const [name, call] of Object.entries(calls)) {
-      const [cpuBefore, idleBefore, start] = [cpuOf(sides[name]), idleMs(), performance.now()]
-      const speed = await perSecond(connections, seconds, call)
-      speeds[name].push(speed)
-      if (name !== 'assay') continue
-      const duration = performance.now() - start
-      used = minus(cpuOf(sides[name]), cpuBefore).map((ms, index) => used[index] + ms)
-      idle += idleMs() - idleBefore
-      elapsed += duration
-      count += speed * (duration / 1000)
-    }
-  const ratio = (other) => median(speeds.assay.map((speed, round) => speed / speeds[other][round])).toFixed(2)
-  const [cpu, main] = used.map((ms) => (ms / count).toFixed(2))
-  const perSecondOf = (name) => median(speeds[name]).toFixed(1)
-  const before = options.against ? ` ${perSecondOf('before')} | ${ratio('before')} |` : ''
-  return `| ${perSecondOf('assay')} | ${perSecondOf('bare')} | ${ratio('bare')} |${before} ${cpu} (${main}) | ${((100 * idle) / elapsed / cpus().length).toFixed(0)} % |`
+    for (const [name, call] of Object.entries(calls)) measured[name].push(await measureOnce(sides[name], call, connections))
+  const speeds = (name) => measured[name].map(({ speed }) => speed)
+  const ratio = (other) => median(speeds('assay').map((speed, round) => speed / speeds(other)[round])).toFixed(2)
+  const idle = median(measured.assay.map(({ idle }) => idle))
+  const bare = `${median(speeds('assay')).toFixed(1)} | ${median(speeds('bare')).toFixed(1)} | ${ratio('bare')}`
+  const before = options.against
+    ? ` ${median(speeds('before')).toFixed(1)} | ${ratio('before')} | ${cpuPerCall(measured.before)} |`
+    : ''
+  return `| ${bare} |${before} ${cpuPerCall(measured.assay)} | ${(100 * idle).toFixed(0)} % |`
+}
+
+async function measureOnce(side, call, connections) {
+  const [cpu, idle, start] = [usedCpu(side), idleCpu(), performance.now()]
+  const speed = await perSecond(connections, seconds, call)
+  const duration = performance.now() - start
+  const used = minus(usedCpu(side), cpu)
+  const count = speed * (duration / 1000)
+  return { speed, count, used, idle: (idleCpu() - idle) / duration / cpus().length }
+}
+
+function cpuPerCall(measured) {
+  const count = measured.reduce((sum, each) => sum + each.count, 0)
+  const [all, main, database] = ['all', 'main', 'database'].map((part) =>
+    (measured.reduce((sum, { used }) => sum + used[part], 0) / count).toFixed(2),
+  )
+  return `${all} (${main}) + ${database}`
 }
 
 console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
-const [head, line] = options.against ? [' before /s | to before |', '---|---|'] : ['', '']
+const [head, line] = options.against ? [' before /s | to before | CPU ms before |', '---|---|---|'] : ['', '']
 console.log(`| operation | connections | Assay /s | bare /s | to bare |${head} CPU ms (main) | idle |`)
 console.log(`|---|---|---|---|---|${line}---|---|`)
 const prepared = Date.now()
 for (const [name, operation] of Object.entries(operations)) {
   if (positionals[0] && !name.includes(positionals[0])) continue
-  for (const connections of name.includes('100 MiB') ? [4] : [1, 8, 32])
+  for (const connections of name.includes('100 MiB') ? [4] : options.connections.split(',').map(Number))
     console.log(`| ${name} | ${connections} ${await measure(operation, connections)}`)
   removeBlobsSince(prepared)
 }

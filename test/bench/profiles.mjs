@@ -1,18 +1,20 @@
 // npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: profiles the main thread for each REST route under load. It
 // prints the five functions with the most self time, and the shares of garbage collection and system calls. Each route has its
 // own service, because a profile ends with the process.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { multipart, perSecond, request, startService } from './support/service.mjs'
+import { readProfile } from './support/cpu-profile.mjs'
+import { multipart, perSecond, request, startFlags, startService } from './support/service.mjs'
 
 const { values, positionals } = parseArgs({
   options: { seconds: { type: 'string', default: '4' }, connections: { type: 'string', default: '8' } },
   allowPositionals: true,
 })
 const connections = Number(values.connections)
+const root = new URL('../..', import.meta.url).pathname
 const agent = new http.Agent({ keepAlive: true })
 const line = 'A line of a text that is uploaded.\n'
 const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
@@ -39,7 +41,7 @@ agent.destroy()
 
 async function profile(name, route) {
   const folder = mkdtempSync(join(tmpdir(), 'assay-profile-'))
-  const options = ['--max-semi-space-size=4', '--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=250']
+  const options = [...startFlags(root), '--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=250']
   const service = await startService({ LOG_LEVEL: 'info' }, options)
   try {
     const call = await route(await clientOf(service))
@@ -89,20 +91,12 @@ async function clientOf({ url, key }) {
 
 /** Evaluates the measured seconds and excludes the shutdown. */
 function printProfile(name, rate, folder, endMs) {
-  const { nodes, samples, timeDeltas, endTime } = JSON.parse(readFileSync(join(folder, readdirSync(folder)[0]), 'utf8'))
-  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
-  const until = endTime - endMs * 1000
-  const from = until - Number(values.seconds) * 1_000_000
   const own = new Map()
   let busy = 0
-  let at = endTime - timeDeltas.reduce((sum, delta) => sum + delta, 0)
-  for (const [index, id] of samples.entries()) {
-    at += timeDeltas[index]
-    const frame = frames.get(id)
-    if (at < from || at > until || frame.functionName === '(idle)') continue
-    busy += timeDeltas[index]
-    const key = nameOf(frame)
-    own.set(key, (own.get(key) ?? 0) + timeDeltas[index])
+  for (const { ms, frames } of readProfile(folder, { seconds: Number(values.seconds), endMs })) {
+    busy += ms
+    const key = nameOf(frames[0])
+    own.set(key, (own.get(key) ?? 0) + ms)
   }
   const largest = [...own].sort((a, b) => b[1] - a[1]).slice(0, 5)
   const lines = largest.map(([key, time]) => `${key} ${((100 * time) / busy).toFixed(1)} %`).join(', ')

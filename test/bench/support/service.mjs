@@ -1,17 +1,24 @@
 // Starts the built service as its own process, with its own database and folder, which are deleted afterwards.
 import { spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const ownBuild = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
+const ownFolder = fileURLToPath(new URL('../../..', import.meta.url))
+const ownBuild = join(ownFolder, 'dist', 'main.js')
+
+/** The options of Node.js in the `npm start` of a clone. */
+export function startFlags(folder) {
+  const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  return scripts.start.match(/(?<= )--\S+/g) ?? []
+}
 
 /** @returns {Promise<{ url: string, key: string, dataDir: string, pid: number, stop: () => Promise<void> }>} */
-export async function startService(env = {}, nodeOptions = ['--max-semi-space-size=4'], main = ownBuild) {
+export async function startService(env = {}, nodeOptions = startFlags(ownFolder), main = ownBuild) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-bench-'))
   const port = await freePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`

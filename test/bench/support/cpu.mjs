@@ -1,0 +1,47 @@
+// CPU time of processes, from /proc. All values are milliseconds, in steps of 10.
+import { readdirSync, readFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+
+/** The fields of a stat file from the third, which is the state. Names of processes may contain spaces. */
+const fieldsOf = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
+const tick = 10
+const ownMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
+const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
+
+/** Milliseconds that a process, its main thread, and the PostgreSQL in its data folder have used. The profiler of V8 is left out. */
+export function usedCpu({ pid, dataDir }) {
+  return {
+    all: ownMs(fieldsOf(`/proc/${pid}/stat`)) - usedByProfiler(pid),
+    main: ownMs(fieldsOf(`/proc/${pid}/task/${pid}/stat`)),
+    database: dataDir ? usedByDatabase(dataDir) : 0,
+  }
+}
+
+function usedByProfiler(pid) {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`)
+  const profiler = threads.find((thread) => readFileSync(`${thread}/comm`, 'latin1').startsWith('v8:Prof'))
+  return profiler ? ownMs(fieldsOf(`${profiler}/stat`)) : 0
+}
+
+function usedByDatabase(dataDir) {
+  const server = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0])
+  const fields = fieldsOf(`/proc/${server}/stat`)
+  let used = ownMs(fields) + endedChildrenMs(fields)
+  for (const pid of readdirSync('/proc')) {
+    if (!/^\d+$/.test(pid)) continue
+    try {
+      const child = fieldsOf(`/proc/${pid}/stat`)
+      if (Number(child[1]) === server) used += ownMs(child)
+    } catch {
+      // The process has ended. Its time is part of `endedChildrenMs`.
+    }
+  }
+  return used
+}
+
+/** Milliseconds in which the cores did nothing, added up. */
+export const idleCpu = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
+
+export const minus = (later, earlier) =>
+  Object.fromEntries(Object.entries(later).map(([name, ms]) => [name, ms - (earlier[name] ?? 0)]))
