@@ -41,7 +41,7 @@ const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
 export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.test(path)
 
 /** Scripts of the image's package.json: the operator's commands, without the preparation of a clone. */
-export const imageScripts = { start: 'node --max-semi-space-size=4 dist/main.js' }
+export const imageScripts = { start: 'node --max-semi-space-size=4 --heap-growing-percent=50 dist/main.js' }
 for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node dist/cli/${name}.js`
 
 /** Removes what the installation in `root` does not use. */

@@ -10,7 +10,7 @@ const watch = new URL('./loop-watch.mjs', import.meta.url).href
 export async function startWatched(env) {
   const child = fork(main, [], {
     // Equal to `npm start`.
-    execArgv: ['--max-semi-space-size=4', '--import', watch],
+    execArgv: ['--max-semi-space-size=4', '--heap-growing-percent=50', '--import', watch],
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
