@@ -1,0 +1,80 @@
+// npm run bench:links -- [--rounds N] [--seconds N]: uploads of 10 KiB by API key, and by upload link as a form and as a bare body.
+// Rounds alternate between the three. Ratios are medians of uploads per second against uploads by key.
+import { randomBytes, randomInt } from 'node:crypto'
+import http from 'node:http'
+import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { minus, usedCpu } from './support/cpu.mjs'
+import { median, multipart, perSecond, request, startService } from './support/service.mjs'
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '2' } } })
+const service = await startService()
+const agent = new http.Agent({ keepAlive: true })
+const authorization = { authorization: `Bearer ${service.key}` }
+
+async function send(with_, path, init) {
+  const response = await request(with_, service.url + path, init)
+  if (response.status !== 201) throw new Error(`${response.status}: ${response.text().slice(0, 300)}`)
+  return response
+}
+const create = async (path, body) => {
+  const headers = { ...authorization, 'content-type': 'application/json' }
+  const response = await send(agent, `/api/v1${path}`, { method: 'POST', headers, body: [Buffer.from(JSON.stringify(body))] })
+  return JSON.parse(response.text()).data
+}
+
+await create('/contexts', {
+  context_key: 'bench',
+  display_name: 'Bench',
+  allowed_extensions: ['txt'],
+  max_file_size_mb: 10,
+  storage_quota_mb: 100_000,
+})
+// A link accepts at most 1,000 files.
+const links = []
+while (links.length < 100) {
+  const { url } = await create('/upload-links', { context: 'bench', max_files: 1000, expires_in_seconds: 86_400 })
+  links.push(new URL(url).pathname)
+}
+
+const content = () => Buffer.from(randomBytes(7_680).toString('base64'))
+const link = () => links[randomInt(links.length)]
+const form = () => multipart('bench', 'file.txt', content())
+const uploads = {
+  'by API key': (with_) => {
+    const { headers, body } = form()
+    return send(with_, '/api/v1/files/upload', { method: 'POST', headers: { ...authorization, ...headers }, body })
+  },
+  'by link, POST /upload/{token}': (with_) => {
+    const { headers, body } = form()
+    // Without the part `context`, which is that of the link.
+    return send(with_, link(), { method: 'POST', headers, body: body.slice(2) })
+  },
+  'by link, PUT /upload/{token}/{filename}': (with_) => send(with_, `${link()}/file.txt`, { method: 'PUT', body: [content()] }),
+}
+
+console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
+console.log('| upload of 10 KiB | connections | /s | to by API key | CPU ms (main thread) + PostgreSQL |\n|---|---|---|---|---|')
+for (const call of Object.values(uploads)) await perSecond(8, 3, call)
+for (const connections of [1, 8, 32]) {
+  const measured = Object.fromEntries(Object.keys(uploads).map((name) => [name, []]))
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (const [name, call] of Object.entries(uploads)) {
+      const [cpu, start] = [usedCpu(service), performance.now()]
+      const speed = await perSecond(connections, Number(values.seconds), call)
+      const count = (speed * (performance.now() - start)) / 1000
+      measured[name].push({ speed, count, used: minus(usedCpu(service), cpu) })
+    }
+  const byKey = measured['by API key']
+  for (const [name, rows] of Object.entries(measured)) {
+    const ratio = median(rows.map(({ speed }, round) => speed / byKey[round].speed))
+    const calls = rows.reduce((sum, { count }) => sum + count, 0)
+    const cpu = (part) => (rows.reduce((sum, { used }) => sum + used[part], 0) / calls).toFixed(2)
+    const rate = median(rows.map(({ speed }) => speed)).toFixed(1)
+    console.log(
+      `| ${name} | ${connections} | ${rate} | ${ratio.toFixed(2)} | ${cpu('all')} (${cpu('main')}) + ${cpu('database')} |`,
+    )
+  }
+}
+agent.destroy()
+await service.stop()
