@@ -35,7 +35,7 @@ export class UploadAdmission {
         'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',
       )
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
-    if (least > this.ceiling) throw this.largerThanAny()
+    if (least > this.ceiling) throw this.largerThanAny(least)
     if (!dryRun && least > 0) await this.assertWithinQuota(actor, least)
     return this.#limits.slots.take({ tenantId: actor.tenantId, id: getCredentialId(actor) })
   }
@@ -54,11 +54,12 @@ export class UploadAdmission {
     })
   }
 
-  /** Returns the error for a file that is too large before its context is known. */
-  largerThanAny() {
+  /** Returns the error for a file of at least `sizeBytes`, which is too large before its context is known. */
+  largerThanAny(sizeBytes: number) {
     const { maxUploadMb } = this.#limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
-      max_file_size_mb: maxUploadMb,
+      size_bytes: sizeBytes,
+      limit_bytes: this.ceiling,
     })
   }
 }

@@ -6,6 +6,16 @@ import { DocumentedApi } from '../support/documented.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
+/** The content of a request or response in one media type. */
+interface Described {
+  schema: Json
+  example?: unknown
+  examples?: Record<string, { value: unknown }>
+}
+const getExamples = ({ example, examples = {} }: Described): unknown[] => [
+  ...(example === undefined ? [] : [example]),
+  ...Object.values(examples).map(({ value }) => value),
+]
 
 let world: World
 let api: DocumentedApi
@@ -87,9 +97,73 @@ test('every operation has examples that match its schema', () => {
     const response = good.content['application/json']
     if (response) expect([operationId, api.checker.findErrors(response.example, response.schema)]).toEqual([operationId, []])
   }
-  for (const { content } of Object.values(api.document.components.responses) as { content: Json }[]) {
-    const { example, schema } = content['application/json'] as { example: unknown; schema: Json }
-    expect(api.checker.findErrors(example, schema)).toEqual([])
+  for (const { content } of Object.values(api.document.components.responses) as { content: Record<string, Described> }[])
+    for (const described of Object.values(content))
+      for (const example of getExamples(described)) expect(api.checker.findErrors(example, described.schema)).toEqual([])
+})
+
+test('every request and response has an example without placeholders', () => {
+  const isBinary = ({ schema }: Described) => (schema as { contentMediaType?: string }).contentMediaType !== undefined
+  for (const { operationId, requestBody, responses } of api.operations) {
+    const contents = [requestBody, ...Object.values(responses)] as ({ content?: Record<string, Described> } | undefined)[]
+    for (const described of contents.flatMap((each) => Object.values(each?.content ?? {}))) {
+      if (isBinary(described)) continue
+      const examples = getExamples(described)
+      expect([operationId, examples]).not.toEqual([operationId, []])
+      expect([operationId, JSON.stringify(examples)]).toEqual([operationId, expect.not.stringMatching(/"(text|string)"|: ?"…"/)])
+    }
+  }
+})
+
+test('the example bodies work as they are, in the order of the tour', async () => {
+  const other = await World.open({}, world)
+  const { admin } = await other.tenant()
+  const send = (operationId: string, method: 'post' | 'patch' | 'put', path: string) => {
+    const { example } = api.operation(operationId).requestBody!.content['application/json'] as Described
+    return admin[method](path, example as Json)
+  }
+  const statuses = []
+  for (const [operationId, method, path] of [
+    ['createContext', 'post', '/contexts'],
+    ['updateContext', 'patch', '/contexts/invoices'],
+    ['updateContextPolicy', 'patch', '/contexts/invoices/policy'],
+    ['previewContext', 'post', '/contexts/invoices/preview'],
+    ['createApiKey', 'post', '/api-keys'],
+    ['createUploadLink', 'post', '/upload-links'],
+    ['shareLog', 'post', '/log/share'],
+    ['updateTenant', 'patch', '/tenant'],
+  ] as const) {
+    const { status, body } = await send(operationId, method, path)
+    statuses.push([operationId, status < 300 ? 'works' : body])
+  }
+  await other.close()
+  expect(statuses).toEqual(statuses.map(([operationId]) => [operationId, 'works']))
+})
+
+test('Swagger UI starts without filters, so that a list returns all items', () => {
+  const filled = api.operations.flatMap(({ operationId, parameters = [] }) =>
+    (parameters as { name?: string; in?: string; example?: unknown }[])
+      .filter((each) => each.in === 'query' && each.example !== undefined)
+      .map(({ name }) => `${operationId} ${name}`),
+  )
+  expect(filled).toEqual([])
+})
+
+test('the root types of the GraphQL schema have descriptions', async () => {
+  const query = '{ __schema { queryType { description } mutationType { description } subscriptionType { description } } }'
+  const { queryType, mutationType, subscriptionType } = (await tenant.admin.graphql(query)).body.data.__schema
+  for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)
+})
+
+test('the two ways to exceed the size limit have the same details', async () => {
+  await tenant.context('sized', { max_file_size_mb: 1 })
+  const tooLarge = Buffer.alloc(1_100_000, 'a')
+  const received = await tenant.admin.upload('sized', 'large.txt', tooLarge)
+  const announced = await tenant.admin.upload('sized', 'larger.txt', Buffer.alloc(3_000_000, 'a'))
+  for (const { status, body } of [received, announced]) {
+    expect(status).toBe(413)
+    expect(body.error.details).toEqual({ size_bytes: expect.any(Number), limit_bytes: 1_048_576 })
+    expect(body.error.details.size_bytes).toBeGreaterThan(1_048_576)
   }
 })
 

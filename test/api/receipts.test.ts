@@ -68,6 +68,21 @@ describe('a receipt', () => {
     expect(await verified(receipt, join(folder, 'report.txt'))).toEqual({ status: 0, output: expect.not.stringContaining('NOT') })
   })
 
+  test('returns the receipt as a compact JWS for Accept: application/jose, and errors as JSON', async () => {
+    const fileId = await setup.upload()
+    const read = (path: string) =>
+      fetch(`${setup.world.url}/api/v1${path}`, {
+        headers: { Authorization: `Bearer ${setup.tenant.admin.credential}`, Accept: 'application/jose' },
+      })
+    const response = await read(`/files/${fileId}/receipt`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/jose'])
+    const receipt = await response.text()
+    expect(decodeProtectedHeader(receipt).typ).toBe('receipt+jws')
+    expect(parseClaims(receipt).sub).toBe(fileId)
+    const missing = await read(`/files/${fileId.slice(0, -1)}/receipt`)
+    expect([missing.status, missing.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8'])
+  })
+
   test('a receipt remains available after its file is deleted, by file and by call', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')

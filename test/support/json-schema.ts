@@ -62,6 +62,7 @@ const on =
 
 const keywords: Record<string, Check> = {
   description: annotation,
+  example: annotation,
   default: annotation,
   contentMediaType: annotation,
   discriminator: annotation,

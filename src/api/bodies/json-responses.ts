@@ -28,6 +28,9 @@ export async function sendSuccess(
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
+/** Sends a result that is not JSON. */
+export const sendText = (response: ServerResponse, type: string, text: string): void => send(response, 200, type, text)
+
 /** Sends an error in the standard envelope, or as RFC 9457 if the client accepts that. */
 export function sendError(
   request: IncomingMessage,
@@ -43,16 +46,16 @@ export function sendError(
   send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
 }
 
-function send(response: ServerResponse, status: number, type: string, json: string): void {
+function send(response: ServerResponse, status: number, type: string, body: string): void {
   // The client may have disconnected while a long list was serialized.
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
   // RFC 9110, section 8.6: a HEAD response may omit Content-Length. The body of the GET is not always known, because no download URL is
   // created.
-  if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(json))
+  if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(body))
   response.setHeader('Cache-Control', 'no-store')
-  response.end(json)
+  response.end(body)
 }
 
 // A longer list is created and serialized in several iterations of the event loop, so that other requests are served in between.

@@ -48,8 +48,16 @@ export const accessText = ({ access, tenantWide }: Endpoint): string =>
     ...(tenantWide ? ['Rejects API keys that are restricted to contexts.'] : []),
   ].join(' ')
 
+/** Descriptions of the root types, which no class declares. */
+const rootTypes: Record<string, string> = {
+  Query: 'Read operations. Each one states the credential and scope that it requires.',
+  Mutation: 'Operations that change data. They run one after the other.',
+  Subscription: 'Streams of events over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
+}
+
 // Appends the required scope to descriptions, from the declaration of each field.
 function describeAccess(schema: GraphQLSchema): void {
+  for (const [name, description] of Object.entries(rootTypes)) schema.getType(name)!.description = description
   const fields = Object.values(schema.getTypeMap())
     .filter(isObjectType)
     .flatMap((type) => Object.values(type.getFields()))

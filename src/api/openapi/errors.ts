@@ -1,7 +1,9 @@
+import { STATUS_CODES } from 'node:http'
 import { blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 import { httpStatus } from '../../platform/errors/errors.js'
-import { toExample } from './examples.js'
+import { errorDescriptions } from './error-details.js'
+import { exampleRequestId, exampleTime } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
 /** Error codes that every operation can return. */
@@ -105,8 +107,8 @@ function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json
       ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
     },
     content: {
-      'application/json': { schema: envelope(named, codes), example: toExample(named, envelope(named, codes)) },
-      'application/problem+json': { schema: problem(status, codes) },
+      'application/json': { schema: envelope(named, codes), ...toExamples(codes, toEnvelope) },
+      'application/problem+json': { schema: problem(status, codes), ...toExamples(codes, toProblem) },
     },
   }
 }
@@ -132,7 +134,9 @@ const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
 /** Schema of `error`: one alternative per code, because `details` depends on `code`. */
 function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
-    named.refer(errorName(code), () => object({ code: { type: 'string', const: code }, details: details[code] ?? openDetails })),
+    named.refer(errorName(code), () =>
+      object({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
+    ),
   )
   if (refs.length === 1) return refs[0]!
   const mapping = Object.fromEntries(codes.map((code, index) => [code, refs[index]!.$ref]))
@@ -150,48 +154,36 @@ const problem = (status: number, codes: ErrorCode[]): Json => ({
     detail: { type: 'string' },
     instance: { type: 'string', format: 'uri' },
     code: { type: 'string', enum: codes },
-    details: codes.length === 1 ? (details[codes[0]!] ?? openDetails) : openDetails,
+    details: codes.length === 1 ? errorDescriptions[codes[0]!].details : { anyOf: uniqueDetails(codes) },
   }),
   description: 'The error in the format of RFC 9457.',
 })
 
-const fieldErrors: Json = object({
-  fields: {
-    type: 'array',
-    minItems: 1,
-    items: object({
-      field: { type: 'string', description: 'Name of the field, as in the request.' },
-      message: { type: 'string', description: 'Rule that the value must follow.' },
-    }),
-    description: 'All invalid fields, named as in the request.',
-  },
-})
+/** The schemas of the codes' details, each once. */
+const uniqueDetails = (codes: ErrorCode[]): Json[] => [
+  ...new Map(codes.map((code) => [JSON.stringify(errorDescriptions[code].details), errorDescriptions[code].details])).values(),
+]
 
-const openDetails: Json = { type: 'object', additionalProperties: true, description: 'Machine-readable details of the error.' }
+/** One example per code. Tools show a single `example` better than a map of one. */
+function toExamples(codes: ErrorCode[], toValue: (code: ErrorCode) => Json): Json {
+  if (codes.length === 1) return { example: toValue(codes[0]!) }
+  return { examples: Object.fromEntries(codes.map((code) => [code, { value: toValue(code) }])) }
+}
 
-const known = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
-const text: Json = { type: 'string' }
-const whole: Json = { type: 'integer', format: 'int64' }
+function toEnvelope(code: ErrorCode): Json {
+  const { message, details } = errorDescriptions[code].example
+  return { status: 'ERROR', message, error: { code, details }, request_id: exampleRequestId, timestamp: exampleTime }
+}
 
-// Members that are always present are required if they have only one form. All other members are optional.
-const details: Partial<Record<ErrorCode, Json>> = {
-  bad_user_input: fieldErrors,
-  method_not_allowed: known({ allowed: { type: 'array', items: text } }),
-  invalid_extension: known({
-    extension: { ...text, description: 'Extension of the file name, without the dot.' },
-    allowed: { type: 'array', items: text, description: 'Extensions that the context allows, if it does not allow this one.' },
-    recognised: { ...text, description: 'Detected type of the content, if it does not match the extension.' },
-    content_type: text,
-  }),
-  virus_detected: known({ signature: text, engine: text }),
-  active_content: known({
-    active_content: { type: 'array', items: text, description: 'Short descriptions of the active content.' },
-  }),
-  quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
-  database_unavailable: known({
-    outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
-  }),
-  rate_limited: known({
-    retry_after: { ...whole, description: 'Number of seconds to wait, equal to the header `Retry-After`.' },
-  }),
+function toProblem(code: ErrorCode): Json {
+  const { message, details } = errorDescriptions[code].example
+  return {
+    type: `urn:assay:error:${code}`,
+    title: STATUS_CODES[httpStatus[code]],
+    status: httpStatus[code],
+    detail: message,
+    instance: `urn:assay:request:${exampleRequestId}`,
+    code,
+    details,
+  }
 }

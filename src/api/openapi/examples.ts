@@ -2,6 +2,8 @@ import type { Json, NamedSchemas } from './schemas.js'
 
 const ulid = '01kqzv6y8xw3f5t2n7m4c9d1b0'
 const moment = '2026-11-20T10:00:00.000Z'
+export const exampleTime = moment
+export const exampleRequestId = `req_${ulid}`
 
 /** Example values by member name, so that the same object has the same values in every example. */
 const values: Record<string, unknown> = {
@@ -101,7 +103,8 @@ const values: Record<string, unknown> = {
   ip_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
   error_message: null,
-  reason: null,
+  // A report without a rejection has no reason. A hold and a release have one.
+  reason: (schema: Json) => (allowsNull(schema) ? null : 'Legal case 2026-17'),
   deleted_at: moment,
   purge_at: '2026-11-27T10:00:00.000Z',
   held_at: moment,
@@ -111,6 +114,26 @@ const values: Record<string, unknown> = {
   request_id: `req_${ulid}`,
   evidence: {},
   duration_ms: 2,
+  checks: [
+    ['invalid_extension', 'passed', "Extension 'pdf' is allowed in context 'invoices', and the content is a PDF document."],
+    ['size_exceeded', 'passed', 'The file has 48213 bytes. The limit is 10485760.'],
+    ['blank_file', 'passed', 'The file has content.'],
+    ['corrupt_file', 'passed', 'The pdf reader can open the file.'],
+    ['virus_detected', 'passed', 'ClamAV 1.4.3 found no virus.'],
+  ].map(([check, outcome, message]) => ({ check, outcome, message, evidence: {}, duration_ms: 2 })),
+  sample: [
+    {
+      file_id: `file_${ulid}`,
+      original_filename: 'invoice-4711.pdf',
+      reason: 'size_exceeded',
+      message: "The file has 48213 bytes; context 'invoices' allows 1 MB (1048576 bytes).",
+    },
+  ],
+  file_ids: [`file_${ulid}`],
+  viruses: ['Win.Test.EICAR_HDB-1'],
+  signatures: '27800',
+  // The parts of a compact JWS: header, claims and signature.
+  receipt: 'eyJhbGciOiJFZERTQSIsInR5cCI6InJlY2VpcHQrandzIn0.eyJpc3MiOiJodHRwczovL2ZpbGVzLmV4YW1wbGUuY29tIn0.c2lnbmF0dXJl',
   version: '1.4.3',
   signatures_version: '27800',
   signatures_date: moment,
@@ -123,9 +146,12 @@ const values: Record<string, unknown> = {
 export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown {
   // The meaning of some names depends on the object: `metadata` is an object in some and a number of calls in others, and `reason` may be
   // null.
-  if (Object.hasOwn(values, name) && fits(schema, values[name])) return values[name]
+  const known = Object.hasOwn(values, name) ? values[name] : undefined
+  const value = typeof known === 'function' ? known(schema) : known
+  if (value !== undefined && fits(schema, value)) return value
   if (typeof schema.$ref === 'string') return toExample(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
   if ('const' in schema) return schema.const
+  if ('example' in schema) return schema.example
   if ('default' in schema) return schema.default
   const [first] = ((schema.oneOf ?? schema.anyOf ?? []) as Json[]).values()
   if (first) return toExample(named, first, name)
@@ -145,14 +171,15 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   }
 }
 
-/** Returns the example for a parameter with that name. Undefined if its schema is sufficient. */
-export const findExample = (name: string): unknown => values[name]
-
-/** Returns an example request body with the required members and common optional ones. */
+/** Returns an example request body with the required members and common optional ones, without the file. */
 export function createBodyExample(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]
-  return members(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')
+  return members(
+    named,
+    whole,
+    (name) => name !== 'file' && (required.length === 0 || required.includes(name) || name === 'scopes'),
+  )
 }
 
 const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: string) => boolean): Json =>
@@ -162,7 +189,10 @@ const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: 
       .map(([name, schema]) => [name, toExample(named, schema, name)]),
   )
 
-const fits = ({ type, anyOf }: Json, value: unknown): boolean => {
-  if (value === null) return [type].flat().includes('null') || anyOf !== undefined
+const allowsNull = ({ type, anyOf }: Json): boolean => [type].flat().includes('null') || anyOf !== undefined
+
+const fits = (schema: Json, value: unknown): boolean => {
+  if (value === null) return allowsNull(schema)
+  const { type } = schema
   return !['integer', 'number'].includes(type as string) || typeof value === 'number'
 }

@@ -19,6 +19,7 @@ export function describeExports(describedBy: (operation: string) => DescribedOpe
 }
 
 function describe(list: DescribedOperation, summary: string, operationId: string): Json {
+  const item = list.exampleItem()
   const filters = list.inputs.filter(({ name }) => !['page', 'page_size', 'after'].includes(name))
   return {
     ...list.head(summary, ['Streams all entries that match the filters, newest first.', accessText(list.endpoint)]),
@@ -32,8 +33,14 @@ function describe(list: DescribedOperation, summary: string, operationId: string
         content: {
           'application/x-ndjson': {
             schema: { type: 'string', description: 'One JSON object per line. Each object is an item of the list.' },
+            example: `${JSON.stringify(item)}\n`,
           },
-          'text/csv': { schema: { type: 'string', description: 'One line per item of the list, after a header line.' } },
+          'text/csv': {
+            schema: { type: 'string', description: 'One line per item of the list, after a header line.' },
+            example: `${Object.keys(item).join(',')}\n${Object.values(item)
+              .map((value) => (typeof value === 'object' ? '' : String(value)))
+              .join(',')}\n`,
+          },
         },
       },
       ...list.errorResponses({ operation: operationId, idempotent: false, judged: true, named: false }),

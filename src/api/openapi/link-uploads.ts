@@ -105,6 +105,7 @@ const describeForm = (responses: Json): Json => ({
           additionalProperties: false,
         },
         encoding: { metadata: { contentType: 'application/json' } },
+        example: { metadata: { order: 4711 } },
       },
     },
   },

@@ -8,10 +8,12 @@ interface Resource {
   description: string
   contentType: string
   schema: Json
+  example?: string
   parameters?: Json[]
 }
 
 const text: Json = { type: 'string' }
+const logName = 'files.example.com/log/ten_01kqzv6y8xw3f5t2n7m4c9d1b0'
 
 // These endpoints run no GraphQL document. The C2SP specifications define their responses byte for byte.
 const resources: Record<string, Resource> = {
@@ -23,6 +25,7 @@ const resources: Record<string, Resource> = {
     description: 'A signed note: name of the log, number of entries, root hash in base64, and the signature.',
     contentType: 'text/plain',
     schema: text,
+    example: `${logName}\n4711\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— ${logName} az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n`,
   },
   '/log/key': {
     summary: 'Get the log key',
@@ -32,6 +35,7 @@ const resources: Record<string, Resource> = {
     description: 'Verifier key in the format `name+hash+base64`.',
     contentType: 'text/plain',
     schema: text,
+    example: `${logName}+6b3de0ae+AZxo7Sxc0cV9w2yPzfXVV6vfLPsmMJ1xDkYmGgNGXD6R\n`,
   },
   '/log/tile/{tile}': {
     summary: 'Get a log tile',
@@ -61,7 +65,7 @@ export function describeLog(shares: DescribedOperation): Record<string, Json> {
 
 const describe = (
   shares: DescribedOperation,
-  { summary, sentence, operationId, description, contentType, schema, parameters = [] }: Resource,
+  { summary, sentence, operationId, description, contentType, schema, example, parameters = [] }: Resource,
 ): Json => ({
   ...shares.head(summary, [
     sentence,
@@ -70,7 +74,7 @@ const describe = (
   operationId,
   parameters,
   responses: {
-    200: { description, headers: successHeaders, content: { [contentType]: { schema } } },
+    200: { description, headers: successHeaders, content: { [contentType]: { schema, ...(example && { example }) } } },
     ...shares.errorResponses({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
   },
 })

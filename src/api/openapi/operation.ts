@@ -14,7 +14,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
-import { createBodyExample, findExample, toExample } from './examples.js'
+import { createBodyExample, toExample } from './examples.js'
 import { type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, ResponseSchemas } from './schemas.js'
 
 /** Components that several operations share. */
@@ -99,7 +99,6 @@ export class DescribedOperation {
 
   parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
     const { description, ...schema } = inputSchema(this.#shared.named, target)
-    const example = place === 'query' && schema.type === 'string' ? findExample(name) : undefined
     return {
       name,
       in: place,
@@ -107,7 +106,6 @@ export class DescribedOperation {
       required: required || place === 'path',
       ...(schema.type === 'array' && { style: 'form', explode: false }),
       schema,
-      ...(example !== undefined && { example }),
     }
   }
 
@@ -115,6 +113,12 @@ export class DescribedOperation {
   answer(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
     return new ResponseSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
+  }
+
+  /** Example of an item of the list. */
+  exampleItem(): Record<string, unknown> {
+    const { data } = toExample(this.#shared.named, this.answer()) as { data: [Record<string, unknown>] }
+    return data[0]
   }
 
   errorResponses(facts: OperationFacts): Record<string, Json> {
@@ -141,12 +145,19 @@ export class DescribedOperation {
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: {
         'application/json': { schema, example: toExample(this.#shared.named, schema) },
+        ...(route.receipt && {
+          'application/jose': {
+            schema: { type: 'string', description: 'The receipt as a compact JWS.' },
+            example: (toExample(this.#shared.named, schema) as { data: { receipt: string } }).data.receipt,
+          },
+        }),
         ...(route.streams && {
           'text/event-stream': {
             schema: {
               type: 'string',
               description: 'Server-sent events: each item of the list as one event, followed by new items.',
             },
+            example: `id: 4711\ndata: ${JSON.stringify(this.exampleItem())}\n\n`,
           },
         }),
       },
@@ -174,7 +185,9 @@ export class DescribedOperation {
       content:
         route.body === 'json'
           ? { 'application/json': { schema, example: createBodyExample(this.#shared.named, schema) } }
-          : { 'multipart/form-data': { schema, ...encodings(properties) } },
+          : {
+              'multipart/form-data': { schema, ...encodings(properties), example: createBodyExample(this.#shared.named, schema) },
+            },
     }
   }
 }
@@ -192,7 +205,7 @@ function encodings(properties: Record<string, Json>): Json {
 function envelope(route: Route, data: Json): Json {
   const properties: Record<string, Json> = {
     status: { const: 'SUCCESS' },
-    ...(route.message !== undefined && { message: { type: 'string' } }),
+    ...(route.message !== undefined && { message: { type: 'string', example: route.message } }),
     data,
     ...(route.timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
   }

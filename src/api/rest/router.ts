@@ -5,7 +5,7 @@ import { toPublicError } from '../../access/public-error.js'
 import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/errors.js'
 import { createCursor, maxPages } from '../../platform/ids.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { sendError, sendSuccess } from '../bodies/json-responses.js'
+import { sendError, sendSuccess, sendText } from '../bodies/json-responses.js'
 import { loadOperations } from './operations.js'
 import { sendPreview } from './preview-response.js'
 import { type Route, routes } from './routes.js'
@@ -59,6 +59,8 @@ export async function respond(
     if (response.destroyed) return
     setHeaders(response, call)
     if (route.sendsPreview) sendPreview(response, data)
+    else if (route.receipt && /application\/jose/i.test(request.headers.accept ?? ''))
+      sendText(response, 'application/jose', (data as { receipt: string }).receipt)
     else await sendSuccess(response, route, data)
   } catch (error) {
     const reported = toPublicError(error)

@@ -21,6 +21,8 @@ export interface Route {
   streams?: boolean
   /** The response is the preview itself, an image or a text, without an envelope. */
   sendsPreview?: boolean
+  /** `data` is a receipt, which is also available as a compact JWS (RFC 7515, section 9.2.1). */
+  receipt?: boolean
   summary: string
 }
 
@@ -258,11 +260,18 @@ export const routes: readonly Route[] = [
     summary: 'Replay events to a webhook',
   },
 
-  { method: 'GET', path: '/files/{file_id}/receipt', operation: 'GetFileReceipt', summary: 'Get the receipt of a file' },
+  {
+    method: 'GET',
+    path: '/files/{file_id}/receipt',
+    operation: 'GetFileReceipt',
+    receipt: true,
+    summary: 'Get the receipt of a file',
+  },
   {
     method: 'GET',
     path: '/calls/{call_id}/receipt',
     operation: 'GetCallReceipt',
+    receipt: true,
     summary: 'Get the receipt of an upload call',
   },
   {

@@ -199,7 +199,7 @@ export async function readUpload<T>(
     getRules: (contextKey) => contexts.findOnce(actor, contextKey),
   })
   try {
-    if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()
+    if (form.cut && !form.values.has('context')) throw uploads.largerThanAny(uploads.ceiling + 1)
     call.inputErrors.push(...form.errors)
     return await work(form.values)
   } finally {

@@ -1,0 +1,220 @@
+import type { ErrorCode } from '../../platform/errors/error-codes.js'
+import type { Json } from './schemas.js'
+
+/** The schema of an error's `details`, and an example of the error. */
+interface ErrorDescription {
+  details: Json
+  example: { message: string; details: Json }
+}
+
+const text = (description: string): Json => ({ type: 'string', description })
+const whole = (description: string): Json => ({ type: 'integer', format: 'int64', description })
+const list = (description: string): Json => ({ type: 'array', items: { type: 'string' }, description })
+/** All members are optional, because the cause decides which of them are known. */
+const members = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
+const noMembers: Json = { type: 'object', additionalProperties: true, description: 'Empty for this code.' }
+
+const fields: Json = {
+  type: 'object',
+  properties: {
+    fields: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        properties: {
+          field: text('Name of the field, as in the request.'),
+          message: text('Rule that the value must follow.'),
+        },
+        required: ['field', 'message'],
+        additionalProperties: false,
+      },
+      description: 'All invalid fields, named as in the request.',
+    },
+  },
+  required: ['fields'],
+  additionalProperties: false,
+}
+
+const fileId = 'file_01kqzv6y8xw3f5t2n7m4c9d1b0'
+const file = members({ file_id: text('ID of the file.') })
+const reader = {
+  reader: text('Reader that found the problem.'),
+  worker: text('Reason for which the content could not be read: `died`, `hung` or `out_of_memory`.'),
+  trap: text('Kind of a malicious construction, for example a decompression bomb.'),
+  sha256: text('SHA-256 checksum of the file, if an upload link requires another one.'),
+  expected_sha256: text('SHA-256 checksum that the upload link requires.'),
+}
+const policy = {
+  encrypted: { type: 'boolean', description: 'True if the file, or a part of it, requires a password.' },
+  active_content: list('Short descriptions of the active content.'),
+}
+const scanner = { engine: text('Name and version of the scanner.') }
+const unavailable = (message: string): ErrorDescription => ({ details: noMembers, example: { message, details: {} } })
+
+/** Details of every error code. A new code does not compile until it is described here. */
+export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
+  bad_user_input: {
+    details: fields,
+    example: {
+      message: '`page_size` is 500. It must be between 1 and 100.',
+      details: { fields: [{ field: 'page_size', message: 'must be between 1 and 100' }] },
+    },
+  },
+  unauthenticated: {
+    details: members({ second_factor: text('`code` if the sign-in requires the code of a second factor.') }),
+    example: { message: 'Missing credential. Send `Authorization: Bearer <API key or token>`.', details: {} },
+  },
+  forbidden: {
+    details: members({ scope: text('Missing scope.') }),
+    example: {
+      message: "This credential lacks the scope 'metadata'. Use a credential that has it.",
+      details: { scope: 'metadata' },
+    },
+  },
+  quarantined: {
+    details: file,
+    example: {
+      message: `File '${fileId}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
+      details: { file_id: fileId },
+    },
+  },
+  not_found: {
+    details: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'The kind of the missing resource, and its ID or key: `{ "file": "file_…" }`.',
+    },
+    example: { message: `File '${fileId}' was not found.`, details: { file: fileId } },
+  },
+  method_not_allowed: {
+    details: members({ allowed: list('Methods that the path supports.') }),
+    example: { message: 'PUT is not allowed here. Allowed: GET, HEAD.', details: { allowed: ['GET', 'HEAD'] } },
+  },
+  conflict: {
+    details: members({
+      context_key: text('Context that exists already, is disabled or contains files.'),
+      status: text('Current status of the resource.'),
+      files: whole('Number of files in the context.'),
+      limit: whole('Maximum number of resources of this kind.'),
+      upload_offset: whole('Number of received bytes of a resumable upload.'),
+      resumable: { type: 'boolean', description: 'True if the upload can be resumed.' },
+    }),
+    example: { message: "Context 'invoices' already exists. Choose another key.", details: { context_key: 'invoices' } },
+  },
+  on_hold: {
+    details: file,
+    example: {
+      message: `File '${fileId}' is on hold and cannot be deleted. Release the hold first.`,
+      details: { file_id: fileId },
+    },
+  },
+  idempotency_mismatch: {
+    details: noMembers,
+    example: {
+      message: "Idempotency-Key 'order-4711' was used with a different request body. Send the same body, or another key.",
+      details: {},
+    },
+  },
+  size_exceeded: {
+    details: {
+      type: 'object',
+      properties: {
+        size_bytes: whole('Size of the file in bytes, or its minimum size if the upload was stopped.'),
+        limit_bytes: whole('Maximum size of a file in bytes.'),
+      },
+      required: ['size_bytes', 'limit_bytes'],
+      additionalProperties: false,
+    },
+    example: {
+      message: "The file has 10485761 bytes; context 'invoices' allows 10 MB (10485760 bytes).",
+      details: { size_bytes: 10485761, limit_bytes: 10485760 },
+    },
+  },
+  unsupported_media_type: {
+    details: noMembers,
+    example: { message: 'The body has no Content-Type. Send application/json.', details: {} },
+  },
+  invalid_extension: {
+    details: members({
+      extension: text('Extension of the file name, without the dot.'),
+      allowed: list('Extensions that the context allows, if it does not allow this one.'),
+      recognised: { type: ['string', 'null'], description: 'Detected type of the content, if it does not match the extension.' },
+      content_type: { type: ['string', 'null'], description: 'Media type of the detected type.' },
+    }),
+    example: {
+      message: "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
+      details: { extension: 'exe', allowed: ['pdf', 'png'] },
+    },
+  },
+  blank_file: {
+    details: members({ size_bytes: whole('Size of the file.') }),
+    example: { message: 'The file is empty: it has no bytes.', details: { size_bytes: 0 } },
+  },
+  corrupt_file: {
+    details: members({ ...reader, ...policy }),
+    example: { message: 'Not a valid .png file: the image is truncated.', details: { reader: 'png' } },
+  },
+  virus_detected: {
+    details: members({ signature: text('Name of the signature that matched.'), ...scanner }),
+    example: {
+      message: 'Virus found by ClamAV 1.4.3: Win.Test.EICAR_HDB-1.',
+      details: { signature: 'Win.Test.EICAR_HDB-1', engine: 'ClamAV 1.4.3' },
+    },
+  },
+  encrypted_file: {
+    details: members(policy),
+    example: {
+      message: "The file, or a part of it, requires a password. Context 'invoices' rejects such files.",
+      details: { encrypted: true },
+    },
+  },
+  active_content: {
+    details: members(policy),
+    example: {
+      message: "The file contains active content (VBA macros). Context 'invoices' rejects such files.",
+      details: { active_content: ['VBA macros'] },
+    },
+  },
+  scan_incomplete: {
+    details: members({ cause: text('Part of the file that was not scanned, and why.'), ...scanner }),
+    example: {
+      message: 'A part of the file is encrypted and cannot be scanned.',
+      details: { cause: 'a part of the file is encrypted and cannot be scanned', engine: 'ClamAV 1.4.3' },
+    },
+  },
+  quota_exceeded: {
+    details: members({
+      quota_mb: whole('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
+      used_bytes: whole('Stored bytes.'),
+      unfinished_bytes: whole('Bytes of unfinished uploads, if they use up the quota.'),
+      remaining_bytes: whole('Remaining bytes of the quota.'),
+      size_bytes: whole('Size of the file, or of the request.'),
+    }),
+    example: {
+      message: "Context 'invoices' has 1024 bytes of its quota of 10240 MB left. The file has 48213 bytes.",
+      details: { quota_mb: 10240, used_bytes: 10737417216, remaining_bytes: 1024, size_bytes: 48213 },
+    },
+  },
+  rate_limited: {
+    details: members({ retry_after: whole('Number of seconds to wait, equal to the header `Retry-After`.') }),
+    example: {
+      message: 'Too many calls by this API key. The limit is 120000 per minute. Retry in 12 s.',
+      details: { retry_after: 12 },
+    },
+  },
+  internal_server_error: unavailable('Internal error. It was logged with the request id.'),
+  scanner_unavailable: unavailable('The file could not be scanned: no clamd answers as it should.'),
+  storage_unavailable: unavailable('The file store currently cannot write a file (connection refused). Retry later.'),
+  database_unavailable: {
+    details: members({
+      outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
+    }),
+    example: {
+      message:
+        'The database connection was lost during the commit, so the outcome is unknown. Retry with the same Idempotency-Key, or check whether the change was stored.',
+      details: { outcome: 'unknown' },
+    },
+  },
+  overloaded: unavailable('The service is overloaded. Retry later.'),
+}
