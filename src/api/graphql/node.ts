@@ -20,7 +20,7 @@ export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
     simple: false,
-    description: 'ID of the object, unique across all types, for client caches.',
+    description: 'ID of the object, unique among the objects of its type, for client caches.',
   })
 
 // Type for each id prefix, and the query whose scope the caller needs.

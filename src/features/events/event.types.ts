@@ -1,10 +1,12 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../../api/graphql/node.js'
 import { Optional, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A change in the tenant, or a verdict on an uploaded file.' })
 export class Event {
+  @AsNodeId()
   @Field(() => LongScalar, { description: 'Position of the event in the journal, counted from 1 without gaps, in commit order.' })
   sequence!: number
   @Field(() => ID, { description: 'ID of the event: `evt_` followed by a ULID.' })

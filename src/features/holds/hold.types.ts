@@ -1,9 +1,11 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Prose } from '../../api/graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A hold, which prevents deletion, expiry and purging of a file.' })
 export class Hold {
+  @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })

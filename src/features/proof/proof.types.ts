@@ -1,4 +1,5 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
@@ -44,6 +45,7 @@ export class LogCheckpoint {
 
 @ObjectType({ simpleResolvers: true, description: 'An access token of the transparency log, without its secret.' })
 export class LogShare {
+  @AsNodeId()
   @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
   shareId!: string
   @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that created the token.' })

@@ -1,4 +1,5 @@
 import { Field, ID, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
@@ -7,6 +8,7 @@ import { LongScalar } from '../../api/graphql/scalars.js'
   description: 'A quarantined file: a later scan found a virus, or the file was restored and waits for its scan.',
 })
 export class QuarantinedFile {
+  @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => String, { description: 'Sanitized file name that the client sent.' })

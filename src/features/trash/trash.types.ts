@@ -1,9 +1,11 @@
 import { Field, ID, ObjectType } from 'type-graphql'
+import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A deleted file that can be restored from the trash.' })
 export class TrashedFile {
+  @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => String, { description: 'Sanitized file name that the client sent.' })

@@ -98,6 +98,7 @@ export class WebhookWithSecret extends WebhookFields {
 
 @ObjectType({ simpleResolvers: true, description: 'Delivery of one event to one webhook, with all its attempts.' })
 export class WebhookDelivery {
+  @AsNodeId()
   @Field(() => ID, { description: 'ID of the delivery: `dlv_` followed by a ULID.' })
   deliveryId!: string
   @Field(() => ID, {
