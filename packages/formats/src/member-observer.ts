@@ -2,14 +2,17 @@ import type { RandomAccessSource } from './random-access-source.js'
 
 /** Receives the members of one container while a reader unpacks them, so that a scan does not have to unpack them again. */
 export interface MemberObserver {
-  /** Receives a member of a zip archive, identified by the offset of its local header. It reads the content completely or partly. */
-  member(offset: number, content: RandomAccessSource | AsyncIterable<Buffer>): Promise<void>
+  /** Receives a member of a zip archive, identified by the offset of its local header. */
+  member(offset: number, content: RandomAccessSource): Promise<void>
   /**
    * Observes the reader of a member that is itself a container. The same member follows as a content. Undefined if it is nested too deep.
    */
   inside(offset: number): MemberObserver | undefined
-  /** Receives the unpacked content of a gzip file while the reader takes it from the returned chunks. */
-  gunzipped(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
+  /**
+   * Receives an unpacked content while the reader takes it from the returned chunks: a member of a zip archive, or the content of a gzip
+   * file, whose offset is 0.
+   */
+  stream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /** Receives what 7-Zip unpacks. Undefined if the observer does not want it. */
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
 }

@@ -85,7 +85,7 @@ export const readGzip = archiveReader(async (source, level) => {
       throw error
     },
   })
-  await readGunzipped(level.observer?.gunzipped(chunks) ?? chunks, level, source.extension === 'tgz')
+  await readGunzipped(level.observer?.stream('gzip', 0, chunks) ?? chunks, level, source.extension === 'tgz')
   return facts
 })
 

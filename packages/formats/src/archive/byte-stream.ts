@@ -48,8 +48,6 @@ export class SourceStream implements ByteStream {
 export class IteratorStream implements ByteStream {
   private readonly iterator: AsyncIterator<Buffer>
   private held: Buffer = Buffer.alloc(0)
-  /** Bytes that were read, skipped or taken. */
-  consumed = 0
 
   constructor(chunks: AsyncIterable<Buffer>) {
     this.iterator = chunks[Symbol.asyncIterator]()
@@ -73,7 +71,6 @@ export class IteratorStream implements ByteStream {
   async read(length: number): Promise<Buffer> {
     const bytes = await this.peek(length)
     this.held = this.held.subarray(bytes.length)
-    this.consumed += bytes.length
     return bytes
   }
 
@@ -93,7 +90,6 @@ export class IteratorStream implements ByteStream {
       const chunk = this.held.subarray(0, left)
       this.held = this.held.subarray(chunk.length)
       left -= chunk.length
-      this.consumed += chunk.length
       yield chunk
     }
   }

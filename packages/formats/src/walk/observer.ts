@@ -30,38 +30,24 @@ export class ContainerObserver implements MemberObserver {
     return observer
   }
 
-  async member(offset: number, content: RandomAccessSource | AsyncIterable<Buffer>): Promise<void> {
+  async member(offset: number, content: RandomAccessSource): Promise<void> {
     const run = this.#run
     const { members } = this.observed
     if (run.endedBy || members.has(offset)) return
-    const level = new Level(run, { depth: this.#depth, container: 'zip' })
     const inside = this.#inside.get(offset)
     this.#inside.delete(offset)
-    // A reader may stop at a wrong size or checksum, which looks like a damaged container in the member.
-    let isComplete = false
-    const complete = async function* (chunks: AsyncIterable<Buffer>) {
-      yield* chunks
-      isComplete = true
-    }
-    if (Symbol.asyncIterator in content) await level.addStream(complete(content)).catch(run.end)
-    else {
-      await level.add(content, inside).catch(run.end)
-      isComplete = true
-    }
-    if (isComplete || run.endedBy) members.add(offset)
+    await new Level(run, { depth: this.#depth, container: 'zip' }).add(content, inside).catch(run.end)
+    members.add(offset)
   }
 
-  async *gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  async *stream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const run = this.#run
+    if (run.endedBy || this.observed.members.has(offset)) return yield* chunks
     const { used } = run
     const handover = new Handover()
-    const visit = async () => {
-      const level = new Level(run, { depth: this.#depth, container: 'gzip' })
-      level.begin('')
-      await level.addStream(handover)
-    }
     let isVisited = true
-    const visiting = visit()
+    const visiting = new Level(run, { depth: this.#depth, container })
+      .addStream(handover)
       .catch((error) => {
         if (error instanceof WalkEnded && !(error instanceof Abandoned)) run.endedBy = error
         else isVisited = false
@@ -77,7 +63,7 @@ export class ContainerObserver implements MemberObserver {
     } finally {
       handover.close(isComplete ? undefined : new Abandoned())
       await visiting
-      if (run.endedBy || (isComplete && isVisited)) this.observed.members.add(0)
+      if (run.endedBy || (isComplete && isVisited)) this.observed.members.add(offset)
       else run.used = used
     }
   }

@@ -2,9 +2,11 @@ import { crc32, inflateRawSync } from 'node:zlib'
 import { damaged, quoted } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
+import { archiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { IteratorStream, SourceStream } from '../byte-stream.js'
 import { getDataError, inflateChunks, outputBufferSize, wholeLimits } from '../inflate.js'
+import { tarBlock } from '../tar/header.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './member-locations.js'
 
@@ -62,15 +64,19 @@ async function verifyDeflated(
   sink?: PartSink,
 ): Promise<void> {
   const content = new DeflatedContent(source, member, level)
-  const stream = new IteratorStream(content.chunks())
-  const rest = () => teeTo(sink, stream.take(Number.POSITIVE_INFINITY))
   const { name, localHeaderOffset } = member.entry
+  const stream = new IteratorStream(content.chunks())
+  const chunks = teeTo(sink, stream.take(Number.POSITIVE_INFINITY))
+  let passing: IteratorStream | undefined
   try {
-    if (!sink) await level.readNested(stream, name, localHeaderOffset)
-    // Needed only if the reader of a nested archive has not consumed the content.
-    if (stream.consumed === 0) await level.observer?.member(localHeaderOffset, rest())
-    for await (const _ of rest());
+    const kind = sink ? undefined : archiveKind(await stream.peek(tarBlock))
+    // The reader of a nested zip or 7z archive passes on what it unpacks.
+    const isObservedInside = kind === 'zip' || kind === '7z'
+    passing = new IteratorStream((!isObservedInside && level.observer?.stream('zip', localHeaderOffset, chunks)) || chunks)
+    if (!sink) await level.readNested(passing, name, localHeaderOffset)
+    await passing.skip(Number.POSITIVE_INFINITY)
   } finally {
+    await passing?.close()
     await stream.close()
   }
   // The reader of a nested archive may have reported the damage of this member as its own.
