@@ -17,10 +17,10 @@ const prismaClient = inRoot('src', 'platform', 'db', 'generated')
 const packages = ['formats', 'proofs']
 const client = inRoot('packages', 'client')
 const uploader = inRoot('packages', 'uploader')
-const openApiTypes = join(client, 'src', 'generated', 'openapi.ts')
+const clientTypes = join(client, 'src', 'generated')
 /** The web page. It is bundled, not compiled. `npm run types` generates its types. */
 const dashboard = inRoot('dashboard')
-const generatedFolders = [prismaClient, dirname(openApiTypes), join(dashboard, 'generated')].map((folder) => `${folder}/`)
+const generatedFolders = [prismaClient, clientTypes, join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
 /** An error that is printed as one sentence, without a stack. */
 export class Fault extends Error {}
@@ -136,7 +136,7 @@ const codeSources = () => [
   ],
 ]
 const isBuilt = () =>
-  existsSync(openApiTypes) &&
+  ['openapi.ts', 'endpoints.ts'].every((name) => existsSync(join(clientTypes, name))) &&
   workspaces.every((folder) => existsSync(join(folder, 'dist'))) &&
   read(buildMark) === digest(codeSources())
 
@@ -167,7 +167,7 @@ async function buildService(fresh, builtFrom) {
   // The client's types come from the OpenAPI document, which the compiled service returns. In a process of its own: the
   // service's modules register their GraphQL types once per process, and the caller may become the service.
   const generator = inRoot('scripts', 'openapi-types.mjs')
-  await run([process.execPath, generator, fresh, openApiTypes], { what: 'Generating the OpenAPI types' })
+  await run([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
   await replaceFolder(join(client, 'dist'), (folder) => compile(client, folder))
   await replaceFolder(join(uploader, 'dist'), (folder) => compile(uploader, folder))
   const { bundleUploader } = await import('./uploader.mjs')

@@ -127,6 +127,14 @@ test('listAll iterates over all pages without duplicates', async () => {
   expect(observed).toEqual(ids)
 })
 
+test('events throws the reason of an abort while it waits for an event', async () => {
+  const after = await client.getLastSequence()
+  const abort = new AbortController()
+  const next = client.events({ after, signal: abort.signal }).next()
+  abort.abort(new Error('enough'))
+  await expect(next).rejects.toThrow('enough')
+})
+
 describe('retries', () => {
   /** Starts a server that sends the given responses in turn, and closes every later connection. */
   async function scripted<T>(
@@ -165,6 +173,23 @@ describe('retries', () => {
       expect(calls[0]!.key).toMatch(/^[0-9a-f-]{36}$/)
       expect(calls[1]).toEqual(calls[0])
     })
+  })
+
+  test('events reconnects after a failed reconnection, and continues after the last event', async () => {
+    const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
+    const queries: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      queries.push(request.url?.split('?')[1])
+      if (queries.length === 2) return response.writeHead(502).end('Bad gateway')
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(event(queries.length))
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const events = createClient({ baseUrl, apiKey: 'k', retries: 0 }).events({ after: 0 })
+    expect([(await events.next()).value.sequence, (await events.next()).value.sequence]).toEqual([1, 3])
+    await events.return(undefined)
+    expect(queries).toEqual(['after=0', 'after=1', 'after=1'])
+    await new Promise((closed) => server.close(closed))
   })
 
   test('does not retry streams and calls that are unsafe to repeat', async () => {

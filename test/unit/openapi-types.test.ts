@@ -3,8 +3,9 @@ import { describe, expect, test } from '@jest/globals'
 interface Generator {
   typeOfSchema(schema: object): string
   openApiTypes(document: object): string
+  openApiEndpoints(document: object): string
 }
-const { typeOfSchema, openApiTypes } = (await import(
+const { typeOfSchema, openApiTypes, openApiEndpoints } = (await import(
   new URL('../../scripts/openapi-types.mjs', import.meta.url).href
 )) as Generator
 
@@ -38,12 +39,30 @@ test('a description cannot end the comment that contains it', () => {
   expect(openApiTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })
 
-test('query parameters are optional, unless one is required', () => {
-  const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
-  const document = (required: boolean) => ({
-    paths: { '/a': { get: { operationId: 'listA', parameters: [{ ...parameter, required }] } } },
+describe('operations', () => {
+  const content = { 'application/json': { schema: { type: 'object', properties: { data: { type: 'integer' } } } } }
+  const documentOf = (operation: object, method = 'get') => ({
+    paths: { '/a': { [method]: { operationId: 'a', responses: { 201: { content } }, ...operation } } },
     components: { schemas: {} },
   })
-  expect(openApiTypes(document(false))).toContain('{ parameters: { query?: {\n"page"?: number\n} } }')
-  expect(openApiTypes(document(true))).toContain('{ parameters: { query: {\n"page": number\n} } }')
+
+  test('have query parameters that are optional, unless one is required', () => {
+    const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
+    const typesOf = (required: boolean) => openApiTypes(documentOf({ parameters: [{ ...parameter, required }] }))
+    expect(typesOf(false)).toContain('parameters: { query?: {\n"page"?: number\n} }')
+    expect(typesOf(true)).toContain('parameters: { query: {\n"page": number\n} }')
+  })
+
+  test('have the types of their JSON body and of the data in their response', () => {
+    const requestBody = { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
+    expect(openApiTypes(documentOf({ requestBody }))).toContain(`body: components['schemas']["A"]\ndata: number`)
+    const text = { 200: { content: { 'text/plain': { schema: { type: 'string' } } } } }
+    expect(openApiTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
+  })
+
+  test('are listed with their path, and with true if they accept an Idempotency-Key', () => {
+    const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
+    expect(openApiEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
+    expect(openApiEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")
+  })
 })

@@ -1,6 +1,6 @@
 import { AssayError } from './errors.js'
 import type { components } from './generated/openapi.js'
-import { type Transport, wait, withQuery } from './transport.js'
+import { isTemporary, type Transport, wait, withQuery } from './transport.js'
 
 type Event = components['schemas']['Event']
 
@@ -19,8 +19,9 @@ const pageSize = 1000
 /** The service sends at least a comment every 15 s. */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
+const maxReconnectDelayMs = 30_000
 
-/** Yields events in order and without duplicates. Reconnects if the connection is lost. */
+/** Yields events in order and without duplicates. Reconnects if the connection is lost. An abort throws the reason of the signal. */
 export async function* followEvents(transport: Transport, options: EventsOptions): AsyncGenerator<Event> {
   const { follow = true, types, signal } = options
   const filter = { ...(types && { types: types.join(',') }) }
@@ -34,30 +35,32 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       after = data.at(-1)!.sequence
     }
   }
-  while (!signal?.aborted) {
+  for (let failures = 0, hasConnected = false; ; ) {
     const connection = new AbortController()
-    const combinedSignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
-    const headers = { Accept: 'text/event-stream' }
     const request = {
       method: 'GET',
       path: withQuery(path, { after, ...filter }),
-      headers,
-      signal: combinedSignal,
+      headers: { Accept: 'text/event-stream' },
+      signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       isRepeatable: true,
     }
-    const response = await transport.send(request, (opened) => opened)
     try {
+      const response = await transport.send(request, (opened) => opened)
+      hasConnected = true
+      failures = 0
       for await (const event of readEvents(response, connection)) {
         yield event
         after = event.sequence
       }
     } catch (error) {
-      // Rethrow errors of the service. Other errors mean that the connection was lost.
-      if (error instanceof AssayError) throw error
+      signal?.throwIfAborted()
+      // The service may restart. But a first connection that fails usually has a wrong URL or credential.
+      if (error instanceof AssayError && !(hasConnected && (isTemporary(error) || error.status >= 500))) throw error
+      failures++
     } finally {
       connection.abort()
     }
-    await wait(reconnectDelayMs, signal)
+    await wait(Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs), signal)
   }
 }
 

@@ -1,5 +1,7 @@
-export { AssayClient, createClient, type UploadOptions } from './client.js'
+export type { CallOptions, CreateOptions } from './call.js'
+export { AssayClient, createClient } from './client.js'
 export { AssayError, type ErrorCode, type ErrorDetails, isAssayError } from './errors.js'
+export type { UploadOptions, ValidateOptions } from './files.js'
 export type { EventsOptions } from './follow-events.js'
 export type { Schemas } from './schemas.js'
 export type { UploadSource } from './source.js'

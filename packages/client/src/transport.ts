@@ -87,7 +87,7 @@ export const unreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
 /** Reads a JSON response. A success without JSON comes from something between client and service, such as a proxy. */
-async function readJson<T>(response: Response): Promise<T> {
+export async function readJson<T>(response: Response): Promise<T> {
   const text = await response.text()
   try {
     return JSON.parse(text) as T
@@ -105,7 +105,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
 }
 
 // A retry may succeed: there was no response, the rate limit was exceeded, or a dependency was unavailable.
-const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
+export const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
   const seconds = Math.min(retryAfter ?? 0.2 * 2 ** attempt * (1 + Math.random()), 30)

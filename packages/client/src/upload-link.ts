@@ -12,7 +12,7 @@ export interface UploadToOptions {
   metadata?: Record<string, unknown>
   /** Called repeatedly while the file is sent. */
   onProgress?: ProgressListener
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Idempotency key: repeated uploads with the same key are stored only once. Default: a random UUID. */
   idempotencyKey?: string
   /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */

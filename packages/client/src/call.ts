@@ -1,0 +1,92 @@
+import { endpoints } from './generated/endpoints.js'
+import type { operations } from './generated/openapi.js'
+import { readJson, type Transport, withQuery } from './transport.js'
+
+export type OperationId = keyof operations
+export type Query<Id extends OperationId> = NonNullable<operations[Id]['parameters']['query']>
+export type Body<Id extends OperationId> = operations[Id]['body']
+export type Data<Id extends OperationId> = operations[Id]['data']
+
+/** Last parameter of every method. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined
+}
+
+/** Options of methods that create an object. A retry does not create it again. */
+export interface CreateOptions extends CallOptions {
+  /** Key under which the service stores the response for 24 hours. Default: a random UUID. */
+  idempotencyKey?: string | undefined
+}
+
+interface CallInput<Id extends OperationId> extends CreateOptions {
+  /** Values of the path parameters, in order. */
+  path?: readonly string[]
+  query?: Query<Id>
+  body?: Body<Id>
+}
+
+type ListedItem<Id extends OperationId> = Data<Id> extends { data: (infer Item)[] } ? Item : never
+
+/** Calls operations of the OpenAPI document by their ids. */
+export class Caller {
+  constructor(readonly transport: Transport) {}
+
+  /** Calls an operation and returns the `data` of its JSON response. */
+  request<Id extends OperationId>(id: Id, input: CallInput<Id> = {}): Promise<Data<Id>> {
+    return this.transport.requestData(toRequest(id, input))
+  }
+
+  /** Calls an operation whose response is not JSON. */
+  open<Id extends OperationId, T = Response>(
+    id: Id,
+    input: CallInput<Id>,
+    read: (response: Response) => T | Promise<T>,
+  ): Promise<T> {
+    return this.transport.send(toRequest(id, input), read)
+  }
+
+  /** Iterates over all items of a list. The `rel="next"` links neither skip nor repeat an item while other clients write. */
+  async *listAll<Id extends OperationId>(id: Id, input: CallInput<Id>): AsyncGenerator<ListedItem<Id>> {
+    const first = toRequest(id, { ...input, query: { page_size: 100, ...input.query } as Query<Id> })
+    for (let path: string | undefined = first.path; path !== undefined; ) {
+      const page: { items: ListedItem<Id>[]; next: string | undefined } = await this.transport.send(
+        { ...first, path },
+        readPage<ListedItem<Id>>,
+      )
+      yield* page.items
+      path = page.next
+    }
+  }
+}
+
+function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, signal, idempotencyKey }: CallInput<Id>) {
+  const [method, template, acceptsIdempotencyKey] = endpoints[id]
+  const headers: Record<string, string> = {}
+  if (acceptsIdempotencyKey) headers['Idempotency-Key'] = idempotencyKey ?? crypto.randomUUID()
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  return {
+    method,
+    path: withQuery(fillIn(template, path), query ?? {}),
+    headers,
+    body: body === undefined ? undefined : () => JSON.stringify(body),
+    signal,
+    isRepeatable: method === 'GET' || acceptsIdempotencyKey === true,
+  }
+}
+
+/** Replaces the parameters of a path. Throws a TypeError for a value that would change the path, such as an empty id. */
+function fillIn(template: string, values: readonly string[]): string {
+  let index = 0
+  return template.replaceAll(/\{(\w+)\}/g, (_parameter, name) => {
+    const value = values[index++]
+    if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
+      throw new TypeError(`${name} is '${value}'. It must be an id or a key.`)
+    // The path of a tile consists of several segments.
+    return name === 'tile' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
+  })
+}
+
+async function readPage<Item>(response: Response): Promise<{ items: Item[]; next: string | undefined }> {
+  const { data } = await readJson<{ data: { data: Item[] } }>(response)
+  return { items: data.data, next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1] }
+}

@@ -1,0 +1,90 @@
+import type { Caller, CallOptions, CreateOptions, Query } from './call.js'
+import { minResumableBytes, uploadResumable } from './resumable.js'
+import type { Schemas } from './schemas.js'
+import { type OpenSource, openSource, type UploadSource } from './source.js'
+import { createForm, type ProgressListener } from './upload.js'
+
+export interface ValidateOptions extends CallOptions {
+  /** Key of the context whose rules validate the file. */
+  context: string
+  /** File name. Required if the source has no name. */
+  filename?: string
+  /** Called repeatedly while the file is sent. */
+  onProgress?: ProgressListener
+}
+
+export interface UploadOptions extends ValidateOptions, CreateOptions {
+  /** Custom metadata, stored with the file. At most 16 KiB as JSON. */
+  metadata?: Record<string, unknown>
+  /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
+  resumable?: boolean
+}
+
+/** Files. */
+export const createFiles = (caller: Caller) => ({
+  /** Uploads a file. Throws `AssayError` with the reason if the file is rejected. Streams are not retried after an outage. */
+  upload: (source: UploadSource, options: UploadOptions) => upload(caller, source, options),
+  /** Returns the validation report that an upload would get. The service does not store the file. */
+  validate: async (source: UploadSource, options: ValidateOptions): Promise<Schemas['ValidationReport']> =>
+    sendForm(caller, '/api/v1/files/validate', await openSource(source, options.filename), options),
+  /** Returns one page of files, newest first. */
+  list: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.request('listFiles', { query, ...options }),
+  /** Iterates over all files that match the filters, newest first. Requests one page after another. */
+  listAll: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.listAll('listFiles', { query, ...options }),
+  /** Returns the metadata of a file. */
+  get: (fileId: string, options?: CallOptions) => caller.request('getFileMetadata', { path: [fileId], ...options }),
+  /** Returns the latest validation report of a file. */
+  getValidation: (fileId: string, options?: CallOptions) => caller.request('getFileValidation', { path: [fileId], ...options }),
+  /** Returns one page of the validation reports of a file, newest first. */
+  listValidations: (fileId: string, query: Query<'listFileValidations'> = {}, options?: CallOptions) =>
+    caller.request('listFileValidations', { path: [fileId], query, ...options }),
+  /** Returns the signed receipt of a file. */
+  getReceipt: (fileId: string, options?: CallOptions) => caller.request('getFileReceipt', { path: [fileId], ...options }),
+  /** Creates a signed URL that downloads the file without a credential. */
+  createDownloadUrl: (fileId: string, query: Query<'createDownloadUrl'> = {}, options?: CallOptions) =>
+    caller.request('createDownloadUrl', { path: [fileId], query, ...options }),
+  /** Downloads a file. Read the returned `Response` as a stream, Blob or text. */
+  download: async (fileId: string, options?: CallOptions): Promise<Response> => {
+    const { download_url } = await caller.request('createDownloadUrl', { path: [fileId], ...options })
+    return caller.transport.fetchSigned(download_url, options?.signal)
+  },
+  /** Deletes a file, or moves it to the trash if its context has one. */
+  delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
+  /** Deletes up to 100 files. Returns one outcome for each file and does not throw if some of them cannot be deleted. */
+  deleteMany: (fileIds: readonly string[], options?: CallOptions) =>
+    caller.request('deleteFiles', { body: { file_ids: [...fileIds] }, ...options }),
+})
+
+async function upload(caller: Caller, source: UploadSource, options: UploadOptions): Promise<Schemas['File']> {
+  const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
+  signal?.throwIfAborted()
+  const opened = await openSource(source, options.filename)
+  const { content, filename } = opened
+  if (!(content instanceof Blob) || !(options.resumable ?? content.size > minResumableBytes))
+    return sendForm(caller, '/api/v1/files/upload', opened, options, { 'Idempotency-Key': idempotencyKey })
+  const metadata = { filename, ...toFormFields(options) }
+  return uploadResumable(caller.transport, { path: '/api/v1/uploads', content, metadata, idempotencyKey, onProgress, signal })
+}
+
+function sendForm<T>(
+  { transport }: Caller,
+  path: string,
+  opened: OpenSource,
+  options: ValidateOptions,
+  extraHeaders: Record<string, string> = {},
+): Promise<T> {
+  const { headers, ...form } = createForm(opened, toFormFields(options), options.onProgress)
+  return transport.requestData<T>({
+    method: 'POST',
+    path,
+    ...form,
+    headers: { ...headers, ...extraHeaders },
+    signal: options.signal,
+    isRepeatable: opened.content instanceof Blob,
+  })
+}
+
+const toFormFields = ({ context, metadata }: Pick<UploadOptions, 'context' | 'metadata'>): Record<string, string> => ({
+  context,
+  ...(metadata && { metadata: JSON.stringify(metadata) }),
+})
