@@ -126,6 +126,8 @@ const codeSources = () => [
     prismaMark,
     inRoot('package-lock.json'),
     inRoot('scripts', 'bundle.mjs'),
+    inRoot('scripts', 'client.mjs'),
+    join(client, 'tsconfig.cjs.json'),
     inRoot('scripts', 'dashboard.mjs'),
     inRoot('scripts', 'explorer.mjs'),
     inRoot('scripts', 'openapi-types.mjs'),
@@ -168,7 +170,8 @@ async function buildService(fresh, builtFrom) {
   // service's modules register their GraphQL types once per process, and the caller may become the service.
   const generator = inRoot('scripts', 'openapi-types.mjs')
   await run([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
-  await replaceFolder(join(client, 'dist'), (folder) => compile(client, folder))
+  const { buildClient } = await import('./client.mjs')
+  await replaceFolder(join(client, 'dist'), (folder) => buildClient(client, folder, compile))
   await replaceFolder(join(uploader, 'dist'), (folder) => compile(uploader, folder))
   const { bundleUploader } = await import('./uploader.mjs')
   await bundleUploader(join(fresh, 'uploader', 'uploader.js'))

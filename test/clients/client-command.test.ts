@@ -68,7 +68,7 @@ test('upload, ls, get and rm round-trip a file', async () => {
   expect((await json(['ls', '--context', 'notes', '--limit', '1'])).rows).toMatchObject([{ file_id: id }])
   expect((await assay(['get', id, '--output', '-'])).out).toBe('hello')
   const over = await assay(['get', id])
-  expect([over.status, over.err]).toEqual([2, expect.stringContaining('EEXIST')])
+  expect([over.status, over.err]).toEqual([2, "'a.txt' already exists. Choose another name with --output. (EEXIST)\n"])
   expect((await assay(['get', id, '--output', 'b.txt'])).status).toBe(0)
   expect(await readFile(join(folder, 'b.txt'), 'utf8')).toBe('hello')
   expect((await assay(['rm', id])).status).toBe(0)
@@ -103,6 +103,8 @@ test('exits with status 2 and a usage message for invalid arguments or an unreac
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
     [['upload'], /Usage: assay upload FILE/],
+    [['get', 'file_1', 'file_2'], /2 arguments. Expected 1. Usage: assay get/],
+    [['link', 'frob'], /Usage: assay link/],
     [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number, 1 or greater/],
     [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],
     [['logs', '--status', 'odd'], /--status is 'odd'. It must be one of: success, failure/],
@@ -117,6 +119,56 @@ test('exits with status 2 and a usage message for invalid arguments or an unreac
   const unreachable = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
   expect([unreachable.status, unreachable.err]).toEqual([2, expect.stringContaining('Cannot reach the service')])
   expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
+})
+
+test('names the file of a local error, as text and as JSON', async () => {
+  const missing = ['upload', 'missing.txt', '--context', 'notes']
+  expect(await assay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
+  const { status, err } = await assay([...missing, '--json'])
+  expect([status, JSON.parse(err)]).toEqual([2, { code: 'local_error', message: "'missing.txt' does not exist. (ENOENT)" }])
+  expect(await assay(['upload', '.', '--context', 'notes'])).toMatchObject({ status: 2, err: "'.' is not a file.\n" })
+  expect(JSON.parse((await assay(['ls', '--limit', 'x', '--json'])).err)).toMatchObject({ code: 'usage_error' })
+})
+
+test('link creates, lists and revokes upload links, and upload --link needs no login', async () => {
+  const created = await json([
+    'link',
+    '--context',
+    'notes',
+    '--max-files',
+    '2',
+    '--extensions',
+    'txt',
+    '--metadata',
+    '{"order":7}',
+  ])
+  expect(created).toMatchObject({ status: 0, rows: [{ max_files: 2, allowed_extensions: ['txt'], metadata: { order: 7 } }] })
+  const { link_id, url } = created.rows[0]
+  await writeFile(join(folder, 'linked.txt'), 'through a link')
+  const uploaded = await assay(['upload', 'linked.txt', '--link', url, '--metadata', '{"page":1}'], {})
+  expect(uploaded).toMatchObject({ status: 0, out: expect.stringMatching(/^file_\w+\t14\tlinked\.txt\n$/) })
+  const forbidden = await assay(['upload', 'linked.pdf', '--link', url], {})
+  expect([forbidden.status, forbidden.err]).toEqual([2, "'linked.pdf' does not exist. (ENOENT)\n"])
+  expect((await assay(['link', 'list', '--limit', '1'])).out).toMatch(new RegExp(`^${link_id}\\tactive\\tnotes\\t1/2\\t`))
+  expect((await assay(['link', 'revoke', link_id])).out).toBe(`${link_id}\trevoked\n`)
+  const revoked = await assay(['upload', 'linked.txt', '--link', url], {})
+  expect([revoked.status, revoked.out]).toEqual([1, expect.stringMatching(/^linked\.txt\trejected\tnot_found\t/)])
+})
+
+test('receipt and verify prove a stored file offline', async () => {
+  await writeFile(join(folder, 'proven.txt'), 'proven')
+  const { file_id } = (await json(['upload', 'proven.txt', '--context', 'notes'])).rows[0]
+  await writeFile(join(folder, 'receipt.jws'), (await assay(['receipt', file_id])).out)
+  const keys = await tenant.admin.raw('/.well-known/jwks.json')
+  await writeFile(join(folder, 'jwks.json'), JSON.stringify(keys.body))
+  const verify = (...args: string[]) => assay(['verify', ...args, '--keys', 'jwks.json'], {})
+  const proven = await verify('receipt.jws', 'proven.txt')
+  expect(proven).toMatchObject({ status: 0, out: expect.stringMatching(/^(proven\t.+\n){3,}$/) })
+  await writeFile(join(folder, 'changed.txt'), 'changed')
+  const changed = await verify('receipt.jws', 'changed.txt')
+  expect(changed).toMatchObject({ status: 1, out: expect.stringMatching(/^NOT PROVEN\t/m) })
+  expect(await verify('missing.jws')).toMatchObject({ status: 2, err: 'File missing.jws does not exist.\n' })
+  expect((await assay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
 test('events prints events after a sequence number, up to the limit', async () => {

@@ -14,6 +14,8 @@ const packages = {
   python3: 'python3',
   go: 'golang-go',
   curl: 'curl',
+  zsh: 'zsh',
+  fish: 'fish',
   'swift-account-server': 'swift-account',
   'swift-container-server': 'swift-container',
   'swift-object-server': 'swift-object',

@@ -39,11 +39,15 @@ export class AssayError extends Error {
   }
 }
 
-/** Checks whether an error is an `AssayError` with the given code, and narrows the type of its `details`. */
-export const isAssayError = <Code extends ErrorCode>(
+/** Checks whether an error is an `AssayError`, with the given code if one is set, and narrows the type of its `details`. */
+export function isAssayError<Code extends ErrorCode = ErrorCode>(
   error: unknown,
-  code: Code,
-): error is AssayError & { code: Code; details: ErrorDetails<Code> } => error instanceof AssayError && error.code === code
+  code?: Code,
+): error is AssayError & { code: Code; details: ErrorDetails<Code> } {
+  // Not instanceof: a program can load the package twice, as ES module and as CommonJS.
+  const isOwn = error instanceof Error && error.name === 'AssayError'
+  return isOwn && (code === undefined || (error as AssayError).code === code)
+}
 
 /** Converts an error response. A response that does not come from the service, such as one of a proxy, becomes `invalid_response`. */
 export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {

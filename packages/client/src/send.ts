@@ -32,7 +32,10 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
 const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
 
 /** Passes the bytes on in small pieces, and calls `onProgress` with their number so far. */
-export function countBytes(content: Blob | ReadableStream<Uint8Array>, onProgress: (sentBytes: number) => void) {
+export function countBytes(
+  content: Blob | ReadableStream<Uint8Array>,
+  onProgress: (sentBytes: number) => void,
+): ReadableStream<Uint8Array> {
   const reader = (content instanceof Blob ? content.stream() : content).getReader()
   let rest = new Uint8Array()
   let sentBytes = 0

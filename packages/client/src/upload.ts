@@ -38,13 +38,20 @@ export function createForm(
   if (content instanceof Blob)
     return {
       headers,
-      body: () => new Blob([start, content, end]),
+      body: () => joinBlobs(start, content, end),
       onProgress: toFileProgress(onProgress, content.size, start.length),
     }
   // Counted before the end of the form is added.
   const progress = toFileProgress(onProgress, undefined)
   const counted = progress ? countBytes(content, progress) : content
   return { headers, body: () => frame(counted, start, end), onProgress: undefined }
+}
+
+function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
+  const whole = new Blob([start, content, end])
+  // Bun 1.4 leaves out a file on disk.
+  const isComplete = whole.size === start.length + content.size + end.length
+  return isComplete ? whole : frame(content.stream(), start, end)
 }
 
 function frame(content: ReadableStream<Uint8Array>, start: Uint8Array, end: Uint8Array): ReadableStream<Uint8Array> {

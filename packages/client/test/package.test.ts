@@ -22,10 +22,11 @@ test('npm pack creates a package under 1 MB that runs without the server code', 
   const installed = join(folder, 'node_modules', '@assay', 'client')
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, filename), '-C', installed, '--strip-components', '1'])
-  const { dependencies, exports, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const { dependencies, exports, main, types, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   expect(Object.keys(dependencies)).toEqual(['tus-js-client'])
   symlinkSync(join(root, 'node_modules', 'tus-js-client'), join(folder, 'node_modules', 'tus-js-client'))
-  for (const path of [exports['.'].types, exports['.'].default, bin.assay])
+  const { import: esModule, require: commonJs } = exports['.']
+  for (const path of [esModule.types, esModule.default, commonJs.types, commonJs.default, main, types, bin.assay])
     expect(readFileSync(join(installed, path), 'utf8')).not.toBe('')
 
   writeFileSync(
@@ -35,5 +36,10 @@ const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'key' })
 console.log(typeof client.files.upload, isAssayError(new Error()))`,
   )
   expect((await run(process.execPath, [join(folder, 'try.mjs')])).stdout).toBe('function false\n')
-  expect((await run(process.execPath, [join(installed, bin.assay), 'help'])).stdout).toContain('upload FILE')
+  const command = (...args: string[]) => run(process.execPath, [join(installed, bin.assay), ...args])
+  expect((await command('upload', '--help')).stdout).toContain('Usage: assay upload FILE')
+  await expect(command('verify', 'missing.jws', '--keys', 'missing.json')).rejects.toMatchObject({
+    code: 2,
+    stderr: 'File missing.json does not exist.\n',
+  })
 })

@@ -1,3 +1,4 @@
+import { AssayError } from '../errors.js'
 import type { Progress } from '../upload.js'
 
 /** Invalid arguments (exit status 2). The message explains how to correct them. */
@@ -37,11 +38,38 @@ const sanitize = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f
 const barWidth = 30
 
 function createProgressBar(name: string): (progress: Progress) => void {
+  let shown = ''
   return ({ sent, total }) => {
-    const filled = total ? Math.floor((sent / total) * barWidth) : 0
-    const progressText = total
-      ? `[${'='.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.floor((sent / total) * 100)} %`
-      : `${sent} bytes`
-    process.stderr.write(`\r${sanitize(name)} ${progressText}${sent === total ? '\n' : ''}`)
+    const text = formatProgress(sent, total)
+    // Progress is reported for every 64 KiB.
+    if (text === shown) return
+    shown = text
+    process.stderr.write(`\r${sanitize(name)} ${text}${sent === total ? '\n' : ''}`)
   }
+}
+
+function formatProgress(sent: number, total: number | undefined): string {
+  if (!total) return `${sent} bytes`
+  const filled = Math.floor((sent / total) * barWidth)
+  return `[${'='.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.floor((sent / total) * 100)} %`
+}
+
+const localErrors: Record<string, (path: string) => string> = {
+  ENOENT: (path) => `'${path}' does not exist.`,
+  EACCES: (path) => `No permission to access '${path}'.`,
+  EISDIR: (path) => `'${path}' is a folder, not a file.`,
+  EEXIST: (path) => `'${path}' already exists. Choose another name with --output.`,
+  ENOSPC: (path) => `No space left to write '${path}'.`,
+}
+
+/** Converts an error to the fields that --json prints. */
+export function describeError(error: unknown): { code: string; message: string } {
+  if (error instanceof AssayError) {
+    const { code, message, details, status, requestId } = error
+    return { code, message, details, status, request_id: requestId } as { code: string; message: string }
+  }
+  if (error instanceof UsageError) return { code: 'usage_error', message: error.message }
+  const { code = '', path, message } = error as NodeJS.ErrnoException
+  const describe = path === undefined ? undefined : localErrors[code]
+  return { code: 'local_error', message: describe ? `${describe(path!)} (${code})` : message }
 }

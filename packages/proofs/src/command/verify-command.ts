@@ -1,9 +1,5 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkReceipt, extractReceipt, parseKeySet } from '../check-receipt.js'
+import { verifyFiles } from './verify-files.js'
 
 /** Writes lines to standard output and standard error. */
 export interface CommandIo {
@@ -21,15 +17,11 @@ Verifies a receipt offline and prints what it proves.
 
 Exit status: 0 if everything is proven, otherwise 1.`
 
-const maxTextFileBytes = 10_000_000
-
 /** Runs `npm run verify`. Returns the exit status: 0 if everything is proven, otherwise 1. */
 export async function verifyCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
     const { receiptPath, filePath, keysPath } = parseArguments(argv)
-    const keys = parseKeySet(await readTextFile(keysPath))
-    const receipt = extractReceipt(await readTextFile(receiptPath))
-    const findings = checkReceipt({ receipt, keys, file: filePath === undefined ? undefined : await hashFile(filePath) })
+    const findings = await verifyFiles({ receiptPath, filePath, keysPath })
     for (const { proven, message } of findings) io.writeOutput(`${proven ? 'Proven:' : 'NOT PROVEN:'} ${message}`)
     if (filePath === undefined)
       io.writeOutput('Not checked: no file was compared. To compare one, add its path after the receipt.')
@@ -54,30 +46,3 @@ function parseArguments(argv: readonly string[]) {
   if (receiptPath === undefined || keysPath === undefined || more.length > 0) throw new Error(usage)
   return { receiptPath, filePath, keysPath }
 }
-
-async function readTextFile(path: string): Promise<string> {
-  const { size } = await stat(path).catch(throwReadError(path))
-  if (size > maxTextFileBytes)
-    throw new Error(`${path} has ${size} bytes. A receipt or key set has at most ${maxTextFileBytes} bytes.`)
-  return readFile(path, 'utf8').catch(throwReadError(path))
-}
-
-async function hashFile(path: string) {
-  const hash = createHash('sha256')
-  let sizeBytes = 0
-  try {
-    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
-      hash.update(chunk)
-      sizeBytes += chunk.length
-    }
-  } catch (error) {
-    throwReadError(path)(error as NodeJS.ErrnoException)
-  }
-  return { name: basename(path), sizeBytes, sha256: hash.digest('hex') }
-}
-
-const throwReadError =
-  (path: string) =>
-  ({ code }: NodeJS.ErrnoException): never => {
-    throw new Error(code === 'ENOENT' ? `File ${path} does not exist.` : `Cannot read ${path} (${code}).`)
-  }

@@ -1,0 +1,84 @@
+import type { AssayClient } from '../client.js'
+import { type Output, UsageError } from './output.js'
+
+export interface CommandRun {
+  positionals: string[]
+  options: Record<string, string | undefined>
+  output: Output
+  env: Record<string, string | undefined>
+  client(): Promise<AssayClient>
+  /** All commands, for completion. */
+  commands: Record<string, Command>
+}
+
+interface Option {
+  /** Placeholder of the value in the help text. */
+  value: string
+  description: string
+}
+
+/** Definition of a command. `run` returns false if the service rejected a file, or if a receipt proves nothing. */
+export interface Command {
+  usage: string
+  description: string
+  options: Record<string, Option>
+  /** First arguments to choose from, such as `create`. */
+  actions?: readonly string[]
+  /** Minimum and maximum number of positional arguments. */
+  argumentCount: readonly [number, number]
+  /** Complete command lines, for the help text. */
+  examples: readonly string[]
+  run(run: CommandRun): Promise<boolean>
+}
+
+export const succeeded = true
+
+export const limitOption = { limit: { value: 'N', description: 'Maximum number of rows. Default: all.' } }
+
+export async function printList<T extends object>(
+  run: CommandRun,
+  items: AsyncIterable<T>,
+  columns: (item: T) => unknown[],
+): Promise<boolean> {
+  let remaining = parsePositiveInteger(run, 'limit') ?? Number.POSITIVE_INFINITY
+  for await (const item of items) {
+    run.output.row(item, ...columns(item))
+    if (--remaining <= 0) break
+  }
+  return succeeded
+}
+
+export function requireContext({ options }: CommandRun): string {
+  if (!options.context) throw new UsageError('Missing context. Set --context KEY. `assay contexts` lists the contexts.')
+  return options.context
+}
+
+export function parseMetadata({ options }: CommandRun): Record<string, unknown> | undefined {
+  const text = options.metadata
+  if (text === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {}
+  throw new UsageError(`--metadata is '${text}'. It must be a JSON object, such as '{"order": 4711}'.`)
+}
+
+export function parsePositiveInteger({ options }: CommandRun, name: string): number | undefined {
+  const text = options[name]
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is '${text}'. It must be a whole number, 1 or greater.`)
+  return Number(text)
+}
+
+export function parseChoice<T extends string>({ options }: CommandRun, name: string, choices: readonly T[]): T | undefined {
+  const value = options[name]
+  if (value === undefined || choices.includes(value as T)) return value as T | undefined
+  throw new UsageError(`--${name} is '${value}'. It must be one of: ${choices.join(', ')}.`)
+}
+
+export const parseList = ({ options }: CommandRun, name: string): string[] | undefined =>
+  options[name]?.split(',').map((item) => item.trim())
+
+/** Error for an unknown action, such as `assay keys frob`. */
+export const unknownArguments = ({ positionals }: CommandRun, { usage }: Command): UsageError =>
+  new UsageError(`Invalid arguments: ${positionals.join(' ')}. Usage: assay ${usage}`)

@@ -1,0 +1,54 @@
+import type { Command } from './command.js'
+import { UsageError } from './output.js'
+
+export const shells = ['bash', 'zsh', 'fish']
+
+type Commands = Record<string, Command>
+
+/** Returns the completion script for a shell. */
+export function printCompletion(shell: string, commands: Commands): string {
+  if (shell === 'fish') return fishScript(commands)
+  if (shell === 'bash') return bashScript(commands)
+  if (shell === 'zsh') return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(commands)}`
+  throw new UsageError(`The shell is '${shell}'. It must be one of: ${shells.join(', ')}.`)
+}
+
+const optionNames = ({ options }: Command): string[] => [...Object.keys(options), 'json', 'help']
+
+/** Completes commands, options and actions. Other words complete as file names. */
+const bashScript = (commands: Commands): string => `_assay() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" words=''
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words='${Object.keys(commands).join(' ')} help'
+  else
+    case "\${COMP_WORDS[1]}" in
+${Object.entries(commands)
+  .map(
+    ([name, command]) =>
+      `      ${name}) words='${[...(command.actions ?? []), ...optionNames(command).map((option) => `--${option}`)].join(' ')}' ;;`,
+  )
+  .join('\n')}
+      help) words='${Object.keys(commands).join(' ')}' ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _assay assay
+`
+
+const fishScript = (commands: Commands): string => {
+  const names = Object.keys(commands).join(' ')
+  const lines = Object.entries(commands).flatMap(([name, command]) => {
+    const isChosen = `-n '__fish_seen_subcommand_from ${name}'`
+    return [
+      `complete -c assay -f -n 'not __fish_seen_subcommand_from ${names}' -a ${name} -d ${quote(command.description)}`,
+      ...(command.actions ? [`complete -c assay ${isChosen} -a '${command.actions.join(' ')}'`] : []),
+      ...Object.entries(command.options).map(
+        ([option, { description }]) => `complete -c assay ${isChosen} -l ${option} -r -d ${quote(description)}`,
+      ),
+    ]
+  })
+  return `${lines.join('\n')}\ncomplete -c assay -l json -d 'Prints each result as one line of JSON.'\ncomplete -c assay -l help -d 'Shows the help.'\n`
+}
+
+const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

@@ -1,0 +1,36 @@
+import type { Command } from './command.js'
+
+const exitStatuses = 'Exit status: 0 success, 1 rejected by the service, 2 the command could not run.'
+
+/** Help text for all commands. */
+export const formatHelp = (commands: Record<string, Command>): string => `Usage: assay COMMAND [--json]
+
+${toTable(Object.entries(commands).map(([name, { description }]) => [name, description]))}
+
+\`assay COMMAND --help\` shows the options of a command and examples.
+ASSAY_URL and ASSAY_KEY override the stored login. With --json, each result is one line of JSON.
+${exitStatuses}
+`
+
+/** Help text for one command. */
+export const formatCommandHelp = ({ usage, description, options, examples }: Command): string => `Usage: assay ${usage}
+
+${description}
+
+Options:
+${toTable([
+  ...Object.entries(options).map(([name, option]): [string, string] => [`--${name} ${option.value}`, option.description]),
+  ['--json', 'Prints each result as one line of JSON.'],
+  ['--help', 'Shows this help.'],
+])}
+
+Examples:
+${examples.map((example) => `  ${example}`).join('\n')}
+
+${exitStatuses}
+`
+
+function toTable(rows: [string, string][]): string {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
+}

@@ -1,0 +1,77 @@
+import { createInterface } from 'node:readline/promises'
+import { createClient } from '../client.js'
+import { type Command, succeeded } from './command.js'
+import { printCompletion, shells } from './completion.js'
+import { UsageError } from './output.js'
+import { storeSettings } from './settings.js'
+
+/** Commands for this computer. */
+export const localCommands: Record<string, Command> = {
+  login: {
+    usage: 'login --url URL [--key KEY]',
+    description: 'Stores the URL and the API key for this user.',
+    options: {
+      url: { value: 'URL', description: 'URL of the service. Default: ASSAY_URL.' },
+      key: { value: 'KEY', description: 'API key. Default: ASSAY_KEY, otherwise the command prompts for it.' },
+    },
+    argumentCount: [0, 0],
+    examples: ['assay login --url https://files.example.com'],
+    async run({ options, output, env }) {
+      const url = options.url ?? env.ASSAY_URL
+      if (!url || !URL.canParse(url))
+        throw new UsageError('Missing or invalid URL of the service. Example: --url https://files.example.com')
+      const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
+      await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
+      const path = await storeSettings(env, { url, key })
+      output.note(`Signed in to ${url}. The login is stored in ${path}.`)
+      return succeeded
+    },
+  },
+  verify: {
+    usage: 'verify RECEIPT [FILE] --keys JWKS',
+    description: 'Verifies a receipt offline, without the service, and prints what it proves.',
+    options: {
+      keys: { value: 'JWKS', description: 'Copy of /.well-known/jwks.json of the service, from a connection that you trust.' },
+    },
+    argumentCount: [1, 2],
+    examples: [
+      'curl -o jwks.json https://files.example.com/.well-known/jwks.json',
+      'assay verify receipt.jws invoice.pdf --keys jwks.json',
+    ],
+    async run({ positionals: [receiptPath, filePath], options, output }) {
+      if (!options.keys)
+        throw new UsageError('Missing keys of the service. Save /.well-known/jwks.json, and set --keys to its path.')
+      const { verifyFiles } = await import('./verify.js')
+      const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })
+      for (const finding of findings) output.row(finding, finding.proven ? 'proven' : 'NOT PROVEN', finding.message)
+      if (filePath === undefined) output.note('No file was compared. To compare one, add its path after the receipt.')
+      return findings.every(({ proven }) => proven)
+    },
+  },
+  completion: {
+    usage: 'completion bash | zsh | fish',
+    description: 'Prints a script that completes commands and options with the Tab key.',
+    options: {},
+    actions: shells,
+    argumentCount: [1, 1],
+    examples: [
+      'source <(assay completion bash)     # in ~/.bashrc',
+      'source <(assay completion zsh)      # in ~/.zshrc, after compinit',
+      'assay completion fish | source      # in ~/.config/fish/config.fish',
+    ],
+    async run({ positionals: [shell], commands }) {
+      process.stdout.write(printCompletion(shell!, commands))
+      return succeeded
+    },
+  },
+}
+
+async function promptForKey(): Promise<string> {
+  if (!process.stdin.isTTY) throw new UsageError('Missing API key, and no terminal to prompt for it. Set --key KEY or ASSAY_KEY.')
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return (await prompt.question('API key: ')).trim()
+  } finally {
+    prompt.close()
+  }
+}

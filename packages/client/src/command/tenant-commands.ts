@@ -1,0 +1,179 @@
+import {
+  type Command,
+  type CommandRun,
+  limitOption,
+  parseChoice,
+  parseList,
+  parseMetadata,
+  parsePositiveInteger,
+  printList,
+  requireContext,
+  succeeded,
+  unknownArguments,
+} from './command.js'
+import { UsageError } from './output.js'
+
+/** Commands for contexts, API keys, upload links, logs and events. */
+export const tenantCommands: Record<string, Command> = {
+  contexts: {
+    usage: 'contexts',
+    description: 'Lists the contexts.',
+    options: {},
+    argumentCount: [0, 0],
+    examples: ['assay contexts'],
+    run: async (run) =>
+      printList(run, (await run.client()).contexts.listAll(), (context) => [
+        context.context_key,
+        context.status,
+        context.allowed_extensions,
+        context.max_file_size_mb,
+      ]),
+  },
+  keys: {
+    usage: 'keys [create --name NAME [--scopes a,b] [--expires-in-days N] | disable ID | enable ID | revoke ID]',
+    description: 'Lists, creates, disables, enables or revokes API keys. A new key is shown only once.',
+    options: {
+      name: { value: 'NAME', description: 'Name of the new key.' },
+      scopes: { value: 'a,b', description: 'Scopes of the new key: upload, download, metadata, delete, admin.' },
+      'expires-in-days': { value: 'N', description: 'Days until the new key expires. Default: never.' },
+    },
+    actions: ['create', 'disable', 'enable', 'revoke'],
+    argumentCount: [0, 2],
+    examples: ['assay keys', 'assay keys create --name Importer --scopes upload,metadata', 'assay keys disable key_…'],
+    run: runKeys,
+  },
+  link: {
+    usage: 'link [--context KEY …] | link list [--context KEY] [--limit N] | link revoke LINK_ID',
+    description:
+      'Creates an upload link, which accepts files without an API key, or lists or revokes links. The URL is shown only once.',
+    options: {
+      context: { value: 'KEY', description: 'Context of the uploaded files.' },
+      'expires-in-seconds': { value: 'N', description: 'Seconds until the link expires, 60 to 604,800. Default: 900.' },
+      'max-files': { value: 'N', description: 'Number of files that the link accepts, 1 to 1,000. Default: 1.' },
+      'max-size-mb': { value: 'N', description: 'Maximum file size in MB. Default: that of the context.' },
+      extensions: { value: 'a,b', description: 'Allowed extensions, a subset of those of the context.' },
+      sha256: { value: 'HEX', description: 'SHA-256 checksum of the only accepted file.' },
+      metadata: { value: 'JSON', description: 'JSON object that is stored with each file.' },
+      origins: { value: 'a,b', description: 'Origins from which browsers may use the link. Default: all.' },
+      ...limitOption,
+    },
+    actions: ['list', 'revoke'],
+    argumentCount: [0, 2],
+    examples: [
+      'assay link --context invoices',
+      'assay link --context photos --max-files 20 --expires-in-seconds 86400 --extensions jpg,png',
+      'assay link list',
+      'assay link revoke ulk_…',
+    ],
+    run: runLink,
+  },
+  logs: {
+    usage: 'logs [--status success|failure] [--limit N]',
+    description: 'Lists calls, newest first.',
+    options: {
+      status: { value: 'STATUS', description: 'Lists only calls with this status: success or failure.' },
+      ...limitOption,
+    },
+    argumentCount: [0, 0],
+    examples: ['assay logs --status failure --limit 20'],
+    async run(run) {
+      const status = parseChoice(run, 'status', ['success', 'failure'] as const)
+      return printList(run, (await run.client()).logs.listAllCalls(status === undefined ? {} : { status }), (call) => [
+        call.created_at,
+        call.operation,
+        call.status,
+        call.context_key,
+        call.file_id,
+        call.error_message,
+      ])
+    },
+  },
+  events: {
+    usage: 'events [--types file.*,context.updated] [--after N] [--limit N]',
+    description: 'Prints new events as they occur.',
+    options: {
+      types: { value: 'a,b', description: 'Event types, such as file.rejected or file.*. Default: all.' },
+      after: {
+        value: 'N',
+        description: 'Starts after this sequence number. 0 starts at the first event. Default: the latest event.',
+      },
+      ...limitOption,
+    },
+    argumentCount: [0, 0],
+    examples: ['assay events', "assay events --types 'file.*' --after 0 --json"],
+    async run(run) {
+      const client = await run.client()
+      const after = run.options.after === undefined ? await client.getLastSequence() : parsePosition(run.options.after)
+      const types = parseList(run, 'types')
+      const events = client.events({ after, ...(types && { types }) })
+      return printList(run, events, ({ sequence, occurred_at, type, data }) => [sequence, occurred_at, type, formatSubject(data)])
+    },
+  },
+}
+
+function parsePosition(after: string): number {
+  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number, 0 or greater.`)
+  return Number(after)
+}
+
+/** Id and name of the changed object. */
+const formatSubject = (data: Record<string, unknown>): string => {
+  const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
+  return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')
+}
+
+type Scope = 'upload' | 'download' | 'metadata' | 'delete' | 'admin'
+
+async function runKeys(run: CommandRun): Promise<boolean> {
+  const { output, options } = run
+  const [action, id, ...others] = run.positionals
+  const isChange = action === 'disable' || action === 'enable' || action === 'revoke'
+  if (action === undefined) {
+    const keys = (await run.client()).apiKeys.listAll()
+    return printList(run, keys, (key) => [key.api_key_id, key.status, key.scopes, key.last_used_at, key.name])
+  }
+  if (action === 'create' && id === undefined) {
+    if (!options.name) throw new UsageError('Missing name of the API key. Set --name NAME.')
+    const scopes = parseList(run, 'scopes') as Scope[] | undefined
+    const days = parsePositiveInteger(run, 'expires-in-days')
+    const body = { name: options.name, ...(scopes && { scopes }), ...(days && { expires_in_days: days }) }
+    const created = await (await run.client()).apiKeys.create(body)
+    output.row(created, created.api_key_id, created.api_key)
+  } else if (isChange && id !== undefined && others.length === 0) {
+    const key = await (await run.client()).apiKeys[action](id)
+    output.row(key, key.api_key_id, key.status)
+  } else throw unknownArguments(run, tenantCommands.keys!)
+  return succeeded
+}
+
+async function runLink(run: CommandRun): Promise<boolean> {
+  const { output, options } = run
+  const [action, id] = run.positionals
+  if (action === 'list' && id === undefined) {
+    const links = (await run.client()).uploadLinks.listAll(options.context === undefined ? {} : { context: options.context })
+    return printList(run, links, (link) => [
+      link.link_id,
+      link.status,
+      link.context_key,
+      `${link.accepted_files}/${link.max_files}`,
+      link.expires_at,
+    ])
+  }
+  if (action === 'revoke' && id !== undefined) {
+    const link = await (await run.client()).uploadLinks.revoke(id)
+    output.row(link, link.link_id, link.status)
+  } else if (action === undefined) {
+    const link = await (await run.client()).createUploadLink({
+      context: requireContext(run),
+      expires_in_seconds: parsePositiveInteger(run, 'expires-in-seconds') ?? null,
+      max_files: parsePositiveInteger(run, 'max-files') ?? null,
+      max_size_mb: parsePositiveInteger(run, 'max-size-mb') ?? null,
+      allowed_extensions: parseList(run, 'extensions') ?? null,
+      sha256: options.sha256 ?? null,
+      metadata: parseMetadata(run) ?? null,
+      origins: parseList(run, 'origins') ?? null,
+    })
+    output.row(link, link.link_id, link.url, link.expires_at)
+  } else throw unknownArguments(run, tenantCommands.link!)
+  return succeeded
+}

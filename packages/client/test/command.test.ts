@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { describeWith, programPath } from '../../../test/support/real-parts.js'
+import { commands } from '../src/command/commands.js'
+
+const run = promisify(execFile)
+const program = fileURLToPath(new URL('../dist/command/main.js', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'assay-command-'))
+const env = { PATH: process.env.PATH, HOME: folder, TERM: 'dumb' }
+const assay = (...args: string[]) => run(process.execPath, [program, ...args], { env })
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('help', () => {
+  test.each(Object.keys(commands))('of %s shows its usage, options and examples, with exit status 0', async (name) => {
+    const { stdout, stderr } = await assay(name, '--help')
+    expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
+    expect(stdout).toMatch(/^Examples:\n {2}/m)
+    for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
+  })
+
+  test('of a command is the same with `assay help COMMAND`', async () => {
+    expect((await assay('help', 'link')).stdout).toBe((await assay('link', '--help')).stdout)
+  })
+
+  test('lists every command', async () => {
+    const { stdout } = await assay('--help')
+    for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
+  })
+
+  test('goes to standard error with exit status 2 if the command is missing', async () => {
+    await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
+  })
+})
+
+describe('completion', () => {
+  beforeAll(async () => {
+    for (const shell of ['bash', 'zsh', 'fish'])
+      writeFileSync(join(folder, `completion.${shell}`), (await assay('completion', shell)).stdout)
+  })
+
+  test('completes commands, actions and options in bash', async () => {
+    const complete = async (...words: string[]) => {
+      const list = words.map((word) => `'${word}'`).join(' ')
+      const script = `source completion.bash; COMP_WORDS=(assay ${list}); COMP_CWORD=${words.length}; _assay; echo "\${COMPREPLY[*]}"`
+      return (await run('bash', ['-c', script], { env, cwd: folder })).stdout.trim()
+    }
+    expect(await complete('up')).toBe('upload')
+    expect(await complete('link', '--max')).toBe('--max-files --max-size-mb')
+    expect(await complete('keys', 'cr')).toBe('create')
+    expect(await complete('upload', 'report.p')).toBe('')
+  })
+
+  test('rejects an unknown shell', async () => {
+    await expect(assay('completion', 'csh')).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("'csh'") })
+  })
+
+  describeWith('zsh')('in zsh', () => {
+    test('completes commands and options in a terminal', async () => {
+      const typed = `zmodload zsh/zpty
+zpty terminal zsh -f -i
+zpty -w terminal 'autoload -Uz compinit && compinit -u -D; source completion.zsh; assay() { print -r -- "ran $*" }'
+zpty -w terminal $'assay up\\t--context notes\\n'
+zpty -w terminal $'assay link --max-f\\t\\n'
+zpty -w terminal exit
+while zpty -r terminal line; do print -r -- $line; done`
+      const { stdout } = await run(programPath('zsh'), ['-f', '-c', typed], { env, cwd: folder })
+      expect(stdout).toContain('ran upload --context notes')
+      expect(stdout).toContain('ran link --max-files')
+    })
+  })
+
+  describeWith('fish')('in fish', () => {
+    test('completes commands, actions and options with their descriptions', async () => {
+      const complete = async (line: string) => {
+        const script = `source completion.fish; complete -C '${line}'`
+        return (await run(programPath('fish'), ['-c', script], { env, cwd: folder })).stdout
+      }
+      expect(await complete('assay up')).toBe(`upload\t${commands.upload!.description}\n`)
+      expect(await complete('assay link --max-f')).toBe(`--max-files\t${commands.link!.options['max-files']!.description}\n`)
+      expect(await complete('assay keys cr')).toBe('create\n')
+    })
+  })
+})

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { checkReceipt, extractReceipt, type Finding, parseKeySet } from '../check-receipt.js'
+
+const maxTextFileBytes = 10_000_000
+
+interface VerifiedFiles {
+  receiptPath: string
+  /** File to compare with the receipt. */
+  filePath: string | undefined
+  keysPath: string
+}
+
+/** Verifies a stored receipt offline. Throws an error that names the file if one cannot be read. */
+export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedFiles): Promise<Finding[]> {
+  const keys = parseKeySet(await readTextFile(keysPath))
+  const receipt = extractReceipt(await readTextFile(receiptPath))
+  return checkReceipt({ receipt, keys, file: filePath === undefined ? undefined : await hashFile(filePath) })
+}
+
+async function readTextFile(path: string): Promise<string> {
+  const { size } = await stat(path).catch(throwReadError(path))
+  if (size > maxTextFileBytes)
+    throw new Error(`${path} has ${size} bytes. A receipt or key set has at most ${maxTextFileBytes} bytes.`)
+  return readFile(path, 'utf8').catch(throwReadError(path))
+}
+
+async function hashFile(path: string) {
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  try {
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      sizeBytes += chunk.length
+    }
+  } catch (error) {
+    throwReadError(path)(error as NodeJS.ErrnoException)
+  }
+  return { name: basename(path), sizeBytes, sha256: hash.digest('hex') }
+}
+
+const throwReadError =
+  (path: string) =>
+  ({ code }: NodeJS.ErrnoException): never => {
+    throw new Error(code === 'ENOENT' ? `File ${path} does not exist.` : `Cannot read ${path} (${code}).`)
+  }

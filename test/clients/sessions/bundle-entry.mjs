@@ -1,0 +1,3 @@
+import * as client from '@assay/client'
+
+globalThis.assay = client
