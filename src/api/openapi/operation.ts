@@ -232,6 +232,6 @@ const previewResponse: Json = {
   },
   content: {
     'image/webp': { schema: { type: 'string', contentMediaType: 'image/webp' } },
-    'text/plain': { schema: { type: 'string' } },
+    'text/plain': { schema: { type: 'string' }, example: 'id,amount\n4711,12.50\n' },
   },
 }
