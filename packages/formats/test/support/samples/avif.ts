@@ -1,23 +1,39 @@
 import { box, fullBox, numbers } from './heic.js'
 
-/** Data of an image in an AVIF from libvips, and its properties. */
-function getParts(avif: Buffer): { configuration: Buffer; data: Buffer } {
-  const configuration = avif.indexOf('av1C', 0, 'latin1') - 4
-  const data = avif.indexOf('mdat', 0, 'latin1') + 4
+const avif = { brand: 'avif', item: 'av01', configuration: 'av1C' }
+const heic: typeof avif = { brand: 'heic', item: 'hvc1', configuration: 'hvcC' }
+
+/** Data of the image in an AVIF or HEIC, and its decoder configuration. */
+function getParts(bytes: Buffer, { configuration: name }: typeof avif): { configuration: Buffer; data: Buffer } {
+  const configuration = bytes.indexOf(name, 0, 'latin1') - 4
+  const data = bytes.indexOf('mdat', 0, 'latin1') + 4
   return {
-    configuration: avif.subarray(configuration, configuration + avif.readUInt32BE(configuration)),
-    data: avif.subarray(data),
+    configuration: bytes.subarray(configuration, configuration + bytes.readUInt32BE(configuration)),
+    data: bytes.subarray(data),
   }
 }
 
+/** A grid of two images, like the photos of telephones. */
+export const heicGrid = (tile: Buffer, width: number, height: number): Buffer => grid(tile, { width, height, format: heic })
+
+export const avifGrid = (tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer =>
+  grid(tile, { width, height, damage, format: avif })
+
+interface GridOptions {
+  width: number
+  height: number
+  format: typeof avif
+  damage?: (second: Buffer) => void
+}
+
 /** Two images of equal size side by side: a grid of two hidden tiles. */
-export function avifGrid(tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer {
-  const { configuration, data } = getParts(tile)
+function grid(tile: Buffer, { width, height, format, damage = () => {} }: GridOptions): Buffer {
+  const { configuration, data } = getParts(tile, format)
   const second = Buffer.from(data)
   damage(second)
-  const grid = Buffer.concat([numbers(1, 0, 0, 0, 1), numbers(2, width * 2, height)])
-  const hidden = (id: number) => box('infe', numbers(1, 2, 0, 0, 1), numbers(2, id, 0), Buffer.from('av01\0', 'latin1'))
-  const start = box('ftyp', Buffer.from('avif\0\0\0\0mif1avifmiaf', 'latin1'))
+  const arrangement = Buffer.concat([numbers(1, 0, 0, 0, 1), numbers(2, width * 2, height)])
+  const hidden = (id: number) => box('infe', numbers(1, 2, 0, 0, 1), numbers(2, id, 0), Buffer.from(`${format.item}\0`, 'latin1'))
+  const start = box('ftyp', Buffer.from(`${format.brand}\0\0\0\0mif1${format.brand}miaf`, 'latin1'))
   const meta = (place: number) =>
     fullBox(
       'meta',
@@ -28,8 +44,8 @@ export function avifGrid(tile: Buffer, width: number, height: number, damage: (s
         'iloc',
         0,
         numbers(2, 0x4400, 3),
-        ...[grid, data, second].flatMap((part, index) => {
-          const before = [0, grid.length, grid.length + data.length][index]!
+        ...[arrangement, data, second].flatMap((part, index) => {
+          const before = [0, arrangement.length, arrangement.length + data.length][index]!
           return [numbers(2, index + 1, 0, 1), numbers(4, place + before, part.length)]
         }),
       ),
@@ -65,5 +81,5 @@ export function avifGrid(tile: Buffer, width: number, height: number, damage: (s
       ),
     )
   const place = start.length + meta(0).length + 8
-  return Buffer.concat([start, meta(place), box('mdat', grid, data, second)])
+  return Buffer.concat([start, meta(place), box('mdat', arrangement, data, second)])
 }

@@ -1,0 +1,104 @@
+// node packages/formats/bench/damage.mjs [FOLDER]: damages valid files in 20 ways and prints two numbers for each type and kind of
+// damage: the damaged copies that inspect() rejects, and those that a library for the type rejects. FOLDER holds valid files. Without
+// it, the samples of the tests are damaged. COPIES is the number of copies of each file and kind (10), TYPES a list of types.
+// DETAILS=1 also prints why copies were rejected that the library accepts, and how many copies only the library rejects.
+import { detect, inspect, MemorySource } from '@assay/formats'
+import { damagedCopies, kinds } from './damage/kinds.mjs'
+import { libraries } from './damage/libraries.mjs'
+import { libraryRejects } from './damage/library-process.mjs'
+import { partsOf } from './damage/parts.mjs'
+import { samples } from './damage/samples.mjs'
+
+const count = Number(process.env.COPIES ?? 10)
+const onlyTypes = process.env.TYPES?.split(' ')
+
+/** Types of each table. */
+const groups = {
+  Images: 'png jpg gif webp tif bmp heic avif',
+  Documents: 'pdf docx xlsx pptx odt epub doc xls ppt',
+  Archives: 'zip tar gz 7z rar cab xz bz2',
+  'Audio and video': 'mp3 aac wav flac ogg mp4 m4a mov webm mkv',
+  'Data and text': 'json xml svg csv',
+}
+
+async function problemOf(bytes, extension) {
+  const source = () => new MemorySource(bytes, extension)
+  const { fits, type } = await detect(source())
+  if (!fits) return `it has the type ${type}`
+  const { verdict } = await inspect(source())
+  if (!verdict.sound) return verdict.problem
+  // A recording that plays in part is accepted, and the report says so.
+  return verdict.evidence?.incomplete ? 'reported as incomplete' : undefined
+}
+
+const add = (map, key, amount = 1) => map.set(key, (map.get(key) ?? 0) + amount)
+/** Messages without their values. */
+const pattern = (problem) =>
+  problem
+    .replace(/\d+/g, 'N')
+    .replace(/'[^']*'/g, "'…'")
+    .slice(0, 110)
+
+async function measure(extension, bytes, result) {
+  const seed = [...bytes.subarray(0, 4096)].reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.length)
+  if ((await problemOf(bytes, extension)) !== undefined) return add(result.skipped, extension)
+  // A valid file that the library cannot read shows nothing about damage.
+  const comparable = libraries.has(extension) && !(await libraryRejects(extension, bytes))
+  add(result.files, extension)
+  for (const [index, kind] of Object.keys(kinds).entries()) {
+    const cell = result.cell(extension, kind)
+    for (const copy of damagedCopies(kind, partsOf(bytes, extension), { count, seed: seed + index })) {
+      const problem = await problemOf(copy, extension)
+      const rejects = comparable && (await libraryRejects(extension, copy))
+      cell.copies++
+      if (problem !== undefined) cell.ours++
+      if (rejects) cell.library++
+      if (problem !== undefined && !rejects) add(result.reasons, `${extension}: ${pattern(problem)}`)
+      if (problem === undefined && rejects) add(result.missed, `${extension}: ${kind}`)
+    }
+  }
+}
+
+function createResult() {
+  const cells = new Map()
+  const cell = (extension, kind) => {
+    const key = `${extension} ${kind}`
+    if (!cells.has(key)) cells.set(key, { copies: 0, ours: 0, library: 0 })
+    return cells.get(key)
+  }
+  return { cell, files: new Map(), skipped: new Map(), reasons: new Map(), missed: new Map() }
+}
+
+const percent = (part, whole) => Math.round((part * 100) / whole)
+const toText = ({ copies, ours, library }, hasLibrary) =>
+  copies === 0 ? '' : `${percent(ours, copies)} / ${hasLibrary ? percent(library, copies) : '–'}`
+
+function printTable(title, types, result) {
+  const present = types.filter((type) => result.files.has(type))
+  if (present.length === 0) return
+  const row = (cells) => console.log(`| ${cells.join(' | ')} |`)
+  console.log(`\n### ${title}\n`)
+  row(['damage', ...present])
+  row(['---', ...present.map(() => '---')])
+  for (const kind of Object.keys(kinds))
+    row([kind, ...present.map((type) => toText(result.cell(type, kind), libraries.has(type)))])
+  const totals = present.map((type) => {
+    const sum = { copies: 0, ours: 0, library: 0 }
+    for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.cell(type, kind)[name]
+    return toText(sum, libraries.has(type))
+  })
+  row(['**all**', ...totals.map((total) => `**${total}**`)])
+  row(['library', ...present.map((type) => libraries.get(type)?.name ?? 'none')])
+}
+
+const result = createResult()
+for (const [extension, bytes] of await samples(process.argv[2]))
+  if (!onlyTypes || onlyTypes.includes(extension)) await measure(extension, bytes, result)
+for (const [title, types] of Object.entries(groups)) printTable(title, types.split(' '), result)
+const list = (map) => [...map].sort((a, b) => b[1] - a[1]).map(([key, number]) => `${number}\t${key}`)
+if (result.skipped.size > 0) console.error(`Valid files that were rejected:\n${list(result.skipped).join('\n')}`)
+if (process.env.DETAILS) {
+  console.log(`\nRejected by inspect() only:\n${list(result.reasons).join('\n')}`)
+  console.log(`\nRejected by the library only:\n${list(result.missed).join('\n')}`)
+}
+process.exit()

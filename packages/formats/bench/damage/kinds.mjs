@@ -1,0 +1,116 @@
+/** Kinds of damage. Each function returns a damaged copy, or undefined if the kind does not apply to the file. */
+const blockBytes = 512
+
+/** A seeded random number generator (mulberry32), so that every run damages the same bytes. */
+export function seeded(seed) {
+  let state = seed | 0
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}
+
+const replaced = (bytes, start, end, inserted = Buffer.alloc(0)) =>
+  Buffer.concat([bytes.subarray(0, start), inserted, bytes.subarray(end)])
+
+const overwritten = (bytes, at, length, fill) => {
+  const copy = Buffer.from(bytes)
+  for (let index = at; index < Math.min(at + length, copy.length); index++) copy[index] = fill()
+  return copy
+}
+
+/** Blocks have 512 bytes, like the sectors of a disk. Small files have eight blocks. */
+const blockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
+const blockAt = (bytes, random) => random(Math.floor(bytes.length / blockSize(bytes))) * blockSize(bytes)
+
+const swapped = (bytes, first, second) => {
+  const [a, b] = first.start < second.start ? [first, second] : [second, first]
+  return Buffer.concat([
+    bytes.subarray(0, a.start),
+    bytes.subarray(b.start, b.end),
+    bytes.subarray(a.end, b.start),
+    bytes.subarray(a.start, a.end),
+    bytes.subarray(b.end),
+  ])
+}
+
+const flipped = (bytes, at, bit) => {
+  const copy = Buffer.from(bytes)
+  copy[at] ^= 1 << bit
+  return copy
+}
+
+const pick = (list, random) => list[random(list.length)]
+
+export const kinds = {
+  'cut in the last 5 %': ({ bytes, random }) => bytes.subarray(0, bytes.length - 1 - random(Math.ceil(bytes.length / 20))),
+  'cut in the middle': ({ bytes, random }) => bytes.subarray(0, Math.floor((bytes.length * (20 + random(60))) / 100)),
+  'byte missing': ({ bytes, random }) => {
+    const at = random(bytes.length)
+    return replaced(bytes, at, at + 1)
+  },
+  'byte inserted': ({ bytes, random }) => {
+    const at = random(bytes.length)
+    return replaced(bytes, at, at, Buffer.from([random(256)]))
+  },
+  'bit flipped in the first 64 bytes': ({ bytes, random }) => flipped(bytes, random(Math.min(64, bytes.length)), random(8)),
+  'bit flipped in a part': ({ bytes, parts, random }) => {
+    const { start, end } = pick(parts, random)
+    return flipped(bytes, start + random(end - start), random(8))
+  },
+  '16 bits flipped': ({ bytes, random }) => {
+    let copy = bytes
+    for (let count = 0; count < 16; count++) copy = flipped(copy, random(bytes.length), random(8))
+    return copy
+  },
+  '64 bytes zeroed': ({ bytes, random }) => overwritten(bytes, random(bytes.length), 64, () => 0),
+  'eighth zeroed': ({ bytes, random }) => overwritten(bytes, random(bytes.length), bytes.length >> 3, () => 0),
+  'end zeroed': ({ bytes, random }) => {
+    const start = Math.floor((bytes.length * (50 + random(45))) / 100)
+    return overwritten(bytes, start, bytes.length, () => 0)
+  },
+  '256 random bytes': ({ bytes, random }) => overwritten(bytes, random(bytes.length), 256, () => random(256)),
+  'block missing': ({ bytes, random }) => {
+    const at = blockAt(bytes, random)
+    return replaced(bytes, at, at + blockSize(bytes))
+  },
+  'block repeated': ({ bytes, random }) => {
+    const at = blockAt(bytes, random)
+    return replaced(bytes, at, at, bytes.subarray(at, at + blockSize(bytes)))
+  },
+  'two blocks swapped': ({ bytes, random }) => {
+    const [one, other] = [blockAt(bytes, random), blockAt(bytes, random)]
+    const size = blockSize(bytes)
+    return one === other ? undefined : swapped(bytes, { start: one, end: one + size }, { start: other, end: other + size })
+  },
+  'line ends converted': ({ bytes }) =>
+    Buffer.from(
+      bytes.toString('latin1').replace(/\r?\n/g, (end) => (end === '\n' ? '\r\n' : '\n')),
+      'latin1',
+    ),
+  'decoded as UTF-8': ({ bytes }) => Buffer.from(bytes.toString('utf8'), 'utf8'),
+  'part missing': ({ bytes, parts, random }) => {
+    const { start, end } = pick(parts, random)
+    return replaced(bytes, start, end)
+  },
+  'two parts swapped': ({ bytes, parts, random }) => {
+    const [one, other] = [pick(parts, random), pick(parts, random)]
+    return one === other ? undefined : swapped(bytes, one, other)
+  },
+  'wrong length': ({ bytes, lengths, random }) =>
+    lengths.length === 0 ? undefined : flipped(bytes, pick(lengths, random), random(3)),
+  'wrong checksum': ({ bytes, sums, random }) => (sums.length === 0 ? undefined : flipped(bytes, pick(sums, random), random(8))),
+}
+
+/** Damaged copies of one kind, without copies that equal the file. */
+export function damagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
+  const random = seeded(seed)
+  const copies = []
+  for (let tries = 0; tries < count * 3 && copies.length < count; tries++) {
+    const copy = kinds[kind]({ bytes, parts, lengths, sums, random })
+    if (copy && !copy.equals(bytes) && !copies.some((other) => other.equals(copy))) copies.push(copy)
+  }
+  return copies
+}

@@ -1,0 +1,10 @@
+export interface FileParts {
+  bytes: Buffer
+  parts: { start: number; end: number }[]
+  /** Offsets of lengths. */
+  lengths: number[]
+  /** Offsets of checksums. */
+  sums: number[]
+}
+
+export declare function partsOf(bytes: Buffer, extension: string): FileParts
