@@ -29,14 +29,11 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects units with wrong lengths or invalid headers', async () => {
+  test('rejects units with wrong lengths', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/header of a unit/))
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0, 0, 0, 9, 38, 1])]) }))).toMatchObject(broken(/add up/))
-    const impossible = Buffer.from(two)
-    impossible[4] = 0xff
-    expect(await read(heic({ data: impossible }))).toMatchObject(broken(/invalid header/))
   })
 
   test('detects the shortest sequence of zeros that HEVC forbids', async () => {
@@ -48,15 +45,8 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ data: unit(19, [0x80].concat(long)) }))).toMatchObject(broken(/image data is damaged/))
   })
 
-  test('rejects a heic without slices, their start, parameters or configuration', async () => {
-    expect(await read(heic({ data: unit(39, [1, 2]) }))).toMatchObject(broken(/no image data/))
-    expect(await read(heic({ data: unit(19, [1, 2]) }))).toMatchObject(broken(/first slice is missing/))
-    expect(await read(heic({ kinds: [32, 33] }))).toMatchObject(broken(/parameters/))
+  test('rejects a heic without a decoder configuration', async () => {
     expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
-  })
-
-  test('ignores parameters of another layer', async () => {
-    expect(await read(heic({ changes: { 34: [[1, 0x11]] } }))).toMatchObject(broken(/parameters for decoding it are missing/))
   })
 
   test('checks the transparency mask, but not a depth map', async () => {
@@ -76,7 +66,6 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown type \('xxxx'\)/))
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/parts of its image/))
     expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/container of images/))
-    expect(await read(heic({ width: 0 }))).toMatchObject(broken(/ispe/))
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 

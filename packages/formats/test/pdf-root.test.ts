@@ -81,3 +81,15 @@ describe('a PDF trailer', () => {
     expect(await read(behind('trailer << >>\n'.repeat(20_000)))).toMatchObject(unrepairable)
   })
 })
+
+test('rejects a PDF without a cross-reference whose page has an invalid generation number', async () => {
+  const withGeneration = (generation: string) => {
+    const text = pdf().toString('latin1').replace('3 0 obj', `3 ${generation} obj`)
+    return Buffer.from(text.replace(/startxref\n\d+/, 'startxref\n9'), 'latin1')
+  }
+  expect(await read(withGeneration('0'))).toMatchObject(complete)
+  expect(await read(withGeneration('18446744073709551616'))).toMatchObject({
+    sound: false,
+    problem: expect.stringMatching(/object 3 has an invalid generation number/),
+  })
+})

@@ -15,9 +15,11 @@ const decodedTiles = 256
 export async function findTileProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { primary, primaryBox, items }: HeifItems,
+  list: HeifItems | string,
   changes: BytePatch[],
 ): Promise<string | undefined> {
+  if (typeof list === 'string') return undefined
+  const { primary, primaryBox, items } = list
   const picture = primary === undefined ? undefined : items.get(primary)
   if (!picture || !primaryBox) return undefined
   const wide = source.read(primaryBox.start, 1)[0] !== 0

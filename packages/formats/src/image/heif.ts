@@ -41,7 +41,7 @@ async function readHeif(
   const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await getUndecodedReason(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
-  const problem = unread ? explainUndecoded(source, limits, items) : await checkDecoded(source, limits, items, changes)
+  const problem = unread ? explainUndecoded(source, limits, items) : await findTileProblem(source, limits, items, changes)
   if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
   return sound(unread ? [`only its structure was checked: ${unread}`] : [], evidence)
 }
@@ -50,17 +50,6 @@ type Items = HeifItems | string
 
 const explainUndecoded = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : findImageProblem(source, limits, items)
-
-async function checkDecoded(
-  source: RandomAccessSource,
-  limits: ReaderLimits,
-  items: Items,
-  changes: BytePatch[],
-): Promise<string | undefined> {
-  if (typeof items === 'string') return undefined
-  const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
-  return (picture && findPropertyProblem(source, picture)) ?? (await findTileProblem(source, limits, items, changes))
-}
 
 /** libvips reads only the first brand and does not know those of image sequences, which contain an image like all others. */
 function brandChanges(source: RandomAccessSource): BytePatch[] {
@@ -126,16 +115,6 @@ const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: He
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
-function findGridProblem(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
-  const [place] = extents ?? []
-  if (!place) return 'the arrangement of its tiles is missing'
-  const bytes = source.read(place.start, place.length)
-  const needed = (bytes[1] ?? 0) & 1 ? 12 : 8
-  if (bytes.length < needed || bytes[0] !== 0) return 'the description of its tiles is damaged'
-  const tiles = (bytes[2]! + 1) * (bytes[3]! + 1)
-  return tiles === sources.length ? undefined : `it has ${sources.length} of ${tiles} tiles`
-}
-
 function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const { type, extents, sources } = item
   const derived = derivedTypes.has(type)
@@ -144,23 +123,8 @@ function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item:
   if (!extents) return derived ? undefined : 'the location of its image is missing'
   if (extents.some(({ start, length }) => start + length > source.size))
     return 'it is truncated: its image extends beyond the end of the file'
-  const odd = findPropertyProblem(source, item)
-  if (odd) return odd
-  if (type === 'grid') return findGridProblem(source, item)
   if (derived) return undefined
   return type === 'hvc1' || type === 'hev1' ? findHevcProblem(source, limits, item) : undefined
-}
-
-function findPropertyProblem(source: RandomAccessSource, item: HeifItem): string | undefined {
-  const odd = item.properties.find((property) => isImpossible(source, property))
-  return odd && `a property of its image ('${odd.type}') is damaged`
-}
-
-/** Detects an empty size, or a number of channels that differs from the number of bit depths. */
-function isImpossible(source: RandomAccessSource, { type, start, end }: Box): boolean {
-  const bytes = source.read(start + 4, 8)
-  if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0
-  return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
 }
 
 function getLargestSize(

@@ -3,35 +3,27 @@ import type { Box } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Extent, HeifItem } from './heif-items.js'
 
-// Unit types (ISO/IEC 23008-2 table 7-1) that are needed for decoding, and the first type that is no slice.
-const [sequenceParameters, pictureParameters, firstNoSlice] = [33, 34, 32]
 const maxConfiguration = 1024 * 1024
 
 /**
- * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. Each unit must have a valid header and must
- * not contain the byte sequences that the format excludes. Returns the problem.
+ * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. No unit may contain the byte sequences that
+ * the format excludes. Returns the problem.
  */
 export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
   if (!box) return 'it has no decoder configuration (hvcC)'
-  const configuration = readConfiguration(source, box)
-  if (typeof configuration === 'string') return configuration
+  const lengthSize = readLengthSize(source, box)
+  if (typeof lengthSize === 'string') return lengthSize
   if (!item.extents) return undefined
-  return findUnitProblem(new Joined(source, item.extents), limits, configuration)
+  return findUnitProblem(new Joined(source, item.extents), limits, lengthSize)
 }
 
-interface Configuration {
-  lengthSize: number
-  kinds: Set<number>
-}
-
-function readConfiguration(source: RandomAccessSource, box: Box): Configuration | string {
+function readLengthSize(source: RandomAccessSource, box: Box): number | string {
   const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
   if (bytes.length < 23) return 'its decoder configuration (hvcC) is truncated'
   if (bytes[0]! > 1) return `its decoder configuration (hvcC) has an unknown version (${bytes[0]})`
   const lengthSize = (bytes[21]! & 3) + 1
   if (lengthSize === 3) return 'its decoder configuration (hvcC) declares an invalid length size'
-  const kinds = new Set<number>()
   let at = 23
   for (let arrays = bytes[22]!; arrays > 0; arrays--) {
     if (at + 3 > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
@@ -42,48 +34,28 @@ function readConfiguration(source: RandomAccessSource, box: Box): Configuration 
       const length = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
       if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
       const unit = bytes.subarray(at + 2, at + 2 + length)
-      if (headKind(unit[0]!, unit[1]!) !== kind) return 'its decoder configuration (hvcC) contains units of an undeclared type'
+      if (unit[0]! >> 1 !== kind) return 'its decoder configuration (hvcC) contains units of an undeclared type'
       if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
-      // Units of other layers do not belong to this image.
-      if (!isLayered(unit)) kinds.add(kind)
       at += 2 + length
     }
   }
-  return { lengthSize, kinds }
+  return lengthSize
 }
 
-function findUnitProblem(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: Configuration): string | undefined {
-  const seen = new Set(kinds)
-  let slices = 0
+function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number): string | undefined {
   let at = 0
   while (at < data.size) {
     checkDeadline(limits)
-    const head = data.read(at, lengthSize + 3)
+    const head = data.read(at, lengthSize + 2)
     if (head.length < lengthSize + 2) return 'its data ends in the header of a unit'
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
       return 'the lengths of its units do not add up: it is damaged or truncated'
-    const kind = headKind(head[lengthSize]!, head[lengthSize + 1]!)
-    if (kind === undefined) return 'one of its units has an invalid header'
-    seen.add(kind)
-    if (kind < firstNoSlice && !isLayered(head.subarray(lengthSize))) {
-      const opens = ((head[lengthSize + 2] ?? 0) & 0x80) !== 0
-      if (opens !== (slices === 0)) return slices === 0 ? 'its first slice is missing' : 'its image starts twice'
-      slices++
-    }
     const zeros = damagedWithin(data, limits, at + lengthSize, length)
     if (zeros) return zeros
     at += lengthSize + length
   }
-  if (slices === 0) return 'it has no image data'
-  if (!seen.has(sequenceParameters) || !seen.has(pictureParameters)) return 'the parameters for decoding it are missing'
-  return undefined
-}
-
-const isLayered = (unit: Buffer) => (unit[0]! & 1) !== 0 || unit[1]! >> 3 !== 0
-
-function headKind(first: number, second: number): number | undefined {
-  return first & 0x80 || (second & 7) === 0 ? undefined : first >> 1
+  return at === 0 ? 'it has no image data' : undefined
 }
 
 const chunk = 64 * 1024

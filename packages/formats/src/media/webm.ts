@@ -10,7 +10,7 @@ import {
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Element, elementAt, shortNumber } from './ebml.js'
-import { playableTracks, readElements } from './webm-tracks.js'
+import { readElements, readTracks } from './webm-tracks.js'
 
 const id = {
   ebml: 0x1a45dfa3,
@@ -125,7 +125,7 @@ class SegmentWalk {
     if (element.end === undefined)
       return { problem: 'it is damaged: an element has an unknown length, which its type does not allow', at }
     if (element.id === id.tracks && !this.tracks) {
-      const tracks = playableTracks(this.source, this.limits, element)
+      const tracks = readTracks(this.source, this.limits, element)
       if (typeof tracks === 'string') this.findTrackProblem ??= tracks
       else this.tracks = tracks
     }

@@ -10,10 +10,14 @@ const unpackedLimit = 64 * 1024 * 1024
 /** Maximum text of one object. Page tree nodes with more children are truncated, which can only hide a cycle. */
 const objectWindow = 256 * 1024
 
+const maxGeneration = 65_535
+
 interface Objects {
   kids: Map<number, number[]>
   roots: Set<number>
   active: Set<string>
+  /** A page that most programs do not find, because its generation number is invalid. */
+  hiddenPage?: number
 }
 
 const activeParts: [RegExp, string][] = [
@@ -25,6 +29,7 @@ const activeParts: [RegExp, string][] = [
 
 export interface PageTree {
   circle: number | undefined
+  hiddenPage: number | undefined
   activeContent: string[]
 }
 
@@ -36,7 +41,8 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
   if (source.size <= searchLimit) collect(objects, source, limits)
   const circles = [...objects.roots].map((root) => walk(objects.kids, root, limits))
-  return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
+  const { hiddenPage, active } = objects
+  return { circle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
 /** Searches depth first, without recursion, because a tree may be as deep as the file is long. */
@@ -80,11 +86,13 @@ function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLim
 
 /** Iterates over objects in file order. An object without an end mark ends at the next one. */
 function notePlain(objects: Objects, text: string): void {
-  const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b/g)]
+  const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+(\d{1,20})\s+obj\b/g)]
   for (const [index, head] of heads.entries()) {
     const start = head.index + head[0].length
     const body = text.slice(start, Math.min(heads[index + 1]?.index ?? text.length, start + objectWindow))
-    note(objects, Number(head[1]), body.split(/\bendobj\b/, 1)[0]!)
+    const [number, written] = [Number(head[1]), body.split(/\bendobj\b/, 1)[0]!]
+    if (Number(head[2]) > maxGeneration && /\/Type\s*\/Page\b/.test(written)) objects.hiddenPage = number
+    note(objects, number, written)
   }
 }
 

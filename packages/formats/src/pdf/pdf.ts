@@ -30,14 +30,18 @@ export const readPdf: FormatReader = async (source, limits) => {
     return hasEnd(source)
       ? sound(['only its structure was checked: larger than 2 GiB'])
       : broken('the PDF is truncated: its end mark is missing')
-  const { circle, activeContent } = surveyObjects(source, limits)
+  const { circle, hiddenPage, activeContent } = surveyObjects(source, limits)
   if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF is circular (at object ${circle})`)
-  const verdict = await openDocument(source, start, limits)
+  const verdict = await openDocument(source, { start, hiddenPage }, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
 }
 
-async function openDocument(source: RandomAccessSource, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {
+async function openDocument(
+  source: RandomAccessSource,
+  { start, hiddenPage }: { start: number; hiddenPage: number | undefined },
+  limits: ReaderLimits,
+): Promise<FormatVerdict> {
   if (!engine?.alive || engine.grown || engine.isOutOfMemory) engine = await PdfEngine.start()
   const running = engine
   let document = 0
@@ -48,7 +52,12 @@ async function openDocument(source: RandomAccessSource, headerAt: number, limits
       return opened.password
         ? sound(['password-protected: its pages were not checked'], { encrypted: true })
         : broken('PDFium, the PDF engine of Chrome, cannot open it')
-    if (running.wasRebuilt(document) && !rootCanBeFound(source, headerAt, limits))
+    const rebuilt = running.wasRebuilt(document)
+    if (rebuilt && hiddenPage !== undefined)
+      return broken(
+        `the cross-reference of the PDF is damaged, and its page object ${hiddenPage} has an invalid generation number`,
+      )
+    if (rebuilt && !rootCanBeFound(source, start, limits))
       return broken('the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it')
     return countPages(running, document, limits)
   } catch (error) {

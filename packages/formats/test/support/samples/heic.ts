@@ -26,17 +26,14 @@ const written: Record<number, string> = {
   34: '4401c173c189',
 }
 
-const parameters = (kind: number, changes: HeicOptions['changes']) => {
+const parameters = (kind: number) => {
   const body = Buffer.from(written[kind]!, 'hex')
-  for (const [at, value] of changes?.[kind] ?? []) body[at] = value
   return Buffer.concat([numbers(1, kind), numbers(2, 1, body.length), body])
 }
 
 interface HeicOptions {
   /** Units. The default is a slice that starts an image. */
   data?: Buffer
-  /** Parameter types in the decoder configuration. */
-  kinds?: number[]
   type?: string
   handler?: string
   width?: number
@@ -45,18 +42,18 @@ interface HeicOptions {
   /** Omits the decoder configuration. */
   bare?: boolean
   hidden?: boolean
-  /** Changed bytes in the parameters of a type: offsets and values. */
-  changes?: Record<number, [number, number][]>
   /** A second image that belongs to the first: its role and units. */
   auxiliary?: { purpose: string; data: Buffer }
 }
 
 const slice = unit(19, [0x80, ...Array.from({ length: 200 }, (_, index) => (index * 7) | 3)])
 
+const kinds = [32, 33, 34]
+
 export function heic(options: HeicOptions = {}): Buffer {
-  const { data = slice, kinds = [32, 33, 34], type = 'hvc1', handler = 'pict', width = 64, shift = 0, bare = false } = options
-  const { hidden = false, changes, auxiliary } = options
-  const configured = kinds.map((kind) => parameters(kind, changes))
+  const { data = slice, type = 'hvc1', handler = 'pict', width = 64, shift = 0, bare = false } = options
+  const { hidden = false, auxiliary } = options
+  const configured = kinds.map(parameters)
   const hvcC = Buffer.concat([numbers(1, 1), Buffer.alloc(20), numbers(1, 0xff, kinds.length), ...configured])
   const start = box('ftyp', Buffer.from('heic\0\0\0\0mif1heic', 'latin1'))
   const entry = (id: number, kind: string, flags = 0) =>

@@ -135,8 +135,6 @@ interface WebmParts {
   live?: boolean
   /** '' omits the type. */
   type?: string
-  codec?: string
-  setup?: Buffer
   /** Track of the blocks. */
   track?: number
 }
@@ -145,9 +143,8 @@ interface WebmParts {
 export function webm(options: WebmParts = {}): Buffer {
   const type = options.type ?? 'webm'
   const header = element('1a45dfa3', element('4286', Buffer.from([1])), ...(type ? [element('4282', text(type))] : []))
-  const setup = options.setup ? [element('63a2', options.setup)] : []
-  const codec = element('86', text(options.codec ?? 'A_OPUS'))
-  const tracks = element('1654ae6b', element('ae', element('d7', Buffer.from([1])), codec, ...setup))
+  const codec = element('86', text('A_OPUS'))
+  const tracks = element('1654ae6b', element('ae', element('d7', Buffer.from([1])), codec))
   const block = (id: string) => element(id, Buffer.from([0x80 | (options.track ?? 1), 0, 0, 0x80]), noise(120))
   const blocks = (time: number) => [
     element('e7', Buffer.from([time])),
