@@ -213,3 +213,18 @@ test('unit tests use no database, and tests with a database are in test/database
   expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])
   expect(supportOf(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
+
+test('the functions that docs/architecture.md lists step by step exist in their files', () => {
+  const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
+  const steps = [...text.matchAll(/^\| `([\w/.-]+\.ts)`[^|›]*› ([^|]+)\|/gm)]
+  expect(steps.length).toBeGreaterThan(40)
+  const missing = steps.flatMap(([, file, functions]) => {
+    const source = readFileSync(join(root, 'src', file!), 'utf8')
+    const names = [...functions!.matchAll(/`(?:\w+\.)?([\w#]+)`/g)].map(([, name]) => name!)
+    expect(names.length).toBeGreaterThan(0)
+    const isDeclared = (name: string) =>
+      new RegExp(`(?:function\\*? |const |class |^  (?:static |readonly |async )*\\*?)${name}\\b`, 'm').test(source)
+    return names.filter((name) => !isDeclared(name)).map((name) => `${file}: ${name}`)
+  })
+  expect(missing).toEqual([])
+})
