@@ -69,6 +69,20 @@ describe('50 parallel uploads through a link for one file', () => {
   })
 })
 
+test('parallel repetitions with one Idempotency-Key at two replicas store one file and return it', async () => {
+  const used = await link()
+  const clients = [used, used.at(replica.url)]
+  const key = { 'idempotency-key': 'repeated-in-parallel' }
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.put('a.txt', 'hello', key)))
+  const stored = answers.filter(({ status }) => status === 201)
+  // The others found the link used up, or the first request still in progress.
+  for (const { status } of answers) expect([201, 404, 409]).toContain(status)
+  expect(new Set(stored.map(({ body }) => body.data.file_id)).size).toBe(1)
+  expect((await used.put('a.txt', 'hello', key)).body.data.file_id).toBe(stored[0]!.body.data.file_id)
+  expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
+  expect(await verify()).toEqual(healthy)
+})
+
 describe('an upload in progress stores nothing if in the meantime', () => {
   const changes: [string, (used: LinkClient) => Promise<unknown>][] = [
     ['the link is revoked', ({ id }) => tenant.admin.delete(`/upload-links/${id}`)],
@@ -123,6 +137,46 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     await world.app.services.users.disable(systemActor(tenant.tenantId), userId)
     expect((await upload.finish()).status).toBe(404)
     expect((await used.rules()).status).toBe(404)
+  })
+
+  test('the user who created the link loses scope upload', async () => {
+    const user = await tenant.user(['upload', 'metadata'])
+    const used = await link({}, user)
+    const upload = await halfSent(used)
+    await world.database.pool.query(`UPDATE users SET scopes = '{metadata}' WHERE tenant_id = $1 AND email = $2`, [
+      tenant.tenantId,
+      user.email,
+    ])
+    expect((await upload.finish()).status).toBe(404)
+    expect((await used.rules()).status).toBe(404)
+    expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
+  })
+
+  test('the last request of a resumable upload arrives while the link is revoked', async () => {
+    const used = await link()
+    const path = await used.beginTus('a.txt', 10)
+    const before = await filesOf()
+    const patch = httpRequest(used.url + path, {
+      method: 'PATCH',
+      headers: {
+        'tus-resumable': '1.0.0',
+        'upload-offset': '0',
+        'content-type': 'application/offset+octet-stream',
+        'content-length': '10',
+        expect: '100-continue',
+      },
+    })
+    patch.flushHeaders()
+    await once(patch, 'continue')
+    patch.write('hello')
+    await replica.as(tenant.admin.credential).delete(`/upload-links/${used.id}`)
+    patch.end('world')
+    const [response] = (await once(patch, 'response')) as [IncomingMessage]
+    response.resume()
+    expect(response.statusCode).toBe(404)
+    expect(await filesOf()).toBe(before)
+    expect(await linkOf(used)).toMatchObject({ status: 'revoked', accepted_files: 0 })
+    expect(await verify()).toEqual(healthy)
   })
 
   test('the context is disabled', async () => {

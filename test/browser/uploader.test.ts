@@ -266,6 +266,25 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
+  test('finds the stored file if the response to the last file of a link was lost', async () => {
+    const used = await link({ max_files: 1 })
+    await open(used)
+    await visitor.event('ready')
+    let lost = 0
+    await visitor.page.route('**/tus', async (route) => {
+      if (route.request().method() !== 'POST' || lost > 0) return route.continue()
+      lost++
+      const response = await route.fetch()
+      expect(response.status()).toBe(201)
+      await route.abort('connectionreset')
+    })
+    await visitor.choose({ name: 'last.txt', content: 'hello' })
+    const { fileId } = await visitor.event('accepted')
+    expect(lost).toBe(1)
+    expect((await download(fileId)).toString()).toBe('hello')
+    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
+  })
+
   test('explains an invalid link, and offers to try again if the service is unreachable', async () => {
     const used = await link()
     await tenant.admin.delete(`/upload-links/${used.id}`)

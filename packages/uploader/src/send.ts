@@ -44,7 +44,10 @@ export interface Transfer {
   cancel(): void
 }
 
-/** Prepares the upload of a file with the tus protocol. */
+/**
+ * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is not used, because it reads the rules before each
+ * attempt. If the response to the last file of a link is lost, its next attempt would find a link that is used up.
+ */
 export function prepareTransfer(options: SendOptions): Transfer {
   const { linkUrl, file, uploadId } = options
   const endpoint = `${linkUrl}/tus`
