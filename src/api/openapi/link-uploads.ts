@@ -68,7 +68,7 @@ const describeRules = (named: NamedSchemas, upload: DescribedOperation): Json =>
     ...shared,
     operationId: 'getLinkRules',
     summary: 'Get the rules of an upload link',
-    description: `Returns the rules that a client can check before it uploads.\n\n${invalid}`,
+    description: `Returns the rules that a client can check before it uploads. A browser that opens the URL (\`Accept: text/html\`) gets a page that uploads files.\n\n${invalid}`,
     parameters: [token],
     responses: {
       200: {
