@@ -9,6 +9,7 @@ import { SecondFactor } from './pages/second-factor.js'
 import { SignInDialog, SignInPage } from './pages/sign-in.js'
 import { isPaletteOpen, PaletteHost } from './palette-host.js'
 import { path } from './router.js'
+import { hasOnlyBuiltInRules, loadScannerEngine } from './scanner.js'
 import { isSessionExpired, me, signInError, signOut, startError, startSession } from './session.js'
 import { texts } from './texts.js'
 import { findView } from './views.js'
@@ -30,6 +31,7 @@ export function App() {
 }
 
 function Shell({ view }: { view: ReturnType<typeof findView> }) {
+  useEffect(() => void loadScannerEngine(), [])
   useShortcuts()
   return (
     <div class="shell">
@@ -43,6 +45,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
             {texts.offlineNotice}
           </div>
         )}
+        {hasOnlyBuiltInRules.value && <ScannerNotice />}
         {signInError.value && <WelcomeError error={signInError.value} />}
         {view ? <view.View key={path.value} id={view.id} /> : <NotFound />}
       </div>
@@ -58,6 +61,13 @@ const WelcomeError = ({ error }: { error: ApiError }) => (
     <ErrorNotice error={error} />
     <Button icon="close" kind="quiet" label={texts.close} onClick={() => (signInError.value = undefined)} />
   </div>
+)
+
+/** Permanent, because users would otherwise take the built-in rules for an antivirus. */
+const ScannerNotice = () => (
+  <p class="bar">
+    {texts.scannerNotice} <a href="/health">{texts.connectScanner}</a>
+  </p>
 )
 
 /** The only page for a user without a second factor if the tenant requires one. */

@@ -1,4 +1,5 @@
 import type { ApiError } from '../api/api-error.js'
+import { hasOnlyBuiltInRules, isBuiltInEngine } from '../scanner.js'
 import { texts } from '../texts.js'
 import { Icon, type IconName } from './icon.js'
 
@@ -21,8 +22,34 @@ const icons: Record<Outcome, IconName> = {
   waiting: 'minus',
 }
 
-/** Results of the five checks, in the order in which the service runs them. */
-export const Report = ({ checks }: { checks: readonly CheckResult[] }) => (
+/** Engine that scanned a file. */
+interface Engine {
+  name: string
+  version: string
+  signaturesVersion: string
+}
+
+interface ReportProps {
+  checks: readonly CheckResult[]
+  /** Engine of the report. If it is unknown, the name of the check follows the current engine of the service. */
+  engine?: Engine | null | undefined
+}
+
+/** Name of a check. The built-in rules must not be mistaken for an antivirus. */
+const getCheckTitle = (check: CheckName, engine: Engine | null | undefined): string => {
+  const isBuiltIn = engine ? isBuiltInEngine(engine.name) : hasOnlyBuiltInRules.value
+  return check === 'virus_detected' && isBuiltIn ? texts.basicMalwareRules : texts.checks[check]
+}
+
+/** Results of the five checks, in the order in which the service runs them, and the engine that scanned the file. */
+export const Report = ({ checks, engine }: ReportProps) => (
+  <>
+    <CheckList checks={checks} engine={engine} />
+    {engine && <p class="hint">{texts.file.engine(engine.name, engine.version, engine.signaturesVersion)}</p>}
+  </>
+)
+
+const CheckList = ({ checks, engine }: ReportProps) => (
   <ol class="report">
     {checks.map(({ check, outcome, message, durationMs }, at) => (
       <li key={check} class={outcome} style={{ animationDelay: `${at * 90}ms` }}>
@@ -30,7 +57,7 @@ export const Report = ({ checks }: { checks: readonly CheckResult[] }) => (
           <Icon name={icons[outcome]} />
         </span>
         <div>
-          <strong>{texts.checks[check]}</strong> <span class="outcome">{texts.outcomes[outcome]}</span>
+          <strong>{getCheckTitle(check, engine)}</strong> <span class="outcome">{texts.outcomes[outcome]}</span>
           {message && outcome !== 'waiting' && <p>{message}</p>}
         </div>
         {durationMs !== undefined && outcome !== 'skipped' && <small class="dim">{texts.duration(durationMs)}</small>}

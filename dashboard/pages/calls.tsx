@@ -40,7 +40,7 @@ const callsDocument = graphql(`
       edges {
         node {
           id createdAt operation status apiKeyId apiKeyName contextKey fileId errorCode errorMessage ipAddress userAgent
-          validation { checks { check outcome message durationMs } }
+          validation { engine { name version signaturesVersion } checks { check outcome message durationMs } }
         }
       }
       pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
@@ -80,7 +80,7 @@ const CallDetails = ({ call: { errorCode, errorMessage, fileId, ipAddress, userA
   <details class="more">
     <summary>{errorMessage ?? texts.details}</summary>
     <div class="stack">
-      {validation && <Report checks={validation.checks} />}
+      {validation && <Report checks={validation.checks} engine={validation.engine} />}
       <dl class="facts">
         {errorCode && (
           <>

@@ -1,16 +1,16 @@
 import { type Signal, useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { type ApiError, toFieldErrors } from '../api/api-error.js'
 import { Button } from '../components/button.js'
 import { Checkbox, Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
+import { hasOnlyBuiltInRules } from '../scanner.js'
 import { texts } from '../texts.js'
+import type { Context } from './context-query.js'
 
 const t = texts.contexts
 
 /** Values of the form fields, as the user typed them. */
-export interface ContextDraft {
-  contextKey: string
+export interface RulesDraft {
   displayName: string
   description: string
   extensions: string
@@ -21,9 +21,28 @@ export interface ContextDraft {
   scanForViruses: boolean
 }
 
+/** Rules and key of a new context. */
+export type ContextDraft = RulesDraft & { contextKey: string }
+
+/** Converts the rules of a context to form fields. */
+export const toRulesDraft = (context: Context): RulesDraft => ({
+  displayName: context.displayName,
+  description: context.description,
+  extensions: context.allowedExtensions.join(', '),
+  maxFileSizeMb: String(context.maxFileSizeMb),
+  storageQuotaMb: String(context.storageQuotaMb),
+  rejectBlankFiles: context.rejectBlankFiles,
+  rejectCorruptFiles: context.rejectCorruptFiles,
+  scanForViruses: context.scanForViruses,
+})
+
 /** Converts the form fields to the input of the API. Invalid values are left to the API, which reports them by field. */
-export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, contextKey: _key, ...rest }: ContextDraft) => ({
-  ...rest,
+export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, ...rest }: RulesDraft) => ({
+  displayName: rest.displayName,
+  description: rest.description,
+  rejectBlankFiles: rest.rejectBlankFiles,
+  rejectCorruptFiles: rest.rejectCorruptFiles,
+  scanForViruses: rest.scanForViruses,
   allowedExtensions: extensions.split(/[\s,;]+/).filter(Boolean),
   maxFileSizeMb: Number(maxFileSizeMb),
   storageQuotaMb: Number(storageQuotaMb),
@@ -31,82 +50,76 @@ export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, contex
 
 interface Props {
   draft: Signal<ContextDraft>
-  isNew: boolean
-  submitLabel: string
   save: () => Promise<ApiError | undefined>
-  isReadOnly?: boolean
-  /** Additional actions beside the submit button. */
-  children?: ComponentChildren
 }
 
-/** Form for the rules of a new or an existing context. */
-export function ContextForm({ draft, isNew, submitLabel, save, isReadOnly = false, children }: Props) {
+/** Form for a new context. */
+export function NewContextForm({ draft, save }: Props) {
   const error = useSignal<ApiError | undefined>(undefined)
-  const isSaved = useSignal(false)
   const isBusy = useSignal(false)
   const fieldErrors = error.value ? toFieldErrors(error.value) : {}
   const set = (change: Partial<ContextDraft>) => {
     draft.value = { ...draft.value, ...change }
-    isSaved.value = false
   }
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
     error.value = await save()
-    isSaved.value = !error.value
     isBusy.value = false
   }
-  const fields = { value: draft.value, set, fieldErrors }
   return (
     <form class="card" onSubmit={submit}>
       <h2>{t.rules}</h2>
-      {error.value && Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
-      <NameFields {...fields} isNew={isNew} />
-      <LimitFields {...fields} />
-      <CheckFields {...fields} />
-      {!isReadOnly && (
-        <SubmitRow label={submitLabel} isBusy={isBusy.value} isSaved={isSaved.value && !isNew}>
-          {children}
-        </SubmitRow>
-      )}
+      {Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
+      <Field
+        label={t.key}
+        hint={t.keyHint}
+        value={draft.value.contextKey}
+        onInput={(contextKey) => set({ contextKey })}
+        error={fieldErrors.contextKey}
+        required
+      />
+      <ContextFields value={draft.value} set={set} fieldErrors={fieldErrors} />
+      <div class="row">
+        <Button type="submit" kind="primary" isBusy={isBusy.value}>
+          {t.create}
+        </Button>
+      </div>
     </form>
   )
 }
 
+/** Fields of the rules of a new or an existing context. */
+export const ContextFields = (props: FieldsProps) => (
+  <>
+    <NameFields {...props} />
+    <LimitFields {...props} />
+    <CheckFields {...props} />
+  </>
+)
+
 interface FieldsProps {
-  value: ContextDraft
-  set: (change: Partial<ContextDraft>) => void
+  value: RulesDraft
+  set: (change: Partial<RulesDraft>) => void
   fieldErrors: Record<string, string>
 }
 
-const NameFields = ({ value, set, fieldErrors, isNew }: FieldsProps & { isNew: boolean }) => (
-  <>
-    <div class="columns">
-      {isNew && (
-        <Field
-          label={t.key}
-          hint={t.keyHint}
-          value={value.contextKey}
-          onInput={(contextKey) => set({ contextKey })}
-          error={fieldErrors.contextKey}
-          required
-        />
-      )}
-      <Field
-        label={t.displayName}
-        value={value.displayName}
-        onInput={(displayName) => set({ displayName })}
-        error={fieldErrors.displayName}
-        required
-      />
-    </div>
+const NameFields = ({ value, set, fieldErrors }: FieldsProps) => (
+  <div class="columns">
+    <Field
+      label={t.displayName}
+      value={value.displayName}
+      onInput={(displayName) => set({ displayName })}
+      error={fieldErrors.displayName}
+      required
+    />
     <Field
       label={t.description}
       value={value.description}
       onInput={(description) => set({ description })}
       error={fieldErrors.description}
     />
-  </>
+  </div>
 )
 
 const LimitFields = ({ value, set, fieldErrors }: FieldsProps) => (
@@ -158,32 +171,10 @@ const CheckFields = ({ value, set }: FieldsProps) => (
       onChange={(rejectCorruptFiles) => set({ rejectCorruptFiles })}
     />
     <Checkbox
-      label={t.viruses}
-      hint={t.virusesHint}
+      label={hasOnlyBuiltInRules.value ? t.builtInRules : t.viruses}
+      hint={hasOnlyBuiltInRules.value ? t.builtInRulesHint : t.virusesHint}
       checked={value.scanForViruses}
       onChange={(scanForViruses) => set({ scanForViruses })}
     />
   </fieldset>
-)
-
-interface SubmitRowProps {
-  label: string
-  isBusy: boolean
-  isSaved: boolean
-  children?: ComponentChildren
-}
-
-/** Submit button of a form, a confirmation after saving, and additional actions. */
-export const SubmitRow = ({ label, isBusy, isSaved, children }: SubmitRowProps) => (
-  <div class="row">
-    <Button type="submit" kind="primary" isBusy={isBusy}>
-      {label}
-    </Button>
-    {isSaved && (
-      <span class="badge good" role="status">
-        {t.saved}
-      </span>
-    )}
-    {children}
-  </div>
 )

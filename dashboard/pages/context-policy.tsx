@@ -1,74 +1,27 @@
-import { useSignal } from '@preact/signals'
-import { type ApiError, toFieldErrors } from '../api/api-error.js'
-import { mutate, reloadData } from '../api/client.js'
-import { graphql } from '../api/graphql.js'
 import { Checkbox, Field } from '../components/field.js'
-import { ErrorNotice } from '../components/notices.js'
-import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
-import { SubmitRow } from './context-form.js'
 import type { Context } from './context-query.js'
-import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts
 
-const updateDocument = graphql(`
-  mutation UpdatePolicy($key: String!, $input: UpdateContextPolicyInput!) {
-    updateContextPolicy(contextKey: $key, input: $input) { rejectEncryptedFiles }
-  }
-`)
-
 type Policy = NonNullable<Context['policy']>
 /** Values of the form fields. The numbers are strings, as the user typed them. */
-type PolicyDraft = Omit<Policy, 'retentionDays' | 'trashDays'> & { retentionDays: string; trashDays: string }
+export type PolicyDraft = Omit<Policy, 'retentionDays' | 'trashDays'> & { retentionDays: string; trashDays: string }
 
-export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: string; policy: Policy }) {
-  const draft = useSignal<PolicyDraft>({
-    ...policy,
-    retentionDays: policy.retentionDays?.toString() ?? '',
-    trashDays: String(policy.trashDays),
-  })
-  const error = useSignal<ApiError | undefined>(undefined)
-  const isSaved = useSignal(false)
-  const isBusy = useSignal(false)
-  const { value } = draft
-  const set = (changes: Partial<PolicyDraft>) => {
-    draft.value = { ...draft.value, ...changes }
-    isSaved.value = false
-  }
-  const input = () => {
-    const { retentionDays, trashDays, rejectEncryptedFiles, rejectActiveContent, acceptUnscanned, rescan } = draft.value
-    return {
-      retentionDays: retentionDays === '' ? null : Number(retentionDays),
-      trashDays: Number(trashDays),
-      rejectEncryptedFiles,
-      rejectActiveContent,
-      acceptUnscanned,
-      rescan,
-    }
-  }
-  const fieldErrors = error.value ? toFieldErrors(error.value) : {}
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault()
-    isBusy.value = true
-    error.value = (await mutate(updateDocument, { key, input: input() })).error
-    isBusy.value = false
-    isSaved.value = !error.value
-    if (!error.value) reloadData()
-  }
-  return (
-    <form class="card" onSubmit={save}>
-      <h2>{t.policy}</h2>
-      {Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
-      <PolicyFields value={value} set={set} fieldErrors={fieldErrors} />
-      {hasScope('admin') && (
-        <SubmitRow label={texts.save} isBusy={isBusy.value} isSaved={isSaved.value}>
-          <RulesPreview contextKey={key} input={() => ({ policy: input() })} />
-        </SubmitRow>
-      )}
-    </form>
-  )
-}
+export const toPolicyDraft = (policy: Policy): PolicyDraft => ({
+  ...policy,
+  retentionDays: policy.retentionDays?.toString() ?? '',
+  trashDays: String(policy.trashDays),
+})
+
+export const toPolicyInput = ({ retentionDays, trashDays, ...rest }: PolicyDraft) => ({
+  retentionDays: retentionDays === '' ? null : Number(retentionDays),
+  trashDays: Number(trashDays),
+  rejectEncryptedFiles: rest.rejectEncryptedFiles,
+  rejectActiveContent: rest.rejectActiveContent,
+  acceptUnscanned: rest.acceptUnscanned,
+  rescan: rest.rescan,
+})
 
 interface FieldsProps {
   value: PolicyDraft
@@ -76,7 +29,7 @@ interface FieldsProps {
   fieldErrors: Record<string, string>
 }
 
-const PolicyFields = ({ value, set, fieldErrors }: FieldsProps) => (
+export const PolicyFields = ({ value, set, fieldErrors }: FieldsProps) => (
   <>
     <div class="columns">
       <Field

@@ -11,14 +11,12 @@ import { Time } from '../components/time.js'
 import { navigate } from '../router.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
-import { type ContextDraft, ContextForm, toRulesInput } from './context-form.js'
-import { ContextPolicyForm } from './context-policy.js'
 import { type Context, contextDocument } from './context-query.js'
 import { ContextRescan } from './context-rescan.js'
+import { ContextSettings } from './context-settings.js'
 import { ContextVersions } from './context-versions.js'
 import { NewContext } from './new-context.js'
 import { Quota } from './quota.js'
-import { RulesPreview } from './rules-preview.js'
 
 const t = texts.contexts
 
@@ -51,9 +49,8 @@ function ExistingContext({ contextKey: key }: { contextKey: string }) {
     >
       <ErrorNotice error={result.error} />
       <Usage context={context} />
-      <Rules context={context} />
+      <ContextSettings context={context} />
       {hasScope('admin') && <ContextRescan contextKey={key} />}
-      {context.policy && <ContextPolicyForm contextKey={key} policy={context.policy} />}
       {hasScope('admin') && <ContextVersions contextKey={key} />}
     </Page>
   )
@@ -88,31 +85,6 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
     </dl>
   </section>
 )
-
-function Rules({ context }: { context: Context }) {
-  const { allowedExtensions, maxFileSizeMb, storageQuotaMb, ...rest } = context
-  const draft = useSignal<ContextDraft>({
-    contextKey: rest.contextKey,
-    displayName: rest.displayName,
-    description: rest.description,
-    rejectBlankFiles: rest.rejectBlankFiles,
-    rejectCorruptFiles: rest.rejectCorruptFiles,
-    scanForViruses: rest.scanForViruses,
-    extensions: allowedExtensions.join(', '),
-    maxFileSizeMb: String(maxFileSizeMb),
-    storageQuotaMb: String(storageQuotaMb),
-  })
-  const save = async () => {
-    const { error } = await mutate(updateDocument, { key: context.contextKey, input: toRulesInput(draft.value) })
-    if (!error) reloadData()
-    return error
-  }
-  return (
-    <ContextForm draft={draft} isNew={false} submitLabel={texts.save} save={save} isReadOnly={!hasScope('admin')}>
-      <RulesPreview contextKey={context.contextKey} input={() => toRulesInput(draft.value)} />
-    </ContextForm>
-  )
-}
 
 function Actions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
   const openDialog = useSignal<'disable' | 'delete' | undefined>(undefined)

@@ -60,16 +60,7 @@ export function FilePage({ id }: { id: string }) {
           {file.validation && (
             <>
               <p class="dim">{t.validatedAt(formatDateTime(file.validation.validatedAt))}</p>
-              <Report checks={file.validation.checks} />
-              {file.validation.engine && (
-                <p class="hint">
-                  {t.engine(
-                    file.validation.engine.name,
-                    file.validation.engine.version,
-                    file.validation.engine.signaturesVersion,
-                  )}
-                </p>
-              )}
+              <Report checks={file.validation.checks} engine={file.validation.engine} />
             </>
           )}
         </section>

@@ -7,8 +7,9 @@ import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
-import { ErrorNotice, Skeleton } from '../components/notices.js'
+import { CodeLine, ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
+import { isBuiltInEngine } from '../scanner.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 
@@ -52,6 +53,7 @@ export function Health() {
           <p class={`notice ${readiness.value.status === 'ready' ? 'good' : 'bad'}`} role="status">
             {readiness.value.status === 'ready' ? t.ready : t.notReady}
           </p>
+          {isBuiltInEngine(String(readiness.value.checks.scanner?.engine)) && <ConnectScanner />}
           <div class="grid">
             {Object.entries(readiness.value.checks).map(([name, condition]) => (
               <ComponentCard key={name} name={name} condition={condition} />
@@ -69,7 +71,7 @@ const tones: Record<ComponentStatus['status'], Tone> = { up: 'good', degraded: '
 const ComponentCard = ({ name, condition: { status, ...facts } }: { name: string; condition: ComponentStatus }) => (
   <section class="card">
     <header>
-      <h2>{t.components[name as keyof typeof t.components] ?? name}</h2>
+      <h2>{getTitle(name, facts.engine)}</h2>
       <Badge tone={tones[status]}>{t.statuses[status]}</Badge>
     </header>
     <dl class="facts">
@@ -81,6 +83,23 @@ const ComponentCard = ({ name, condition: { status, ...facts } }: { name: string
       ))}
     </dl>
     {name === 'scanner' && status === 'up' && <p class="hint">{t.scannerNote}</p>}
+  </section>
+)
+
+const getTitle = (name: string, engine: unknown): string =>
+  name === 'scanner' && isBuiltInEngine(String(engine))
+    ? texts.basicMalwareRules
+    : (t.components[name as keyof typeof t.components] ?? name)
+
+/** How an operator connects an antivirus. */
+const ConnectScanner = () => (
+  <section class="card" id="antivirus">
+    <h2>{texts.connectScanner}</h2>
+    <p>{t.builtInRules}</p>
+    <CodeLine text="SCANNER_URL=clamd://localhost:3310" />
+    <p class="dim">
+      {t.connectScanner} <span class="mono">docs/operations.md#clamd</span>
+    </p>
   </section>
 )
 

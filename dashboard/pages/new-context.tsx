@@ -5,7 +5,7 @@ import { Icon } from '../components/icon.js'
 import { Page } from '../components/page.js'
 import { navigate, query } from '../router.js'
 import { texts } from '../texts.js'
-import { type ContextDraft, ContextForm, toRulesInput } from './context-form.js'
+import { type ContextDraft, NewContextForm, toRulesInput } from './context-form.js'
 import { contextPresets } from './context-presets.js'
 
 const t = texts.contexts
@@ -70,7 +70,7 @@ export function NewContext() {
         </div>
         <p class="hint">{t.presetHint}</p>
       </section>
-      <ContextForm draft={draft} isNew submitLabel={t.create} save={save} />
+      <NewContextForm draft={draft} save={save} />
     </Page>
   )
 }

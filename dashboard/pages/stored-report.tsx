@@ -28,7 +28,7 @@ export function StoredReport({ fileId }: { fileId: string }) {
   if (!report) return error ? <ErrorNotice error={error} /> : <Skeleton lines={5} />
   return (
     <>
-      <Report checks={report.checks} />
+      <Report checks={report.checks} engine={report.engine} />
       {link}
     </>
   )

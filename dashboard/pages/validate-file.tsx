@@ -18,6 +18,7 @@ interface DryRunReport {
   outcome: 'accepted' | 'rejected'
   reason: string | null
   detected_content_type: string | null
+  engine: { name: string; version: string; signatures_version: string } | null
   checks: { check: CheckResult['check']; outcome: CheckResult['outcome']; message: string; duration_ms: number }[]
 }
 
@@ -84,7 +85,10 @@ const DryRunResult = ({ dryRun: { file, report, error } }: { dryRun: DryRun }) =
         <p class={`notice ${report.outcome === 'accepted' ? 'good' : 'bad'}`}>
           {report.outcome === 'accepted' ? t.accepted : t.rejected}
         </p>
-        <Report checks={report.checks.map(({ duration_ms, ...check }) => ({ ...check, durationMs: duration_ms }))} />
+        <Report
+          checks={report.checks.map(({ duration_ms, ...check }) => ({ ...check, durationMs: duration_ms }))}
+          engine={report.engine && { ...report.engine, signaturesVersion: report.engine.signatures_version }}
+        />
         {report.reason && <Advice code={report.reason.toUpperCase()} />}
         {report.detected_content_type && (
           <p class="hint">

@@ -1,6 +1,8 @@
 /** Texts that several pages use. */
 export const commonTexts = {
   product: 'Assay',
+  scannerNotice: 'Files are checked with basic malware rules only. They are not an antivirus.',
+  connectScanner: 'Connect an antivirus',
   close: 'Close',
   cancel: 'Cancel',
   save: 'Save changes',

@@ -33,6 +33,8 @@ export const contextsTexts = {
     corruptHint: 'Files that are truncated, damaged or of another type.',
     viruses: 'Scan for viruses',
     virusesHint: 'Files with a virus are never stored.',
+    builtInRules: 'Check with basic malware rules',
+    builtInRulesHint: 'The built-in rules are not an antivirus. Files that match a rule are never stored.',
     policy: 'Policy',
     encrypted: 'Reject encrypted files',
     encryptedHint: 'Files that require a password.',
@@ -46,7 +48,12 @@ export const contextsTexts = {
     trashHint: '0 to 365. With 0, deleted files cannot be restored.',
     rescan: 'Rescan files',
     rescanHint: 'Scan stored files again when the virus signatures change.',
-    preview: 'Preview changes',
+    unsaved: 'Unsaved changes',
+    effectTitle: 'Effect on stored files',
+    storedFilesStay: 'Stored files stay. The rules apply to new uploads.',
+    expiredSummary: (count: string, days: number) =>
+      `${count} stored files are older than ${days} days and will be deleted, except those on hold.`,
+    saveAnyway: 'Save anyway',
     previewSummary: (files: string, rejected: string, undecided: string | 0) =>
       `${rejected} of ${files} stored files would be rejected.${undecided ? ` ${undecided} would have to be read again to decide.` : ''}`,
     versions: 'Rule versions',

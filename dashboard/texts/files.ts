@@ -5,7 +5,7 @@ export const filesTexts = {
     details: 'Details',
     report: 'Validation report',
     validatedAt: (date: string) => `Validated ${date}.`,
-    engine: (name: string, version: string, signatures: string) => `${name} ${version}, signatures ${signatures}`,
+    engine: (name: string, version: string, signatures: string) => `Scanned by ${name} ${version}, signatures ${signatures}`,
     checksum: 'Checksum',
     metadata: 'Metadata',
     id: 'ID',

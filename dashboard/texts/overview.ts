@@ -58,10 +58,23 @@ export const overviewTexts = {
   health: {
     title: 'Health',
     about: 'Status of the components that the service depends on.',
-    components: { database: 'Database', storage: 'Storage', scanner: 'Virus scanner', clock: 'Clock', disk: 'Disk' },
+    components: {
+      database: 'Database',
+      statements: 'Database statements',
+      replica: 'Read replica',
+      processes: 'Processes',
+      storage: 'Storage',
+      scanner: 'Virus scanner',
+      rescan: 'Rescan',
+      clock: 'Clock',
+      disk: 'Disk',
+    },
     statuses: { up: 'up', degraded: 'degraded', down: 'down', off: 'off' },
     ready: 'The service is ready.',
     notReady: 'The service is not ready. See the components below.',
+    builtInRules:
+      'These rules detect the EICAR test string and a few known techniques. They are not an antivirus. To connect ClamAV, run clamd, set this variable of the service, and restart it:',
+    connectScanner: 'The documentation describes the configuration:',
     scannerNote: 'The scanner detects the EICAR test string.',
     facts: {
       kind: 'Type',

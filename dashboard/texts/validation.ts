@@ -7,6 +7,8 @@ export const validationTexts = {
     corrupt_file: 'File integrity',
     virus_detected: 'Virus scan',
   },
+  /** Name of the virus check if the service scans only with its built-in rules. */
+  basicMalwareRules: 'Basic malware rules',
   outcomes: { passed: 'passed', failed: 'failed', skipped: 'skipped', incomplete: 'incomplete', waiting: 'pending' },
   reasons: {
     invalid_extension: 'Invalid file type',

@@ -53,21 +53,32 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   })
 
-  test('previews changed rules before saving, and lists a new version after saving', async () => {
+  test('shows the effect of changed rules on stored files before saving, and lists a new version after it', async () => {
     await tenant.context('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
     const page = await dashboard.signedIn(tenant, { at: '/contexts/ruled' })
     await page.getByLabel('Allowed extensions').fill('txt')
-    await button(page, 'Preview changes').first().click()
-    await page.getByText('1 of 2 stored files would be rejected.').waitFor()
-    expect(await page.locator('.preview li').textContent()).toContain('table.csv')
+    await page.getByLabel('Reject active content').check()
+    await page.getByText('Unsaved changes').waitFor()
+    await button(page, 'Save changes').click()
+    const effect = page.getByRole('dialog', { name: 'Effect on stored files' })
+    await effect.getByText('1 of 2 stored files would be rejected.').waitFor()
+    expect(await effect.locator('.effect-files li').textContent()).toContain('table.csv')
+    await effect.getByRole('button', { name: 'Cancel' }).click()
     expect((await tenant.admin.get('/contexts/ruled')).body.data.allowed_extensions).toContain('csv')
-    await button(page, 'Save changes').first().click()
-    await page.locator('.versions').getByText('Version 2').waitFor()
-    expect(await page.locator('.versions li').first().textContent()).toContain(
+    await button(page, 'Save changes').click()
+    await effect.getByRole('button', { name: 'Save anyway' }).click()
+    await page.getByText('Changes saved').waitFor()
+    expect((await tenant.admin.get('/contexts/ruled/policy')).body.data.reject_active_content).toBe(true)
+    await page.locator('.versions').getByText('Version 3').waitFor()
+    expect(await page.locator('.versions li').nth(1).textContent()).toContain(
       'allowed extensions: txt, csv, json, png, pdf → txt',
     )
+    // A change of the name does not affect files, so it is saved at once.
+    await page.getByLabel('Name', { exact: true }).fill('Ruled files')
+    await button(page, 'Save changes').click()
+    await page.getByRole('heading', { level: 1, name: 'Ruled files' }).waitFor()
   })
 
   test('saves and clears the retention of a context policy', async () => {
@@ -75,11 +86,20 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
     await page.getByLabel('Keep deleted files for (days)').fill('7')
-    await button(page, 'Save changes').last().click()
+    await button(page, 'Save changes').click()
     await page.getByText('Changes saved').waitFor()
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: 30, trash_days: 7 })
+    // A stored file is older than the new retention, so the effect is shown first.
+    await tenant.admin.upload('aging', 'old.txt', 'old')
+    await world.database.pool.query(
+      `UPDATE files SET created_at = now() - interval '20 days' WHERE original_filename = 'old.txt'`,
+    )
+    await page.getByLabel('Delete files after (days)').fill('10')
+    await button(page, 'Save changes').click()
+    await page.getByRole('dialog').getByText('1 stored files are older than 10 days and will be deleted').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await page.getByLabel('Delete files after (days)').fill('')
-    await button(page, 'Save changes').last().click()
+    await button(page, 'Save changes').click()
     await page.locator('.versions').getByText('Version 3').waitFor()
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })

@@ -123,7 +123,7 @@ describeWith('chromium')('dashboard', () => {
     ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'File size', 'larger than this context allows'],
     ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is blank'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
-    ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Virus scan', 'found a virus'],
+    ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
   ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
     const countFiles = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
     const before = await countFiles()
@@ -149,6 +149,7 @@ describeWith('chromium')('dashboard', () => {
     await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
     await page.getByText('This file would be accepted.').waitFor()
     expect(await page.locator('.report li.passed').count()).toBe(5)
+    await page.getByText(/^Scanned by YARA-X [\d.]+/).waitFor()
     expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
   })
 
@@ -384,10 +385,31 @@ describeWith('chromium')('dashboard', () => {
   test('shows the status of the scanner, and runs the consistency check', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
     await page.getByText('The service is ready.').waitFor()
-    expect(await page.locator('.card', { hasText: 'Virus scanner' }).textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
+    // The built-in rules are the only scanner of this service, which every page says.
+    const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Basic malware rules' }) })
+    expect(await card.textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
+    const antivirus = page.locator('.card', { has: page.getByRole('heading', { name: 'Connect an antivirus' }) })
+    expect(await antivirus.textContent()).toContain('SCANNER_URL=clamd://')
+    await page.goto('/files')
+    await page.getByText('They are not an antivirus.').waitFor()
+    await page.getByRole('link', { name: 'Connect an antivirus' }).click()
+    await antivirus.waitFor()
     await button(page, 'Check consistency').click()
     await page.getByText('Blobs without a file').waitFor()
     expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
+  })
+
+  test('does not warn about basic rules if an antivirus scans the files', async () => {
+    const page = await dashboard.signedIn(tenant)
+    await page.route('**/health/ready', async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      body.checks.scanner.engine = 'ClamAV + YARA-X'
+      await route.fulfill({ response, json: body })
+    })
+    await Promise.all([page.waitForResponse('**/health/ready'), page.reload()])
+    await page.locator('.tile').first().waitFor()
+    expect(await page.getByText('They are not an antivirus.').count()).toBe(0)
   })
 
   test('ends another session and changes the password of the current user', async () => {

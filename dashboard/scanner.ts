@@ -1,0 +1,19 @@
+import { computed, signal } from '@preact/signals'
+
+/** Name of the scan engine, such as `ClamAV + YARA-X`. Undefined if it is unknown. */
+const scannerEngine = signal<string | undefined>(undefined)
+
+/** True if an engine has only the built-in rules, which are not an antivirus. */
+export const isBuiltInEngine = (name: string | null | undefined): boolean => name === 'YARA-X'
+
+/** True if the service scans only with the built-in rules. */
+export const hasOnlyBuiltInRules = computed(() => isBuiltInEngine(scannerEngine.value))
+
+export async function loadScannerEngine(): Promise<void> {
+  try {
+    const { checks } = (await (await fetch('/health/ready')).json()) as { checks: { scanner?: { engine?: string } } }
+    scannerEngine.value = checks.scanner?.engine
+  } catch {
+    // Without the service, the engine stays as it was.
+  }
+}
