@@ -3,8 +3,16 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 
-/** Modal dialog. Without `onClose`, the user cannot close it with Escape or the close button. */
-export function Dialog({ title, children, onClose }: { title: string; children: ComponentChildren; onClose?: () => void }) {
+/** Without `onClose`, the user cannot close the dialog with Escape or the close button. */
+interface DialogProps {
+  title: string
+  children: ComponentChildren
+  /** Shows the dialog at the right edge, over the whole height. A click outside closes it. */
+  isPanel?: boolean
+  onClose?: () => void
+}
+
+export function Dialog({ title, children, isPanel = false, onClose }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   useEffect(() => {
@@ -13,9 +21,11 @@ export function Dialog({ title, children, onClose }: { title: string; children: 
     return () => dialog.close()
   }, [])
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the handler closes the panel on a click outside. The keyboard has Escape.
     <dialog
       ref={ref}
-      class="dialog"
+      class={isPanel ? 'dialog panel' : 'dialog'}
+      onClick={(event) => isPanel && event.target === ref.current && onClose?.()}
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
 import { query, setQuery } from '../router.js'
-import { texts } from '../texts.js'
 import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
@@ -29,11 +28,4 @@ export function FilterSelect({ name, ...more }: FilterProps & { options: readonl
   return <Select value={getFilter(name)} onChange={(value) => setQuery({ [name]: value })} {...more} />
 }
 
-export function FilterDates() {
-  return (
-    <>
-      <FilterField name="from" label={texts.startDate} type="date" />
-      <FilterField name="to" label={texts.endDate} type="date" />
-    </>
-  )
-}
+export { FilterDates } from './date-filter.js'

@@ -1,15 +1,19 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { QueryState } from '../api/use-query.js'
-import { setQuery } from '../router.js'
+import { navigate, setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { ErrorNotice, Skeleton } from './notices.js'
+import { DetailsPanel, isRowClick, type RowDetails } from './row-details.js'
 
 export interface Column<Item> {
   title: string
   /** `number` is right-aligned, `wide` takes the remaining width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
+  /** The cell is a button that opens the details of the item, for the keyboard. It must not contain other controls. */
+  opensDetails?: boolean
 }
 
 interface PageInfo {
@@ -31,15 +35,23 @@ interface Props<Item> {
   pageInfo?: PageInfo | undefined
   /** Number of items in the whole list, if known. */
   total?: number | null | undefined
+  /** A click on a row opens this page. */
+  href?: (item: Item) => string
+  /** A click on a row opens a panel with these details. */
+  details?: RowDetails<Item>
 }
 
 /** Table with loading, error and empty states. On narrow screens, rows become cards. */
-export function List<Item>({ query, items, columns, getKey, empty, caption, pageInfo, total }: Props<Item>) {
+export function List<Item>({ query, items, columns, getKey, empty, caption, pageInfo, total, href, details }: Props<Item>) {
+  const opened = useSignal<string | undefined>(undefined)
   if (!items) return query.error ? <ErrorNotice error={query.error} onRetry={query.reload} /> : <Skeleton />
+  const onOpen = details ? (item: Item) => (opened.value = getKey(item)) : href ? (item: Item) => navigate(href(item)) : undefined
+  const openedItem = items.find((item) => getKey(item) === opened.value)
   return (
     <>
       {query.error && <ErrorNotice error={query.error} onRetry={query.reload} />}
-      {items.length === 0 ? empty : <Table {...{ items, columns, getKey, caption }} />}
+      {items.length === 0 ? empty : <Table {...{ items, columns, getKey, caption, onOpen }} />}
+      {details && openedItem && <DetailsPanel item={openedItem} details={details} onClose={() => (opened.value = undefined)} />}
       {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shown={items.length} />}
     </>
   )
@@ -50,7 +62,11 @@ const Table = <Item,>({
   columns,
   getKey,
   caption,
-}: Pick<Props<Item>, 'columns' | 'getKey' | 'caption'> & { items: readonly Item[] }) => (
+  onOpen,
+}: Pick<Props<Item>, 'columns' | 'getKey' | 'caption'> & {
+  items: readonly Item[]
+  onOpen: ((item: Item) => unknown) | undefined
+}) => (
   <div class="table-frame">
     <table class="table">
       <caption>{caption}</caption>
@@ -65,10 +81,17 @@ const Table = <Item,>({
       </thead>
       <tbody>
         {items.map((item) => (
-          <tr key={getKey(item)}>
-            {columns.map(({ title, kind, cell }) => (
+          // The keyboard opens the link or button in the row.
+          <tr key={getKey(item)} class={onOpen && 'clickable'} onClick={(event) => onOpen && isRowClick(event) && onOpen(item)}>
+            {columns.map(({ title, kind, cell, opensDetails }) => (
               <td key={title} class={kind} data-title={title}>
-                {cell(item)}
+                {opensDetails && onOpen ? (
+                  <button type="button" class="row-button" onClick={() => onOpen(item)}>
+                    {cell(item)}
+                  </button>
+                ) : (
+                  cell(item)
+                )}
               </td>
             ))}
           </tr>

@@ -54,37 +54,54 @@ const tones: Partial<Record<AuditEntry['action'], Tone>> = {
 }
 
 const columns: Column<AuditEntry>[] = [
-  { title: t.time, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: t.time, opensDetails: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
     title: t.performedBy,
     cell: ({ performedByName, performedByEmail }) => <span title={performedByEmail ?? undefined}>{performedByName}</span>,
   },
   { title: t.action, cell: ({ action }) => <Badge tone={tones[action] ?? 'plain'}>{t.actions[action]}</Badge> },
-  { title: t.entity, kind: 'wide', cell: (entry) => <EntryDetails entry={entry} /> },
+  {
+    title: t.entity,
+    kind: 'wide',
+    cell: ({ entityType, entityName }) => (
+      <>
+        <span class="dim">{entityType.replace('_', ' ')}</span> {entityName}
+      </>
+    ),
+  },
 ]
 
-const EntryDetails = ({ entry: { entityType, entityId, entityName, details, ipAddress, userAgent } }: { entry: AuditEntry }) => (
-  <details class="more">
-    <summary>
-      <span class="dim">{entityType.replace('_', ' ')}</span> {entityName}
-    </summary>
-    <dl class="facts">
-      <dt>{t.entityId}</dt>
-      <dd>
-        <a class="mono" href={`/audit?id=${entityId}`}>
-          {entityId}
-        </a>
-      </dd>
-      <dt>{texts.details}</dt>
-      <dd>
-        <pre class="json">{JSON.stringify(details, null, 2)}</pre>
-      </dd>
-      <dt>{texts.calls.ipAddress}</dt>
-      <dd>{ipAddress || texts.none}</dd>
-      <dt>{texts.calls.userAgent}</dt>
-      <dd>{userAgent || texts.none}</dd>
-    </dl>
-  </details>
+const EntryDetails = ({ entry }: { entry: AuditEntry }) => (
+  <dl class="facts">
+    <dt>{t.action}</dt>
+    <dd>
+      <Badge tone={tones[entry.action] ?? 'plain'}>{t.actions[entry.action]}</Badge>
+    </dd>
+    <dt>{t.time}</dt>
+    <dd>
+      <Time at={entry.createdAt} />
+    </dd>
+    <dt>{t.performedBy}</dt>
+    <dd>
+      {entry.performedByName} {entry.performedByEmail && <span class="dim">{entry.performedByEmail}</span>}
+    </dd>
+    <dt>{t.entity}</dt>
+    <dd>{entry.entityName}</dd>
+    <dt>{t.entityId}</dt>
+    <dd>
+      <a class="mono" href={`/audit?id=${entry.entityId}`}>
+        {entry.entityId}
+      </a>
+    </dd>
+    <dt>{texts.details}</dt>
+    <dd>
+      <pre class="json">{JSON.stringify(entry.details, null, 2)}</pre>
+    </dd>
+    <dt>{texts.calls.ipAddress}</dt>
+    <dd>{entry.ipAddress || texts.none}</dd>
+    <dt>{texts.calls.userAgent}</dt>
+    <dd>{entry.userAgent || texts.none}</dd>
+  </dl>
 )
 
 export function Audit() {
@@ -97,6 +114,7 @@ export function Audit() {
         query={result}
         items={entries?.edges.map(({ node }) => node)}
         columns={columns}
+        details={{ title: ({ entityName }) => entityName, content: (entry) => <EntryDetails entry={entry} /> }}
         getKey={({ id }) => id}
         caption={t.caption}
         pageInfo={entries?.pageInfo}

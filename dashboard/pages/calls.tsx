@@ -3,14 +3,18 @@ import { saveExport } from '../api/save-export.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { ExportButton } from '../components/export-button.js'
-import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
+import { FilterDates, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
 import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Report } from '../components/report.js'
 import { Time } from '../components/time.js'
 import { getCursorArguments, query } from '../router.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
+import { ContextLink } from './context-link.js'
+import { keysDocument } from './keys-query.js'
+import { useContexts } from './use-contexts.js'
 
 const t = texts.calls
 
@@ -61,7 +65,7 @@ const getFilters = () => ({
 })
 
 const columns: Column<Call>[] = [
-  { title: t.time, cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: t.time, opensDetails: true, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: t.operation, cell: ({ operation }) => t.operations[operation] },
   { title: t.outcome, cell: ({ status }) => <Badge tone={status === 'success' ? 'good' : 'bad'}>{t.statuses[status]}</Badge> },
   {
@@ -71,52 +75,65 @@ const columns: Column<Call>[] = [
   {
     title: t.context,
     kind: 'secondary',
-    cell: ({ contextKey }) => (contextKey ? <span class="mono">{contextKey}</span> : texts.none),
+    cell: ({ contextKey }) => (contextKey ? <ContextLink contextKey={contextKey} /> : texts.none),
   },
-  { title: t.reason, kind: 'wide', cell: (call) => <CallDetails call={call} /> },
+  { title: t.reason, kind: 'wide', cell: ({ errorMessage }) => errorMessage ?? <span class="dim">{texts.none}</span> },
 ]
 
-const CallDetails = ({ call: { errorCode, errorMessage, fileId, ipAddress, userAgent, validation } }: { call: Call }) => (
-  <details class="more">
-    <summary>{errorMessage ?? texts.details}</summary>
-    <div class="stack">
-      {validation && <Report checks={validation.checks} engine={validation.engine} />}
-      <dl class="facts">
-        {errorCode && (
-          <>
-            <dt>{t.reason}</dt>
-            <dd class="mono">{errorCode}</dd>
-          </>
-        )}
-        {fileId && (
-          <>
-            <dt>{t.file}</dt>
-            <dd>
-              <a class="mono" href={`/files/${fileId}`}>
-                {fileId}
-              </a>
-            </dd>
-          </>
-        )}
-        <dt>{t.ipAddress}</dt>
-        <dd>{ipAddress}</dd>
-        <dt>{t.userAgent}</dt>
-        <dd>{userAgent || texts.none}</dd>
-      </dl>
-    </div>
-  </details>
+const CallDetails = ({ call }: { call: Call }) => (
+  <>
+    {call.errorMessage && <p class="notice bad">{call.errorMessage}</p>}
+    {call.validation && <Report checks={call.validation.checks} engine={call.validation.engine} />}
+    <dl class="facts">
+      <dt>{t.time}</dt>
+      <dd>
+        <Time at={call.createdAt} />
+      </dd>
+      <dt>{t.operation}</dt>
+      <dd>{t.operations[call.operation]}</dd>
+      {call.errorCode && (
+        <>
+          <dt>{t.reason}</dt>
+          <dd class="mono">{call.errorCode}</dd>
+        </>
+      )}
+      {call.fileId && (
+        <>
+          <dt>{t.file}</dt>
+          <dd>
+            <a class="mono" href={`/files/${call.fileId}`}>
+              {call.fileId}
+            </a>
+          </dd>
+        </>
+      )}
+      <dt>{t.key}</dt>
+      <dd>{call.apiKeyName}</dd>
+      <dt>{t.ipAddress}</dt>
+      <dd>{call.ipAddress}</dd>
+      <dt>{t.userAgent}</dt>
+      <dd>{call.userAgent || texts.none}</dd>
+      <dt>{t.id}</dt>
+      <dd class="mono">{call.id}</dd>
+    </dl>
+  </>
 )
 
 export function Calls() {
   const result = useQuery(callsDocument, { ...getCursorArguments(), ...getFilters() }, { pollIntervalMs: 15_000 })
   const calls = result.data?.callLogsConnection
+  useContexts()
   return (
     <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
-      <CallFilters />
+      <CallFilters nameOfKey={calls?.edges[0]?.node.apiKeyName} />
       <List
         query={result}
         items={calls?.edges.map(({ node }) => node)}
         columns={columns}
+        details={{
+          title: ({ operation }) => t.detailsTitle(t.operations[operation]),
+          content: (call) => <CallDetails call={call} />,
+        }}
         getKey={({ id }) => id}
         caption={t.caption}
         pageInfo={calls?.pageInfo}
@@ -135,15 +152,31 @@ export function Calls() {
   )
 }
 
-function CallFilters() {
+function CallFilters({ nameOfKey }: { nameOfKey: string | undefined }) {
   const all = ['', texts.all] as const
   return (
     <Filters>
       <FilterSelect name="operation" label={t.operation} options={[all, ...Object.entries(t.operations)]} />
       <FilterSelect name="status" label={t.outcome} options={[all, ...Object.entries(t.statuses)]} />
-      <FilterField name="key" label={t.key} placeholder={t.keyHint} />
+      <KeyFilter nameOfKey={nameOfKey} />
       <FilterDates />
     </Filters>
+  )
+}
+
+/** Users without scope `admin` cannot list API keys. They can only remove a filter, which has the name of the first call. */
+function KeyFilter({ nameOfKey }: { nameOfKey: string | undefined }) {
+  const keys = useQuery(keysDocument, {}, { isEnabled: hasScope('admin') })
+  const selected = query.value.get('key')
+  const options = (keys.data?.apiKeys?.data ?? []).map(({ id, name }) => [id, name] as const)
+  const isListed = options.some(([id]) => id === selected)
+  if (!hasScope('admin') && !selected) return null
+  return (
+    <FilterSelect
+      name="key"
+      label={t.key}
+      options={[['', texts.all], ...options, ...(selected && !isListed ? [[selected, nameOfKey ?? selected] as const] : [])]}
+    />
   )
 }
 

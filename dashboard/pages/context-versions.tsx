@@ -3,6 +3,7 @@ import { useQuery } from '../api/use-query.js'
 import { ErrorNotice } from '../components/notices.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
+import { useActorNames } from './use-actor-names.js'
 
 const t = texts.contexts
 
@@ -26,6 +27,7 @@ type Rules = NonNullable<ResultOf<typeof versionsDocument>['contextVersions']>['
 export function ContextVersions({ contextKey: key }: { contextKey: string }) {
   const result = useQuery(versionsDocument, { key })
   const versions = result.data?.contextVersions?.data ?? []
+  const toName = useActorNames()
   return (
     <section class="card">
       <h2>{t.versions}</h2>
@@ -34,8 +36,8 @@ export function ContextVersions({ contextKey: key }: { contextKey: string }) {
         {versions.map(({ version, changedBy, changedAt, rules }, at) => (
           <li key={version}>
             <strong>{t.version(version)}</strong> <Time at={changedAt} />{' '}
-            <a class="mono dim" href={`/audit?type=context`}>
-              {changedBy}
+            <a class="dim" href="/audit?type=context" title={changedBy}>
+              {toName(changedBy)}
             </a>
             <p>{describeChanges(rules, versions[at + 1]?.rules).join('; ') || t.firstVersion}</p>
           </li>

@@ -64,6 +64,7 @@ export function Contexts() {
         query={result}
         items={contexts?.data}
         columns={columns}
+        href={({ contextKey }) => `/contexts/${contextKey}`}
         getKey={({ id }) => id}
         caption={t.caption}
         empty={

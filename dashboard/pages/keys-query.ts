@@ -3,7 +3,7 @@ import { graphql, type ResultOf } from '../api/graphql.js'
 export const keysDocument = graphql(`
   query Keys {
     apiKeys(pageSize: 100) {
-      data { id name keyPrefix scopes contexts status createdAt expiresAt lastUsedAt }
+      data { id name keyPrefix scopes contexts status createdAt createdBy expiresAt lastUsedAt }
       pagination { totalItems }
     }
   }

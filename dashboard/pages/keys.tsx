@@ -11,6 +11,7 @@ import { texts } from '../texts.js'
 import { KeyActions } from './key-actions.js'
 import { type KeyRow, keysDocument } from './keys-query.js'
 import { NewKeyDialog } from './new-key-dialog.js'
+import { useActorNames } from './use-actor-names.js'
 
 const t = texts.keys
 
@@ -26,12 +27,11 @@ const columns: Column<KeyRow>[] = [
   {
     title: t.name,
     kind: 'wide',
-    cell: ({ id, name, keyPrefix }) => (
+    opensDetails: true,
+    cell: ({ name, keyPrefix }) => (
       <>
-        <a href={`/calls?key=${id}`} title={t.viewCalls}>
-          {name}
-        </a>
-        <p class="hint mono">{keyPrefix}…</p>
+        {name}
+        <span class="hint mono block">{keyPrefix}…</span>
       </>
     ),
   },
@@ -59,6 +59,45 @@ const columns: Column<KeyRow>[] = [
   { title: texts.actions, kind: 'buttons', cell: (key) => <KeyActions apiKey={key} /> },
 ]
 
+const KeyDetails = ({ apiKey }: { apiKey: KeyRow }) => {
+  const toName = useActorNames()
+  return (
+    <>
+      <dl class="facts">
+        <dt>{texts.status}</dt>
+        <dd>
+          <Badge tone={tones[apiKey.status]}>{t.statuses[apiKey.status]}</Badge>
+        </dd>
+        <dt>{t.scopes}</dt>
+        <dd>
+          <ScopeBadges scopes={apiKey.scopes} />
+        </dd>
+        <dt>{t.contexts}</dt>
+        <dd>{apiKey.contexts ? t.onlyIn(apiKey.contexts) : texts.all}</dd>
+        <dt>{t.createdBy}</dt>
+        <dd>
+          {toName(apiKey.createdBy)} <Time at={apiKey.createdAt} />
+        </dd>
+        <dt>{t.lastUse}</dt>
+        <dd>
+          <Time at={apiKey.lastUsedAt} />
+        </dd>
+        <dt>{t.expires}</dt>
+        <dd>
+          <Time at={apiKey.expiresAt} />
+        </dd>
+        <dt>{t.prefix}</dt>
+        <dd class="mono">{apiKey.keyPrefix}…</dd>
+        <dt>{texts.calls.id}</dt>
+        <dd class="mono">{apiKey.id}</dd>
+      </dl>
+      <p>
+        <a href={`/calls?key=${apiKey.id}`}>{t.viewCalls}</a>
+      </p>
+    </>
+  )
+}
+
 export function Keys() {
   const result = useQuery(keysDocument, {})
   const isCreating = query.value.get('new') === '1'
@@ -73,6 +112,7 @@ export function Keys() {
         query={result}
         items={result.data?.apiKeys?.data}
         columns={columns}
+        details={{ title: ({ name }) => name, content: (key) => <KeyDetails apiKey={key} /> }}
         getKey={({ id }) => id}
         caption={t.caption}
         empty={

@@ -14,6 +14,8 @@ import { EmptyState, ErrorNotice } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
+import { ContextLink } from './context-link.js'
+import { useContexts } from './use-contexts.js'
 
 const t = texts.quarantine
 
@@ -57,7 +59,7 @@ const columns: Column<QuarantinedFile>[] = [
       </>
     ),
   },
-  { title: t.context, kind: 'secondary', cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
+  { title: t.context, kind: 'secondary', cell: ({ contextKey }) => <ContextLink contextKey={contextKey} /> },
   { title: t.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
   { title: t.quarantinedAt, kind: 'secondary', cell: ({ quarantinedAt }) => <Time at={quarantinedAt} relative /> },
   { title: texts.actions, kind: 'buttons', cell: (line) => <Actions file={line} /> },
@@ -66,6 +68,7 @@ const columns: Column<QuarantinedFile>[] = [
 /** Lists files in which a rescan found a virus, and restored files that wait for a scan. */
 export function Quarantine() {
   const result = useQuery(quarantineDocument, {})
+  useContexts()
   const page = result.data?.quarantine
   return (
     <Page title={t.title} description={t.about}>

@@ -13,6 +13,7 @@ import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { query } from '../router.js'
 import { texts } from '../texts.js'
+import { ContextLink } from './context-link.js'
 import { useContexts } from './use-contexts.js'
 
 const t = texts.trash
@@ -32,7 +33,7 @@ type TrashedFile = NonNullable<ResultOf<typeof trashDocument>['trash']>['data'][
 
 const fileColumns: Column<TrashedFile>[] = [
   { title: texts.files.name, kind: 'wide', cell: ({ originalFilename }) => originalFilename },
-  { title: texts.files.context, cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
+  { title: texts.files.context, cell: ({ contextKey }) => <ContextLink contextKey={contextKey} /> },
   { title: texts.files.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
   { title: t.deleted, cell: ({ deletedAt }) => <Time at={deletedAt} relative /> },
   { title: t.purgeDate, cell: ({ purgeAt }) => <Time at={purgeAt} /> },

@@ -1,3 +1,5 @@
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 
@@ -9,8 +11,15 @@ const contextsDocument = graphql(`
   }
 `)
 
-/** Loads the contexts for select fields. At most 100. */
+/** Names of the contexts by key, as far as a page has loaded them. */
+export const contextNames = signal<ReadonlyMap<string, string>>(new Map())
+
+/** Loads the contexts for select fields, and their names for lists. At most 100. */
 export function useContexts() {
   const result = useQuery(contextsDocument, {})
-  return { ...result, list: result.data?.contexts?.data ?? [] }
+  const list = result.data?.contexts?.data
+  useEffect(() => {
+    if (list) contextNames.value = new Map(list.map(({ contextKey, displayName }) => [contextKey, displayName]))
+  }, [list])
+  return { ...result, list: list ?? [] }
 }

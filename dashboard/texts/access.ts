@@ -45,6 +45,8 @@ export const accessTexts = {
     revokeTitle: 'Revoke this API key permanently?',
     revokeWarning: (name: string) => `All calls with ${name} are rejected immediately and permanently. This cannot be undone.`,
     viewCalls: 'View calls',
+    createdBy: 'Created by',
+    prefix: 'Key prefix',
   },
   users: {
     title: 'Users',

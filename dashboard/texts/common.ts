@@ -18,6 +18,13 @@ export const commonTexts = {
   details: 'Details',
   noResultsTitle: 'No results',
   noResultsHint: 'Change or clear a filter.',
+  dateRanges: {
+    label: 'Date range',
+    any: 'Any time',
+    presets: { today: 'Today', week: 'Last 7 days', month: 'Last 30 days', quarter: 'Last 90 days' },
+    custom: 'Custom',
+    exact: (from: string, to: string) => `${from} – ${to}`,
+  },
   startDate: 'Start date',
   endDate: 'End date',
   exportCsv: 'Export CSV',

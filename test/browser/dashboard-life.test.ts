@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
+import { ulid } from 'ulid'
 import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -82,7 +83,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   })
 
   test('saves and clears the retention of a context policy', async () => {
-    await tenant.context('aging', { scan_for_viruses: false })
+    const { context_id } = await tenant.context('aging', { scan_for_viruses: false })
     const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
     await page.getByLabel('Keep deleted files for (days)').fill('7')
@@ -90,9 +91,11 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     await page.getByText('Changes saved').waitFor()
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: 30, trash_days: 7 })
     // A stored file is older than the new retention, so the effect is shown first.
-    await tenant.admin.upload('aging', 'old.txt', 'old')
+    const uploadedAt = new Date(Date.now() - 20 * 86_400_000)
     await world.database.pool.query(
-      `UPDATE files SET created_at = now() - interval '20 days' WHERE original_filename = 'old.txt'`,
+      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+       VALUES ($1, $2, $3, 'old.txt', 'text/plain', 1, repeat('0', 64), 'old', 'system', $4, $4)`,
+      [`file_${ulid(uploadedAt.getTime()).toLowerCase()}`, tenant.tenantId, context_id, uploadedAt],
     )
     await page.getByLabel('Delete files after (days)').fill('10')
     await button(page, 'Save changes').click()

@@ -1,0 +1,28 @@
+import type { ComponentChildren } from 'preact'
+import { Dialog } from './dialog.js'
+
+export interface RowDetails<Item> {
+  title: (item: Item) => string
+  content: (item: Item) => ComponentChildren
+}
+
+/** Panel at the right with the details of a list item. */
+export const DetailsPanel = <Item,>({
+  item,
+  details,
+  onClose,
+}: {
+  item: Item
+  details: RowDetails<Item>
+  onClose: () => void
+}) => (
+  <Dialog title={details.title(item)} isPanel onClose={onClose}>
+    <div class="body stack">{details.content(item)}</div>
+  </Dialog>
+)
+
+/** Checks whether a click on a row is meant for the row itself, not for a control in it or for a selection of text. */
+export const isRowClick = ({ target }: MouseEvent): boolean =>
+  target instanceof Element &&
+  !target.closest('a, button, input, select, label, summary, dialog, [popover]') &&
+  getSelection()?.isCollapsed !== false
