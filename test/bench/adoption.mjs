@@ -84,7 +84,7 @@ async function run(words, { killAt } = {}) {
   })
   child.stderr.setEncoding('utf8').on('data', (text) => {
     const done = Number(/: (\d+) of \d+ objects/.exec(text)?.[1])
-    if (!Number.isNaN(done)) process.stdout.write(text)
+    process.stdout.write(text)
     if (killAt !== undefined && done >= killAt) child.kill('SIGKILL')
   })
   const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)))

@@ -20,6 +20,11 @@ export async function emptyDatabase(): Promise<TestDatabase> {
   return create('template0')
 }
 
+/** A copy of a database without connections, like a restored backup. */
+export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase> {
+  return create(new URL(url).pathname.slice(1))
+}
+
 async function create(template: string): Promise<TestDatabase> {
   const server = await serverUrl()
   const name = `test_${randomBytes(6).toString('hex')}`
