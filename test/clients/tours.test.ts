@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -46,7 +46,7 @@ test('the SDK tour runs and prints the documented output', async () => {
   const program = steps
     .map(({ typed }) => typed)
     .join('')
-    .replace("'assay/client'", `'${new URL('packages/client/dist/index.js', root)}'`)
+    .replaceAll("'@assay/client'", `'${new URL('packages/client/dist/index.js', root)}'`)
   const { code } = await transform(program, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   const path = join(folder, 'tour.mjs')
   writeFileSync(path, code)
@@ -65,11 +65,25 @@ test('the command line tour runs and prints the documented output', async () => 
     step.typed.replace('http://localhost:8080', world.url).replace('assay_…', tenant.admin.credential!),
   )
   const program = fileURLToPath(new URL('packages/client/dist/command/main.js', root))
-  const npx = `npx() { shift; '${process.execPath}' '${program}' "$@"; }`
-  const script = [npx, ...typed.map((lines) => `${lines}printf '%s\\n' '${end}'`)].join('\n')
+  const assay = `assay() { '${process.execPath}' '${program}' "$@"; }`
+  const script = [assay, ...typed.map((lines) => `${lines}printf '%s\\n' '${end}'`)].join('\n')
   const { stdout } = await run('sh', ['-c', script], { cwd: folder, env: { PATH: process.env.PATH, HOME: folder } })
   const printed = stdout.split(`${end}\n`)
   expect(steps.length).toBeGreaterThan(6)
   for (const [place, { typed, shown }] of steps.entries())
     expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(pattern(shown)) })
+})
+
+test('no page tells users to run or import an unscoped package, which could belong to somebody else', () => {
+  const folders = ['', 'docs/', 'packages/client/', 'packages/uploader/']
+  const pages = folders.flatMap((folder) =>
+    readdirSync(new URL(folder, root))
+      .filter((name) => /\.(md|txt)$/.test(name))
+      .map((name) => folder + name),
+  )
+  expect(pages).toEqual(expect.arrayContaining(['README.md', 'llms.txt', 'docs/client.md']))
+  const text = (page: string) => readFileSync(new URL(page, root), 'utf8')
+  // The only page that explains when `npx assay` works.
+  const naming = pages.filter((page) => /npx assay|['"]assay\/client['"]/.test(text(page)))
+  expect(naming).toEqual(['docs/client.md'])
 })
