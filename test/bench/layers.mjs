@@ -21,6 +21,7 @@ const connections = Number(values.connections)
 const seconds = Number(values.seconds)
 const root = new URL('../..', import.meta.url).pathname
 const warmUpCalls = 2000
+const small = 10 * 1024
 
 /** Layers by the path below dist/ or the package of a frame. The first match counts. */
 const layers = [
@@ -62,9 +63,10 @@ async function measure(folder, size) {
   const service = await startService({}, options, join(folder, 'dist', 'main.modules.js'))
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   try {
-    const call = await uploadOf(service, agent, size)
+    const callOf = await uploadTo(service, agent)
+    const [warmUp, call] = [callOf(small), callOf(size)]
     for (let left = warmUpCalls; left > 0; left -= connections)
-      await Promise.all(Array.from({ length: connections }, () => call(agent)))
+      await Promise.all(Array.from({ length: connections }, () => warmUp(agent)))
     const [cpu, idle, start] = [usedCpu(service), idleCpu(), performance.now()]
     const rate = await perSecond(connections, seconds, call)
     const duration = performance.now() - start
@@ -94,7 +96,8 @@ function sharesOf(samples) {
   return new Map([...shares].map(([layer, ms]) => [layer, ms / all]))
 }
 
-async function uploadOf({ url, key }, agent, size) {
+/** Creates a context. Returns a function that creates the call for uploads of one size. */
+async function uploadTo({ url, key }, agent) {
   const headers = { authorization: `Bearer ${key}` }
   const send = async (with_, path, init) => {
     const response = await request(with_, `${url}/api/v1${path}`, init)
@@ -109,11 +112,13 @@ async function uploadOf({ url, key }, agent, size) {
   }
   const json = { ...headers, 'content-type': 'application/json' }
   await send(agent, '/contexts', { method: 'POST', headers: json, body: [Buffer.from(JSON.stringify(rules))] })
-  const form = multipart('bench', 'file.txt', content(size))
-  return (with_) => send(with_, '/files/upload', { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body })
+  return (size) => {
+    const form = multipart('bench', 'file.txt', content(size))
+    return (with_) => send(with_, '/files/upload', { method: 'POST', headers: { ...headers, ...form.headers }, body: form.body })
+  }
 }
 
-for (const [name, size] of Object.entries({ '10 KiB': 10 * 1024, '1 MiB': 1024 * 1024 })) {
+for (const [name, size] of Object.entries({ '10 KiB': small, '1 MiB': 1024 * 1024 })) {
   const after = await measure(root, size)
   const before = values.against && (await measure(resolve(values.against), size))
   console.log(
