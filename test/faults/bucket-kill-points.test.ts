@@ -139,7 +139,8 @@ test('an upload killed during a request to the bucket is stored completely or no
   if (!responses.includes(503)) expect(objects.names).toHaveLength(there + 2)
   expect(await filesHeld()).toBe(before)
   for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
-})
+  // Five held uploads, each with a deep verification, take more than two minutes at a load of 40.
+}, 300_000)
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
