@@ -80,6 +80,11 @@ function scheduleRetry(upload: Upload): void {
   if (delayMs !== undefined) setTimeout(retryIfLost, delayMs)
 }
 
+/** Asks the user before the page is closed or reloaded while uploads run. */
+addEventListener('beforeunload', (event) => {
+  if (uploads.peek().some(({ state }) => !isFinished(state.peek()))) event.preventDefault()
+})
+
 export const clearFinished = (): void => {
   uploads.value = uploads.peek().filter(({ state }) => !isFinished(state.peek()))
 }

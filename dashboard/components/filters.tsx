@@ -1,4 +1,6 @@
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { query, setQuery } from '../router.js'
 import { Field, Select } from './field.js'
 
@@ -22,6 +24,24 @@ interface FilterProps {
 /** Text filter. It replaces the history entry, so that not every typed letter becomes a step back. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
   return <Field value={getFilter(name)} onInput={(value) => setQuery({ [name]: value }, { replace: true })} {...more} />
+}
+
+const searchDelayMs = 200
+
+/** Text filter that waits for a pause in typing, because a search reads many rows. */
+export function FilterSearch({ name, ...more }: FilterProps & { placeholder?: string }) {
+  const typed = useSignal<string | undefined>(undefined)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const onInput = (value: string) => {
+    typed.value = value
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => {
+      typed.value = undefined
+      setQuery({ [name]: value }, { replace: true })
+    }, searchDelayMs)
+  }
+  return <Field type="search" value={typed.value ?? getFilter(name)} onInput={onInput} {...more} />
 }
 
 export function FilterSelect({ name, ...more }: FilterProps & { options: readonly (readonly [value: string, text: string])[] }) {

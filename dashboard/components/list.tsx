@@ -1,9 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { QueryState } from '../api/use-query.js'
-import { navigate, setQuery } from '../router.js'
+import { navigate, query, setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
+import { Icon } from './icon.js'
 import { ErrorNotice, Skeleton } from './notices.js'
 import { DetailsPanel, isRowClick, type RowDetails } from './row-details.js'
 
@@ -14,7 +15,21 @@ export interface Column<Item> {
   cell: (item: Item) => ComponentChildren
   /** The cell is a button that opens the details of the item, for the keyboard. It must not contain other controls. */
   opensDetails?: boolean
+  /** Content of the header cell. Default: the title. */
+  header?: ComponentChildren
+  /** The header is a button that sorts by this key. The URL contains the key and the order: `?sort=size_bytes.desc`. */
+  sort?: SortKey
 }
+
+interface SortKey {
+  key: string
+  /** Order after the first click. */
+  first: Order
+  /** True if the list has this order without a parameter. */
+  isDefault?: boolean
+}
+
+type Order = 'asc' | 'desc'
 
 interface PageInfo {
   hasNextPage: boolean
@@ -42,14 +57,25 @@ interface Props<Item> {
 }
 
 /** Table with loading, error and empty states. On narrow screens, rows become cards. */
-export function List<Item>({ query, items, columns, getKey, empty, caption, pageInfo, total, href, details }: Props<Item>) {
+export function List<Item>({
+  query: result,
+  items,
+  columns,
+  getKey,
+  empty,
+  caption,
+  pageInfo,
+  total,
+  href,
+  details,
+}: Props<Item>) {
   const opened = useSignal<string | undefined>(undefined)
-  if (!items) return query.error ? <ErrorNotice error={query.error} onRetry={query.reload} /> : <Skeleton />
+  if (!items) return result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : <Skeleton />
   const onOpen = details ? (item: Item) => (opened.value = getKey(item)) : href ? (item: Item) => navigate(href(item)) : undefined
   const openedItem = items.find((item) => getKey(item) === opened.value)
   return (
     <>
-      {query.error && <ErrorNotice error={query.error} onRetry={query.reload} />}
+      {result.error && <ErrorNotice error={result.error} onRetry={result.reload} />}
       {items.length === 0 ? empty : <Table {...{ items, columns, getKey, caption, onOpen }} />}
       {details && openedItem && <DetailsPanel item={openedItem} details={details} onClose={() => (opened.value = undefined)} />}
       {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shown={items.length} />}
@@ -72,9 +98,9 @@ const Table = <Item,>({
       <caption>{caption}</caption>
       <thead>
         <tr>
-          {columns.map(({ title, kind }) => (
-            <th key={title} class={kind} scope="col">
-              {title}
+          {columns.map(({ title, kind, header, sort }) => (
+            <th key={title} class={kind} scope="col" aria-sort={sort && ariaSort[getOrder(sort) ?? 'none']}>
+              {header ?? (sort ? <SortButton title={title} sort={sort} /> : title)}
             </th>
           ))}
         </tr>
@@ -100,6 +126,26 @@ const Table = <Item,>({
     </table>
   </div>
 )
+
+const ariaSort = { asc: 'ascending', desc: 'descending', none: 'none' } as const
+
+/** Order of the list if it is sorted by this key. */
+function getOrder({ key, first, isDefault }: SortKey): Order | undefined {
+  const [sorted, order] = (query.value.get('sort') ?? '').split('.')
+  if (!sorted) return isDefault ? first : undefined
+  return sorted === key ? (order === 'asc' || order === 'desc' ? order : first) : undefined
+}
+
+function SortButton({ title, sort }: { title: string; sort: SortKey }) {
+  const order = getOrder(sort)
+  const next = order ? (order === 'asc' ? 'desc' : 'asc') : sort.first
+  return (
+    <button type="button" class={`sort${order ? ' sorted' : ''}`} onClick={() => setQuery({ sort: `${sort.key}.${next}` })}>
+      {title}
+      <Icon name={(order ?? next) === 'asc' ? 'up' : 'down'} />
+    </button>
+  )
+}
 
 /** Buttons for the previous and the next page. The cursor is stored in the URL. */
 const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (

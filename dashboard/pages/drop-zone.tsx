@@ -4,6 +4,7 @@ import { Button } from '../components/button.js'
 import { Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
 import { EmptyState } from '../components/notices.js'
+import { isDraggingFiles, useFileDrops } from '../file-drop.js'
 import { query } from '../router.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
@@ -25,7 +26,11 @@ export function DropZone() {
   if (!context) return <NoContext />
   return (
     <section class="stack" aria-label={t.upload}>
-      <FileTarget onFiles={(files) => addUploads(files, context.contextKey)} text={t.drop}>
+      <FileTarget
+        onFiles={(files) => addUploads(files, context.contextKey)}
+        text={t.drop}
+        dropText={t.dropInto(context.displayName)}
+      >
         <Select
           label={t.uploadContext}
           value={context.contextKey}
@@ -53,33 +58,21 @@ export const NoContext = () => (
 interface FileTargetProps {
   onFiles: (files: File[]) => void
   text: string
+  /** Shown while the user drags files over the window. */
+  dropText: string
   isSingle?: boolean
   children: preact.ComponentChildren
 }
 
-/** Area that accepts dropped or selected files. */
-export function FileTarget({ onFiles, text, isSingle = false, children }: FileTargetProps) {
-  const isDraggedOver = useSignal(false)
+/** Area in which the user selects files. It also accepts files that are dropped anywhere in the window. */
+export function FileTarget({ onFiles, text, dropText, isSingle = false, children }: FileTargetProps) {
   const input = useRef<HTMLInputElement>(null)
-  const addFiles = (list: FileList | null | undefined) => {
-    const files = [...(list ?? [])]
+  const addFiles = (files: File[]) => {
     if (files.length > 0) onFiles(isSingle ? files.slice(0, 1) : files)
   }
+  useFileDrops(addFiles)
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: keyboard users can use the button inside.
-    <div
-      class={`drop${isDraggedOver.value ? ' dragged-over' : ''}`}
-      onDragOver={(event) => {
-        event.preventDefault()
-        isDraggedOver.value = true
-      }}
-      onDragLeave={() => (isDraggedOver.value = false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        isDraggedOver.value = false
-        addFiles(event.dataTransfer?.files)
-      }}
-    >
+    <div class="drop">
       <div class="drop-main">
         <Icon name="upload" />
         <strong>{text}</strong>
@@ -94,12 +87,20 @@ export function FileTarget({ onFiles, text, isSingle = false, children }: FileTa
           tabIndex={-1}
           multiple={!isSingle}
           onChange={(event) => {
-            addFiles(event.currentTarget.files)
+            addFiles([...(event.currentTarget.files ?? [])])
             event.currentTarget.value = ''
           }}
         />
       </div>
       <div class="drop-side">{children}</div>
+      {isDraggingFiles.value && (
+        <div class="drop-overlay">
+          <p>
+            <Icon name="upload" />
+            {dropText}
+          </p>
+        </div>
+      )}
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { VariablesOf } from '../api/graphql.js'
-import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
+import { FilterDates, FilterSearch, FilterSelect, Filters } from '../components/filters.js'
 import { getCursorArguments, query } from '../router.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import type { filesDocument } from './files-query.js'
 import { useContexts } from './use-contexts.js'
@@ -14,10 +15,11 @@ export function getFileFilters(): VariablesOf<typeof filesDocument> {
     ...getCursorArguments(),
     context: query.value.get('context'),
     uploadedBy: query.value.get('uploaded_by'),
-    namePrefix: query.value.get('name'),
+    search: query.value.get('search')?.trim() || null,
     contentType: query.value.get('type'),
     startDate: query.value.get('from'),
     endDate: query.value.get('to'),
+    isAdmin: hasScope('admin'),
     ...(sort && { sort, order: order ?? null }),
   }
 }
@@ -33,12 +35,15 @@ export function FileFilters() {
   return (
     <Filters>
       <div class="grow">
-        <FilterField name="name" label={t.name} placeholder={t.nameHint} type="search" />
+        <FilterSearch name="search" label={t.search} placeholder={t.searchHint} />
       </div>
       <FilterSelect name="context" label={t.context} options={options} />
       <FilterSelect name="type" label={t.type} options={Object.entries(t.types)} />
       <FilterDates />
-      <FilterSelect name="sort" label={t.sort} options={Object.entries(t.sorts)} />
+      {/* On narrow screens, the list has no headers that sort it. */}
+      <div class="narrow">
+        <FilterSelect name="sort" label={t.sort} options={Object.entries(t.sorts)} />
+      </div>
     </Filters>
   )
 }

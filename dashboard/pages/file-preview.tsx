@@ -1,65 +1,103 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { mutate } from '../api/client.js'
-import { graphql } from '../api/graphql.js'
+import { formatNumber } from '../api/format.js'
+import { fetchPreview, type Preview } from '../api/preview.js'
 import { Button } from '../components/button.js'
+import { Skeleton } from '../components/notices.js'
 import { texts } from '../texts.js'
+import { getPreviewKind } from './file-kind.js'
+import { MediaPreview } from './media-preview.js'
+import { TablePreview } from './table-preview.js'
 
 const t = texts.file
 
-const urlDocument = graphql(`mutation PreviewUrl($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }`)
-
-// Types that cannot run code in a browser. SVG, HTML and PDF can.
-const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']
-const textTypes = ['text/plain', 'text/csv', 'application/json', 'text/markdown']
-const maxImageBytes = 16 * 1024 * 1024
-const maxTextBytes = 64 * 1024
-
-interface PreviewableFile {
-  id: string
-  contentType: string
-  sizeBytes: number
+interface Props {
+  file: { id: string; originalFilename: string; contentType: string }
 }
 
-const isImage = ({ contentType }: PreviewableFile) => imageTypes.includes(contentType)
-
-/** Checks whether a preview is safe, and small enough to load. */
-export const isPreviewable = (file: PreviewableFile): boolean =>
-  isImage(file) ? file.sizeBytes <= maxImageBytes : textTypes.includes(file.contentType.split(';')[0]!)
-
-/** Preview of a file. Loads only on request, because it counts as a download. */
-export function FilePreview({ file }: { file: PreviewableFile }) {
-  const preview = useSignal<{ imageUrl?: string; text?: string; hasFailed?: boolean }>({})
-  useEffect(() => () => URL.revokeObjectURL(preview.peek().imageUrl ?? ''), [preview])
-  const show = async () => {
-    preview.value = await fetchPreview(file).catch(() => ({ hasFailed: true }))
-  }
-  const { imageUrl, text, hasFailed } = preview.value
+/**
+ * Preview of a file. The service renders images and PDFs, and returns the beginning of a text, so that the browser never displays the
+ * original bytes.
+ */
+export function FilePreview({ file }: Props) {
+  const kind = getPreviewKind(file.contentType)
   return (
-    <section class="card">
+    <section class="card preview-card">
       <h2>{t.preview}</h2>
-      {imageUrl && <img class="preview" src={imageUrl} alt={t.preview} />}
-      {text !== undefined && <pre class="preview">{text}</pre>}
-      {text !== undefined && file.sizeBytes > maxTextBytes && <p class="hint">{t.previewTruncated}</p>}
-      {hasFailed && <p class="notice warn">{t.previewFailed}</p>}
-      {!imageUrl && text === undefined && (
-        <div class="row">
-          <Button onClick={show}>{t.showPreview}</Button>
-          <span class="hint">{t.previewAbout}</span>
-        </div>
+      {kind === 'audio' || kind === 'video' ? (
+        <MediaPreview file={file} kind={kind} />
+      ) : (
+        <RenderedPreview file={file} isTable={kind === 'table'} />
       )}
     </section>
   )
 }
 
-async function fetchPreview(file: PreviewableFile) {
-  const { data } = await mutate(urlDocument, { id: file.id })
-  const { pathname, search } = new URL(data!.createDownloadUrl!.downloadUrl)
-  // The content security policy does not allow requests to the bucket.
-  if (!pathname.startsWith('/download/')) return { hasFailed: true }
-  const init = isImage(file) ? {} : { headers: { Range: `bytes=0-${maxTextBytes - 1}` } }
-  const response = await fetch(pathname + search, init)
-  if (!response.ok) return { hasFailed: true }
-  if (!isImage(file)) return { text: await response.text() }
-  return { imageUrl: URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: file.contentType })) }
+/** `page`: the loaded page, which stays visible while the next one loads. */
+type State = ((Preview | { problem: string }) & { page: number }) | undefined
+
+function RenderedPreview({ file: { id, originalFilename }, isTable }: Props & { isTable: boolean }) {
+  const page = useSignal(1)
+  const state = useSignal<State>(undefined)
+  useEffect(() => {
+    let isCurrent = true
+    let imageUrl = ''
+    const requested = page.value
+    fetchPreview(id, 'large', requested)
+      .catch((error: Error) => ({ problem: error.message || t.previewFailed }))
+      .then((result) => {
+        if ('imageUrl' in result) imageUrl = result.imageUrl
+        if (isCurrent) state.value = { ...result, page: requested }
+        else URL.revokeObjectURL(imageUrl)
+      })
+    return () => {
+      isCurrent = false
+      URL.revokeObjectURL(imageUrl)
+    }
+  }, [id, page.value])
+  const result = state.value
+  if (!result) return <Skeleton lines={4} />
+  if ('problem' in result) return <p class="notice">{result.problem}</p>
+  if ('text' in result) return <TextPreview {...result} isTable={isTable} />
+  return (
+    <>
+      <div class="preview-frame" aria-busy={result.page !== page.value}>
+        <img
+          src={result.imageUrl}
+          alt={result.pageCount > 1 ? t.previewOfPage(originalFilename, result.page) : t.previewOf(originalFilename)}
+        />
+      </div>
+      {result.pageCount > 1 && <PagePicker page={page} pageCount={result.pageCount} />}
+    </>
+  )
 }
+
+const PagePicker = ({ page, pageCount }: { page: { value: number }; pageCount: number }) => (
+  <nav class="row page-picker" aria-label={t.pages}>
+    <Button icon="back" label={texts.previousPage} disabled={page.value <= 1} onClick={() => page.value--} />
+    <span role="status">{t.pageOf(formatNumber(page.value), formatNumber(pageCount))}</span>
+    <Button
+      icon="next"
+      label={texts.nextPage}
+      disabled={page.value >= Math.min(pageCount, maxPage)}
+      onClick={() => page.value++}
+    />
+  </nav>
+)
+
+/** The service renders no later page. */
+const maxPage = 1000
+
+const TextPreview = ({ text, isTruncated, isTable }: { text: string; isTruncated: boolean; isTable: boolean }) => (
+  <>
+    {isTable ? (
+      <TablePreview text={text} isTruncated={isTruncated} />
+    ) : (
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users must be able to scroll the text.
+      <pre class="preview" tabIndex={0}>
+        {text}
+      </pre>
+    )}
+    {isTruncated && <p class="hint">{t.previewTruncated}</p>}
+  </>
+)

@@ -35,6 +35,36 @@ export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, si
   />
 )
 
+type SelectableFile = SelectProps['file']
+
+/** Selects all files of the page, or none. */
+export function SelectAllCheckbox({ selection, files }: { selection: Selection; files: readonly SelectableFile[] }) {
+  const selectedCount = files.filter(({ id }) => selection.value.has(id)).length
+  const isPartial = selectedCount > 0 && selectedCount < files.length
+  return (
+    <label class="select-all">
+      <input
+        type="checkbox"
+        aria-label={t.selectAll}
+        title={t.selectAll}
+        checked={files.length > 0 && selectedCount === files.length}
+        indeterminate={isPartial}
+        onChange={({ currentTarget: { checked } }) => {
+          const next = new Map(selection.value)
+          for (const { id, sizeBytes } of files) {
+            if (checked) next.set(id, sizeBytes)
+            else next.delete(id)
+          }
+          selection.value = next
+        }}
+      />
+      <span class="narrow" aria-hidden="true">
+        {t.selectAll}
+      </span>
+    </label>
+  )
+}
+
 /** Actions for the selected files. */
 export function SelectionBar({ selection }: { selection: Selection }) {
   const isConfirming = useSignal(false)

@@ -8,12 +8,13 @@ export const filesDocument = graphql(`
     $before: String
     $context: String
     $uploadedBy: ID
-    $namePrefix: String
+    $search: String
     $contentType: String
     $startDate: String
     $endDate: String
     $sort: FileSort
     $order: SortOrder
+    $isAdmin: Boolean!
   ) {
     filesConnection(
       first: $first
@@ -22,14 +23,21 @@ export const filesDocument = graphql(`
       before: $before
       context: $context
       uploadedBy: $uploadedBy
-      namePrefix: $namePrefix
+      search: $search
       contentType: $contentType
       startDate: $startDate
       endDate: $endDate
       sort: $sort
       order: $order
     ) {
-      edges { node { id originalFilename sizeBytes contentType contextKey createdAt downloadCount uploader { id name type } } }
+      edges {
+        node {
+          id originalFilename sizeBytes contentType contextKey createdAt quarantinedAt
+          context { displayName }
+          uploader { id name type }
+          hold @include(if: $isAdmin) { heldAt }
+        }
+      }
       pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
       totalCount
     }

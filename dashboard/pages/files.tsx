@@ -1,18 +1,20 @@
 import { useSignal } from '@preact/signals'
-import { formatBytes, formatNumber } from '../api/format.js'
+import { formatBytes } from '../api/format.js'
 import type { ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
 import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
+import { Thumbnail } from '../components/thumbnail.js'
 import { Time } from '../components/time.js'
 import { query, setQuery } from '../router.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { DropZone } from './drop-zone.js'
 import { FileFilters, getFileFilters } from './file-filters.js'
-import { SelectFileCheckbox, type Selection, SelectionBar } from './file-selection.js'
+import { SelectAllCheckbox, SelectFileCheckbox, type Selection, SelectionBar } from './file-selection.js'
+import { FileStatus } from './file-status.js'
 import { filesDocument } from './files-query.js'
 
 const t = texts.files
@@ -20,22 +22,56 @@ const t = texts.files
 type FileRow = NonNullable<ResultOf<typeof filesDocument>['filesConnection']>['edges'][number]['node']
 
 const columns: Column<FileRow>[] = [
-  { title: t.name, kind: 'wide', cell: ({ id, originalFilename }) => <a href={`/files/${id}`}>{originalFilename}</a> },
-  { title: t.context, cell: ({ contextKey }) => <span class="mono">{contextKey}</span> },
-  { title: t.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
-  { title: t.type, kind: 'secondary', cell: ({ contentType }) => <span class="dim">{contentType}</span> },
+  {
+    title: t.name,
+    kind: 'wide',
+    sort: { key: 'original_filename', first: 'asc' },
+    cell: (file) => (
+      <span class="file-name">
+        <Thumbnail file={file} />
+        <a href={`/files/${file.id}`} title={file.originalFilename}>
+          {file.originalFilename}
+        </a>
+      </span>
+    ),
+  },
+  { title: t.status, cell: (file) => <FileStatus file={file} /> },
+  {
+    title: t.context,
+    cell: ({ contextKey, context }) => <a href={`/contexts/${contextKey}`}>{context?.displayName ?? contextKey}</a>,
+  },
+  {
+    title: t.size,
+    kind: 'number',
+    sort: { key: 'size_bytes', first: 'desc' },
+    cell: ({ sizeBytes }) => formatBytes(sizeBytes),
+  },
+  {
+    title: t.type,
+    kind: 'secondary',
+    cell: ({ contentType }) => (
+      <span class="dim type-name" title={contentType}>
+        {contentType}
+      </span>
+    ),
+  },
   { title: t.uploader, kind: 'secondary', cell: ({ uploader }) => uploader?.name ?? texts.none },
-  { title: t.downloads, kind: 'number', cell: ({ downloadCount }) => formatNumber(downloadCount) },
-  { title: t.uploaded, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+  {
+    title: t.uploaded,
+    sort: { key: 'created_at', first: 'desc', isDefault: true },
+    cell: ({ createdAt }) => <Time at={createdAt} relative />,
+  },
 ]
 
 export function Files() {
   const result = useQuery(filesDocument, getFileFilters(), { isEnabled: hasScope('metadata') })
   const connection = result.data?.filesConnection
   const selection: Selection = useSignal(new Map())
+  const files = connection?.edges.map(({ node }) => node)
   const selectColumn: Column<FileRow> = {
     title: t.selection,
     kind: 'checkbox-column',
+    header: <SelectAllCheckbox selection={selection} files={files ?? []} />,
     cell: (file) => <SelectFileCheckbox selection={selection} file={file} />,
   }
   return (
@@ -47,13 +83,13 @@ export function Files() {
           <SelectionBar selection={selection} />
           <List
             query={result}
-            items={connection?.edges.map(({ node }) => node)}
+            items={files}
             columns={hasScope('delete') ? [selectColumn, ...columns] : columns}
             getKey={({ id }) => id}
             caption={t.caption}
             pageInfo={connection?.pageInfo}
             total={connection?.totalCount}
-            empty={<NoFiles />}
+            empty={<NoFiles hasUnreadFiles={connection?.pageInfo.hasNextPage ?? false} />}
           />
         </>
       )}
@@ -61,14 +97,14 @@ export function Files() {
   )
 }
 
-/** Distinguishes filters without results from a tenant or context without files. */
-function NoFiles() {
+/** Distinguishes filters without results from a tenant or context without files. `hasUnreadFiles`: the next page continues the search. */
+function NoFiles({ hasUnreadFiles }: { hasUnreadFiles: boolean }) {
   const names = [...query.value.keys()]
   const context = query.value.get('context')
-  if (names.some((name) => name !== 'context'))
+  if (names.some((name) => name !== 'context' && name !== 'sort'))
     return (
       <EmptyState icon="search" title={t.noneTitle}>
-        <p>{t.noneHint}</p>
+        <p>{hasUnreadFiles ? t.noneYetHint : t.noneHint}</p>
         <Button onClick={() => setQuery(Object.fromEntries(names.map((name) => [name, null])))}>{t.clearFilters}</Button>
       </EmptyState>
     )

@@ -15,7 +15,7 @@ const t = texts.palette
 
 const filesDocument = graphql(`
   query PaletteFiles($name: String!) {
-    filesConnection(first: 6, namePrefix: $name) { edges { node { id originalFilename contextKey } } }
+    filesConnection(first: 6, search: $name) { edges { node { id originalFilename contextKey } } }
   }
 `)
 
@@ -212,7 +212,7 @@ function toFileEntries(wanted: string, files: readonly { id: string; originalFil
     group: 'files',
     title: t.searchFiles(wanted),
     icon: 'search',
-    run: () => navigate(`/files?name=${encodeURIComponent(wanted)}`),
+    run: () => navigate(`/files?search=${encodeURIComponent(wanted)}`),
   }
   return [...found, search]
 }

@@ -48,7 +48,7 @@ export function ValidateFile() {
       <ErrorNotice error={contexts.error} onRetry={contexts.reload} />
       {!contexts.isLoading && !contexts.error && !context && <NoContext />}
       {context && (
-        <FileTarget isSingle text={t.drop} onFiles={([file]) => validate(file!)}>
+        <FileTarget isSingle text={t.drop} dropText={t.dropInto(context.displayName)} onFiles={([file]) => validate(file!)}>
           <Select
             label={t.context}
             value={context.contextKey}

@@ -57,7 +57,8 @@ export const validationTexts = {
   dryRun: {
     title: 'Validate file',
     about: 'Check whether a context would accept a file. The service does not store the file, and no quota is used.',
-    drop: 'Drop a file here, or choose one',
+    drop: 'Drop a file anywhere, or choose one',
+    dropInto: (context: string) => `Drop a file to check it for ${context}`,
     context: 'Context',
     accepted: 'This file would be accepted.',
     rejected: 'This file would be rejected.',

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import sharp from 'sharp'
 import { startWatched } from '../support/watched-service.mjs'
+import { invoicePdf, landscape } from './support/sample-files.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pictures = join(root, 'docs', 'screens')
@@ -100,10 +101,17 @@ async function draw() {
     await page.locator('.upload.accepted').waitFor()
     await page.locator('.upload.rejected').waitFor()
   })
-  await shoot('phone', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, async (page) => {
+  const list = async (page) => {
     await page.goto('/files')
-    await page.locator('td').first().waitFor()
+    await page.locator('.thumbnail img').nth(5).waitFor()
+  }
+  await shoot('files', {}, list)
+  await shoot('file', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, async (page) => {
+    await page.goto('/files?search=invoice-2026')
+    await page.getByRole('link', { name: 'invoice-2026-0117.pdf' }).click()
+    await page.locator('.preview-frame img').waitFor()
   })
+  await shoot('phone', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, list)
 }
 
 function history() {
@@ -153,6 +161,9 @@ async function seed(url, key) {
       JSON.stringify(Array.from({ length: 9_000 * (each + 1) }, (_, id) => ({ id }))),
     )
   }
+  const places = ['harbour', 'alps', 'dunes', 'lagoon']
+  for (const [at, place] of places.entries()) await upload('avatars', `${place}-at-noon.jpg`, await landscape(at * 85))
+  for (const number of [117, 118]) await upload('invoices', `invoice-2026-0${number}.pdf`, invoicePdf(`2026-0${number}`))
   for (const [context, name, content] of [
     ['invoices', 'setup.exe', 'MZ'],
     ['invoices', 'letter.docx', 'x'],

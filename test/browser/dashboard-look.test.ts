@@ -15,7 +15,8 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const views = [
   ['/', '.plot-bars a'],
   ['/files', 'td'],
-  ['/files/FILE', '.report'],
+  ['/files/FILE', '.preview-frame img'],
+  ['/files/INFECTED', '.quarantine-notice'],
   ['/try', '.drop'],
   ['/contexts', 'td'],
   ['/contexts/notes', 'form'],
@@ -39,6 +40,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   let dashboard: Dashboard
   let tenant: TestTenant
   let fileId: string
+  let infectedId: string
   let webhookId: string
 
   beforeAll(async () => {
@@ -49,7 +51,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
-    await quarantinedFile(world, tenant, 'notes')
+    infectedId = await quarantinedFile(world, tenant, 'notes')
     await tenant.admin.post('/upload-links', { context: 'notes', origins: ['https://example.com'] })
     webhookId = (await tenant.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hook' })).body.data.webhook_id
     await tenant.admin.post(`/webhooks/${webhookId}/test`)
@@ -61,7 +63,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
 
   const show = async (page: Page, [path, complete]: (typeof views)[number]) => {
-    await page.goto(path.replace('FILE', fileId).replace('HOOK', webhookId))
+    await page.goto(path.replace('FILE', fileId).replace('INFECTED', infectedId).replace('HOOK', webhookId))
     await page.locator(`main ${complete}`).first().waitFor()
     await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   }
@@ -139,7 +141,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.locator('.tile').first().waitFor()
     // The overview has no search field, so the key opens the palette.
     await page.keyboard.press('/')
-    await page.getByRole('combobox').waitFor()
+    await page.getByRole('dialog').getByRole('combobox').waitFor()
     await page.keyboard.type('by-key')
     await page.getByRole('option', { name: 'Search files for “by-key”' }).waitFor()
     await page.getByRole('option', { name: 'by-keyboard.txt' }).waitFor()

@@ -43,6 +43,11 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     await page.getByRole('link', { name: '2', exact: true }).click()
     await row(page, 'one.txt').getByText('Test.Tomorrow').waitFor()
     await row(page, 'two.txt').waitFor()
+    // The page of the file names the virus too.
+    await page.goto('/files?search=one.txt')
+    await row(page, 'one.txt').getByText('Quarantined').waitFor()
+    await page.getByRole('link', { name: 'one.txt' }).click()
+    await page.locator('.quarantine-notice', { hasText: 'Test.Tomorrow' }).waitFor()
   })
 
   test('releases a quarantined file with a reason, and deletes another permanently', async () => {

@@ -1,0 +1,35 @@
+import { dashboardHeaders } from './client.js'
+
+export type Preview = { imageUrl: string; pageCount: number } | { text: string; isTruncated: boolean }
+
+/** The service has no preview of the file, or could not render it. */
+export class NoPreviewError extends Error {}
+
+const maxAttempts = 4
+
+/** Requests a preview. Retries it if too many are being rendered. The caller must revoke the URL of an image. */
+export async function fetchPreview(fileId: string, size: 'thumbnail' | 'large', page = 1): Promise<Preview> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(`/api/v1/files/${fileId}/preview?size=${size}&page=${page}`, {
+      headers: dashboardHeaders,
+      credentials: 'same-origin',
+    })
+    if (response.ok) return toPreview(response)
+    const isBusy = response.status === 429 || response.status === 503
+    if (!isBusy || attempt === maxAttempts) {
+      const body = (await response.json().catch(() => ({}))) as { message?: string }
+      throw new NoPreviewError(body.message)
+    }
+    const seconds = Number(response.headers.get('Retry-After')) || 1
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+  }
+}
+
+async function toPreview(response: Response): Promise<Preview> {
+  if (response.headers.get('Content-Type') === 'image/webp')
+    return {
+      imageUrl: URL.createObjectURL(await response.blob()),
+      pageCount: Number(response.headers.get('Preview-Pages')),
+    }
+  return { text: await response.text(), isTruncated: response.headers.get('Preview-Truncated') === 'true' }
+}

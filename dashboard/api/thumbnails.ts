@@ -1,0 +1,38 @@
+import { fetchPreview } from './preview.js'
+
+const maxThumbnails = 300
+const maxConcurrent = 4
+
+/** URLs of thumbnails by file id, least recently used first. Contents of files never change. Undefined: no thumbnail. */
+const loaded = new Map<string, Promise<string | undefined>>()
+const waiting: (() => void)[] = []
+let running = 0
+
+/** Loads the thumbnail of a file, at most a few at a time. */
+export function loadThumbnail(fileId: string): Promise<string | undefined> {
+  const known = loaded.get(fileId)
+  loaded.delete(fileId)
+  const thumbnail = known ?? request(fileId)
+  loaded.set(fileId, thumbnail)
+  const [oldest] = loaded
+  if (loaded.size > maxThumbnails && oldest) {
+    loaded.delete(oldest[0])
+    void oldest[1].then((url) => url && URL.revokeObjectURL(url))
+  }
+  return thumbnail
+}
+
+async function request(fileId: string): Promise<string | undefined> {
+  if (running >= maxConcurrent) await new Promise<void>((resolve) => waiting.push(resolve))
+  running++
+  try {
+    const preview = await fetchPreview(fileId, 'thumbnail')
+    return 'imageUrl' in preview ? preview.imageUrl : undefined
+  } catch {
+    // The list then shows the icon of the type. The page of the file shows the reason.
+    return undefined
+  } finally {
+    running--
+    waiting.shift()?.()
+  }
+}
