@@ -309,9 +309,10 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await open(await link())
     await visitor.event('ready')
     expect(await findViolations()).toEqual([])
+    // Before the keys, so that Playwright intercepts the dialog in time.
+    const chooser = visitor.page.waitForEvent('filechooser')
     await visitor.page.keyboard.press('Tab')
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
-    const chooser = visitor.page.waitForEvent('filechooser')
     await visitor.page.keyboard.press('Enter')
     await (await chooser).setFiles([
       { name: 'good.txt', mimeType: '', buffer: Buffer.from('hello') },
