@@ -14,6 +14,6 @@ export async function loadScannerEngine(): Promise<void> {
     const { checks } = (await (await fetch('/health/ready')).json()) as { checks: { scanner?: { engine?: string } } }
     scannerEngine.value = checks.scanner?.engine
   } catch {
-    // Without the service, the engine stays as it was.
+    // If the service is unreachable, the last known engine stays.
   }
 }

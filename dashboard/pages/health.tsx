@@ -91,7 +91,7 @@ const getTitle = (name: string, engine: unknown): string =>
     ? texts.basicMalwareRules
     : (t.components[name as keyof typeof t.components] ?? name)
 
-/** How an operator connects an antivirus. */
+/** Instructions for operators who connect an antivirus. */
 const ConnectScanner = () => (
   <section class="card" id="antivirus">
     <h2>{texts.connectScanner}</h2>

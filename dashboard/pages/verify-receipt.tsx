@@ -88,7 +88,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   )
 }
 
-/** What was recognized in the dropped files. */
+/** Receipt, file and keys that the page found in the dropped files. */
 const Inputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>

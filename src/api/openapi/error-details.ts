@@ -66,7 +66,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     example: { message: 'Missing credential. Send `Authorization: Bearer <API key or token>`.', details: {} },
   },
   forbidden: {
-    details: members({ scope: text('Missing scope.') }),
+    details: members({ scope: text('Scope that the credential lacks.') }),
     example: {
       message: "This credential lacks the scope 'metadata'. Use a credential that has it.",
       details: { scope: 'metadata' },
@@ -186,7 +186,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   quota_exceeded: {
     details: members({
       quota_mb: whole('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
-      used_bytes: whole('Stored bytes.'),
+      used_bytes: whole('Number of stored bytes.'),
       unfinished_bytes: whole('Bytes of unfinished uploads, if they use up the quota.'),
       remaining_bytes: whole('Remaining bytes of the quota.'),
       size_bytes: whole('Size of the file, or of the request.'),

@@ -1,4 +1,4 @@
-/** What a library alone detects: a function for each type that throws for a damaged file. */
+/** Functions by type that open a file with a library alone. They throw for a damaged file. */
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import { crc32, gunzip } from 'node:zlib'
