@@ -170,8 +170,8 @@ function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   })
 }
 
-async function openDedicated(url: string, applicationName: string, patienceMs = connectTimeoutMs): Promise<pg.Client> {
-  const client = new pg.Client({ ...connection(url, applicationName), connectionTimeoutMillis: patienceMs })
+async function openDedicated(url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> {
+  const client = new pg.Client({ ...connection(url, applicationName), connectionTimeoutMillis: timeoutMs })
   client.on('error', () => {})
   await client.connect()
   return client

@@ -11,7 +11,7 @@ export interface Program {
 }
 
 /** Milliseconds. A large database takes half a minute to load, and a scan as long as a daemon's. */
-const patienceMs = 300_000
+const timeoutMs = 300_000
 const versionMs = 30_000
 const longestOutput = 64 * 1024
 
@@ -32,7 +32,7 @@ export function programLine({ path, flags }: Program): ClamdConnector {
       const { code, output } = await run({
         path,
         flags: [...flags, file ?? '-'],
-        ms: patienceMs,
+        ms: timeoutMs,
         signal,
         content: file ? undefined : content,
       })
