@@ -149,7 +149,7 @@ test('stores a snapshot of the name and e-mail of the dashboard user', async () 
   expect(getData(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('stores the scopes of the key at the time of the action, also after its revocation', async () => {
+test('keeps the scopes that the key had at the time of the action, even after its revocation', async () => {
   const key = await tenant.key(['admin'])
   const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)

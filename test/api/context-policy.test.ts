@@ -120,7 +120,7 @@ test('rejects active content with its own reason, and counts it as a corrupt fil
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('rejects an encrypted file with its own reason, also without a scan', async () => {
+test('rejects an encrypted file with its own reason, even without a scan', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))

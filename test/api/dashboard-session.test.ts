@@ -34,7 +34,7 @@ const me = (headers: Record<string, string>) =>
   })
 
 describe('POST /session', () => {
-  test('sets a cookie that scripts cannot read and other sites do not send, and returns no token', async () => {
+  test('sets an HttpOnly, SameSite cookie and returns no token', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: user.password })
     expect(status).toBe(200)
     expect(headers.getSetCookie()).toHaveLength(1)

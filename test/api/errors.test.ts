@@ -300,7 +300,7 @@ describe('application/problem+json (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('uses problem+json also for errors before routing', async () => {
+  test('returns problem+json for errors before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],

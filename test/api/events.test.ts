@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('creates one event for each verdict, by key and by user, also for a file that is too large', async () => {
+  test('creates one event for each verdict, by key and by user, including for an oversized file', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await eventsOf(() => upload(tenant.admin))

@@ -350,7 +350,7 @@ test('a search reads a bounded number of names per request, and its connection c
   expect(getItems(found).map((file: { original_filename: string }) => file.original_filename)).toEqual(['needle2.txt'])
 })
 
-test('GraphQL returns the time at which a file was quarantined, also in lists', async () => {
+test('GraphQL returns the time at which a file was quarantined, including in lists', async () => {
   const other = await world.tenant()
   await other.context('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')

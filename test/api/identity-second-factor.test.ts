@@ -46,7 +46,7 @@ async function setUp(user: Person) {
 }
 
 describe('a second factor', () => {
-  test('requires a second factor with the password only after the factor is confirmed', async () => {
+  test('requires the second factor at password sign-in only after enrolment is confirmed', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
@@ -75,7 +75,7 @@ describe('a second factor', () => {
     expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
-  test('accepts each code once, also if two clients sign in with it concurrently', async () => {
+  test('accepts each code once, even if two clients sign in with it concurrently', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
     const code = nextCodeOf(secret)

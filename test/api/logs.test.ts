@@ -91,7 +91,7 @@ describe('the log contains every call, successful or not', () => {
   test.each([
     ['metadata', '/metadata'],
     ['a download URL request', ''],
-  ])('logs one failed call if %s is rejected, also if no other call is in progress', async (_, path) => {
+  ])('logs one failed call if %s is rejected, even if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])
     const otherTenant = await world.tenant()
     await otherTenant.context('notes')

@@ -165,7 +165,7 @@ describe('the received bytes of unfinished uploads', () => {
   })
 })
 
-test('removes a stored part if the overloaded database could not add its row', async () => {
+test('deletes a stored part if its row cannot be inserted because the database is overloaded', async () => {
   const { tenant, tus } = await tenantWith(4)
   const path = await tus.begin('raw', 'a.bin', 2 * megabyte)
   jest

@@ -258,7 +258,7 @@ describe('a checksum', () => {
   })
 })
 
-test('an Idempotency-Key creates one file from two uploads, also if one is a single request', async () => {
+test('an Idempotency-Key creates one file from two uploads, even if one is a single request', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))

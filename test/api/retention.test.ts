@@ -53,7 +53,7 @@ test('deletes files past the retention of their context as the system, and no ot
   expect(await idsIn('/trash')).toEqual([])
 })
 
-test('moves expired files to the trash if there is one, and purges them from there', async () => {
+test('moves expired files to the trash if trash is enabled, and purges them later', async () => {
   await keeping('both', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('both'), 31)
   await runExpiry(world)

@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('GraphQL rejects an upload without a credential or preflight header, or that is too large, before reading the body', async () => {
+  test('GraphQL rejects an oversized upload, or one without a credential or preflight header, before reading the body', async () => {
     const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {

@@ -45,11 +45,11 @@ async function halfSent(used: LinkClient, name = 'a.txt') {
   }
 }
 
-describe('50 parallel uploads through a link for one file', () => {
+describe('parallel uploads through a link', () => {
   test.each([
     ['one process', false],
     ['two replicas', true],
-  ])('store exactly one file in %s', async (_case, both) => {
+  ])('store exactly one of 50 files in %s if the link accepts one', async (_case, both) => {
     const used = await link()
     const clients = [used, both ? used.at(replica.url) : used]
     const before = await filesOf()
@@ -61,7 +61,7 @@ describe('50 parallel uploads through a link for one file', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('store the remaining files of a link for several', async () => {
+  test('store no more files than the link accepts', async () => {
     const used = await link({ max_files: 7 })
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
@@ -69,7 +69,7 @@ describe('50 parallel uploads through a link for one file', () => {
   })
 })
 
-test('parallel repetitions with one Idempotency-Key at two replicas store one file and return it', async () => {
+test('parallel retries with one Idempotency-Key at two replicas store one file and return it', async () => {
   const used = await link()
   const clients = [used, used.at(replica.url)]
   const key = { 'idempotency-key': 'repeated-in-parallel' }
@@ -83,7 +83,7 @@ test('parallel repetitions with one Idempotency-Key at two replicas store one fi
   expect(await verify()).toEqual(healthy)
 })
 
-describe('an upload in progress stores nothing if in the meantime', () => {
+describe('an upload in progress through a link', () => {
   const changes: [string, (used: LinkClient) => Promise<unknown>][] = [
     ['the link is revoked', ({ id }) => tenant.admin.delete(`/upload-links/${id}`)],
     ['another replica revokes the link', ({ id }) => replica.as(tenant.admin.credential).delete(`/upload-links/${id}`)],
@@ -93,7 +93,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     ],
     ['the link is used up', (used) => used.put('other.txt', 'the first')],
   ]
-  test.each(changes)('%s', async (_case, change) => {
+  test.each(changes)('stores nothing if %s during the upload', async (_case, change) => {
     const used = await link()
     const upload = await halfSent(used)
     await change(used)
@@ -105,18 +105,18 @@ describe('an upload in progress stores nothing if in the meantime', () => {
   })
 
   const creators: [string, (by: { id: string }) => Promise<unknown>][] = [
-    ['the key of the creator is disabled', ({ id }) => tenant.admin.post(`/api-keys/${id}/disable`)],
-    ['the key of the creator is revoked', ({ id }) => tenant.admin.post(`/api-keys/${id}/revoke`)],
+    ["the creator's API key is disabled", ({ id }) => tenant.admin.post(`/api-keys/${id}/disable`)],
+    ["the creator's API key is revoked", ({ id }) => tenant.admin.post(`/api-keys/${id}/revoke`)],
     [
-      'the key of the creator expires',
+      "the creator's API key expires",
       ({ id }) => world.database.pool.query('UPDATE api_keys SET expires_at = now() WHERE api_key_id = $1', [id]),
     ],
     [
-      'the key of the creator loses scope upload',
+      "the creator's API key loses the upload scope",
       ({ id }) => world.database.pool.query(`UPDATE api_keys SET scopes = '{metadata}' WHERE api_key_id = $1`, [id]),
     ],
   ]
-  test.each(creators)('%s', async (_case, change) => {
+  test.each(creators)('stores nothing if %s during the upload', async (_case, change) => {
     const key = await tenant.key(['upload'])
     const used = await link({}, key)
     const upload = await halfSent(used)
@@ -127,7 +127,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('the user who created the link is disabled', async () => {
+  test('stores nothing if the user who created the link is disabled during the upload', async () => {
     const user = await tenant.user(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
@@ -139,7 +139,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     expect((await used.rules()).status).toBe(404)
   })
 
-  test('the user who created the link loses scope upload', async () => {
+  test('stores nothing if the user who created the link loses the upload scope during the upload', async () => {
     const user = await tenant.user(['upload', 'metadata'])
     const used = await link({}, user)
     const upload = await halfSent(used)
@@ -152,7 +152,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('the last request of a resumable upload arrives while the link is revoked', async () => {
+  test('stores nothing if the link is revoked during the last request of a resumable upload', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     const before = await filesOf()
@@ -179,7 +179,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('the context is disabled', async () => {
+  test('stores nothing if the context is disabled during the upload', async () => {
     await tenant.context('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
     const upload = await halfSent(used)
@@ -190,7 +190,7 @@ describe('an upload in progress stores nothing if in the meantime', () => {
   })
 })
 
-describe('a resumable upload', () => {
+describe('a resumable upload through a link', () => {
   test('cannot be resumed after the link has expired, and stores nothing', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
@@ -223,11 +223,11 @@ describe('a resumable upload', () => {
   })
 })
 
-describe('the clock of the database alone decides about the expiry', () => {
+describe('the expiry of a link', () => {
   test.each([
     ['an hour ahead', 3_600_000],
     ['an hour behind', -3_600_000],
-  ])('if the clocks of the machine and of the process are %s', async (_case, shift) => {
+  ])('depends only on the database clock, even if the clocks of the machine and the process are %s', async (_case, shift) => {
     const [open, closed] = [await link(), await link()]
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
     setMachineClock(shift)
@@ -242,8 +242,8 @@ describe('the clock of the database alone decides about the expiry', () => {
   })
 })
 
-describe('all invalid tokens', () => {
-  test('get one identical 404 at every endpoint', async () => {
+describe('upload link tokens', () => {
+  test('return one identical 404 at every endpoint if they are invalid', async () => {
     const [unknown, expired, used, revoked] = [
       await link(),
       await link(),
@@ -273,7 +273,7 @@ describe('all invalid tokens', () => {
     }
   })
 
-  test('count against the rate limit of their address, and a valid token passes', async () => {
+  test('count against the rate limit of the client address if they are invalid, and work if they are valid', async () => {
     const limited = await World.open({ TRUST_PROXY: '1' }, world)
     try {
       const from = { 'x-forwarded-for': '192.0.2.7' }
@@ -290,7 +290,7 @@ describe('all invalid tokens', () => {
     }
   })
 
-  test('do not authenticate any other endpoint', async () => {
+  test('authenticate no other endpoint', async () => {
     const { token, link: data } = await link()
     const caller = world.as(token)
     for (const [method, path] of [
@@ -309,7 +309,7 @@ describe('all invalid tokens', () => {
     expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
-  test('are never in the log of the service', async () => {
+  test('never appear in the log of the service', async () => {
     const used = await link()
     await used.put('a.txt', 'hello')
     await used.rules()
@@ -322,7 +322,7 @@ describe('all invalid tokens', () => {
   })
 })
 
-describe('CORS', () => {
+describe('CORS of an upload link', () => {
   const preflight = (used: LinkClient, origin: string) =>
     used.request('OPTIONS', '/a.txt', {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
@@ -343,7 +343,7 @@ describe('CORS', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('allows the origins of the link only, also for requests without a preflight', async () => {
+  test('allows only the origins of the link, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)

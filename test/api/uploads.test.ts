@@ -103,7 +103,7 @@ describe('sizes', () => {
     expect(toStatusAndCode(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
 
-  test('enforces the size limit if the context follows the file, and without a Content-Length', async () => {
+  test('enforces the size limit if the context field follows the file or Content-Length is missing', async () => {
     const parts = [
       { name: 'file', filename: 'a.txt', content: 'x'.repeat(2 * megabyte) },
       { name: 'context', content: 'notes' },

@@ -212,7 +212,7 @@ describe('sent events', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 
-  test('sends a test event immediately, also to a disabled webhook, and does not add it to the journal', async () => {
+  test('sends a test event immediately, even to a disabled webhook, and does not add it to the journal', async () => {
     const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)

@@ -45,7 +45,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     ['a file by its name', 'quarterly', /^Quarterly-report.txt/, 'Quarterly-report.txt'],
     ['the file search', 'quarterly', /^Search files for “quarterly”$/, 'Files'],
     ['an action', 'new context', /^New context$/, 'New context'],
-  ])('the palette opens %s', async (_what, text, option, title) => {
+  ])('the command palette opens %s', async (_what, text, option, title) => {
     const page = await dashboard.signedIn(tenant)
     await open(page, text)
     await palette(page).getByRole('option', { name: option }).click()
@@ -53,7 +53,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, title).waitFor()
   })
 
-  test('the palette works with the keyboard alone, and closes with Escape', async () => {
+  test('the command palette works with the keyboard alone, and closes with Escape', async () => {
     const page = await dashboard.signedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
@@ -73,7 +73,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test('an action of the palette opens the dialog of a page, also on that page', async () => {
+  test('an action in the command palette opens the dialog of its page, even if that page is already open', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')
@@ -85,7 +85,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  test('the palette offers only what the scopes of the user permit', async () => {
+  test("the command palette offers only what the user's scopes permit", async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['upload'], at: '/contexts' })
     await heading(page, 'Contexts').waitFor()
     await open(page, '')
@@ -96,7 +96,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await palette(page).getByText('No results.').waitFor()
   })
 
-  test('the palette does not cover a dialog that must be answered first', async () => {
+  test('the command palette does not open over a modal dialog', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys?new=1' })
     await page.getByRole('dialog', { name: 'New API key' }).waitFor()
     await page.keyboard.press('Control+k')

@@ -40,7 +40,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(Buffer.alloc(0))).toEqual(clean)
     })
 
-    test('finds and names the EICAR string', async () => {
+    test('detects the EICAR string and reports its signature name', async () => {
       expect(await scan(eicar)).toMatchObject({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
     })
 

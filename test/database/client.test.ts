@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 describe('values', () => {
-  test('64-bit values are exact up to 2^53, also in arrays', async () => {
+  test('64-bit values are exact up to 2^53, including in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
     )
@@ -142,7 +142,7 @@ describe('an outage', () => {
     mute.close()
   })
 
-  test('fails immediately if the server is unreachable, also through Prisma', async () => {
+  test('fails immediately if the server is unreachable, including through Prisma', async () => {
     const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
     expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)

@@ -185,7 +185,7 @@ test('concurrent uploads, deletions and downloads of the same files from four le
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
 })
 
-test('counts a download by a user once, without a call', async () => {
+test("counts a user's download once and records no call", async () => {
   const context = await books.context('read')
   const upload = await books.upload(context, 11)
   const ledger = books.ledger()

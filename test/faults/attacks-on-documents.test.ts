@@ -128,7 +128,7 @@ describe('GraphQL documents of excessive cost', () => {
     expect(year.body.errors).toBeUndefined()
   })
 
-  test('limits one document to a year of hourly chart points, regardless of the selected fields', async () => {
+  test('limits a GraphQL document to one year of hourly chart points, regardless of the selected fields', async () => {
     const years = (count: number) =>
       tenant.admin.graphql(
         `{ ${Array.from({ length: count }, (_, at) => `y${at}: uploadsChart(period: hourly, days: 365) { __typename dataPoints { __typename } }`)} }`,

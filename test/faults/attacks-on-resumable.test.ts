@@ -175,7 +175,7 @@ test('rejects a chunked body longer than the upload, and stores none of it', asy
   expect(await tus.offset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the length after completion too, and accepts a repetition of the last PATCH', async () => {
+test('rejects a PATCH beyond the upload length even after completion, and accepts a retry of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')

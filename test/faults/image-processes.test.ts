@@ -178,7 +178,7 @@ describe('image processes', () => {
     expect(pids.filter(isAlive)).toEqual([])
   })
 
-  test('image processes end with a service that is killed with -9, also during an image', async () => {
+  test('image processes end if the service is killed with SIGKILL, even while they process an image', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([complete, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -262,7 +262,7 @@ describe('image processes', () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes read large images from their files, also with brackets in the name', async () => {
+  test('image processes read large images from their files, even with brackets in the name', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))

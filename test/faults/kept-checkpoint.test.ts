@@ -47,7 +47,7 @@ async function verifyFile(path: string): Promise<string | undefined> {
   }
 }
 
-test('a grown or unchanged log is consistent with a stored checkpoint, also after a key rotation', async () => {
+test('a grown or unchanged log is consistent with a stored checkpoint, even after a key rotation', async () => {
   const kept = await keptCheckpoint()
   expect(await verify(kept)).toBeUndefined()
   await growJournal(world.database.pool, tenant.tenantId, 700)

@@ -79,7 +79,7 @@ test('no ledger locks a tenant while a commit waits for durability, and no respo
 
 test('publishes events only after they are durable', () => expectDurableEvents('events', books.database))
 
-test('publishes durable events only, also if the database rejects WAL functions', async () => {
+test('publishes only durable events, even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
   const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
   await expectDurableEvents('limited', limited)

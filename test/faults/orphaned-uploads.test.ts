@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('makes the blob of a put with lost responses due soon, but not while the upload can still arrive', async () => {
+test('schedules an orphaned blob for removal soon after lost bucket responses, but not while its upload can still arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The object exists, but the responses to the upload and to the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
@@ -103,7 +103,7 @@ test('makes the blob of a put with lost responses due soon, but not while the up
   await expectSwept(await expectOneOrphan())
 })
 
-test('makes a blob due soon if the database is lost before the commit, even for a longer time', async () => {
+test('schedules an orphaned blob for removal soon if the database connection is lost before the commit, even during a long outage', async () => {
   const before = await held()
   await replica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'

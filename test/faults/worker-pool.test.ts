@@ -207,7 +207,7 @@ describe('limits of the pool', () => {
     },
   )
 
-  test('reads packed files in a worker, also if damage is accepted, and still rejects malicious ones', async () => {
+  test('reads packed files in a worker, even if damage is accepted, and still rejects malicious files', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })

@@ -91,7 +91,7 @@ describe('opens the formats of 7-Zip', () => {
     for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
-  test('detects encrypted RAR archives, also with an encrypted directory', async () => {
+  test('detects encrypted RAR archives, even with an encrypted directory', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await verdictOn('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })

@@ -51,7 +51,7 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('the evidence names active content', () => {
-  test('reports active content of accepted and rejected files, also if the context accepts damage', async () => {
+  test('reports active content of accepted and rejected files, even if the context accepts damage', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -171,7 +171,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
-  test('reports active Word fields, also if they are split into letters', async () => {
+  test('reports active Word fields, even if they are split into letters', async () => {
     const field = (...texts: string[]) =>
       texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
     expect(await runSearch('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])

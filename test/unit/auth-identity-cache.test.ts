@@ -85,7 +85,7 @@ describe('the identity cache', () => {
     expect(await cache.get('k', counting({ id: 'a', text: 'newer' }))).toMatchObject({ text: 'new' })
   })
 
-  test('a change invalidates only its dependents', async () => {
+  test('a change invalidates only the cache entries that depend on it', async () => {
     const cache = cacheWith()
     await cache.get('1', counting({ id: 'a', text: '1' }))
     await cache.get('2', counting({ id: 'a', text: '2' }))

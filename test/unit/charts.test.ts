@@ -22,7 +22,7 @@ test('hours end with the current one', () => {
   expect(days('hourly', null, '2026-03-01T05:30:00.000Z')).toHaveLength(168)
 })
 
-test('weeks start on Monday, also on a Sunday, on a Monday and over the end of a year', () => {
+test('weeks start on Monday, for a Sunday, for a Monday and across the end of a year', () => {
   expect(days('weekly', 1, '2026-03-01T12:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z'])
   expect(days('weekly', 1, '2026-03-02T00:00:00.000Z')).toEqual(['2026-03-02T00:00:00.000Z'])
   expect(days('weekly', 8, '2026-03-02T00:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z'])

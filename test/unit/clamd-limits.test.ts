@@ -263,7 +263,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
   const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
 
-  test('reports clean and infected files correctly within its limits', async () => {
+  test('detects infected files and passes clean files within the clamd limits', async () => {
     expect(await scan(zeros(6 * mebibyte))).toEqual(clean)
     expect(await scan(createZip({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })

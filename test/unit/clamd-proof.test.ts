@@ -39,7 +39,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.proofs).toBe(1)
   })
 
-  test('scans nothing unless clamd finds the EICAR string', async () => {
+  test('reports no scan result unless clamd detects the EICAR string', async () => {
     daemon.script.proof = blind
     await expect(createScanner([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -48,7 +48,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test('reports nothing as clean after the VERSION of clamd shows lost signatures', async () => {
+  test('reports no file as clean after the VERSION reply of clamd shows missing signatures', async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
@@ -56,7 +56,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('repeats the scan with reloaded signatures if clamd finds the string with them', async () => {
+  test('repeats the scan if clamd detects the EICAR string only after it reloaded its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
@@ -84,7 +84,7 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('uses another daemon that finds the string', async () => {
+  test('uses another daemon that detects the EICAR string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
@@ -126,7 +126,7 @@ test('the report contains the time of the proof', async () => {
 })
 
 describeWith('clamd')('a real clamd whose signatures are removed while it runs', () => {
-  test('reports nothing as clean a minute after the signatures are removed', async () => {
+  test('reports no file as clean a minute after the signatures are removed', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(daemon.unixUrl)
     try {

@@ -8,7 +8,7 @@ afterEach(() => setClock(Date.now()))
 
 const created = () => idTime(newId('file')).getTime()
 
-test('ids of one process ascend, also within a millisecond and when the clock steps back by seconds', () => {
+test('ids of one process ascend, even within a millisecond and after the clock steps back by seconds', () => {
   setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   setClock(start - 4_000)

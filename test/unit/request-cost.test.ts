@@ -98,7 +98,7 @@ describe('the root fields of a request', () => {
     return { before, log }
   }
 
-  test('executes the root fields of an expensive request one after another, also after an error', async () => {
+  test('executes the root fields of an expensive request one after another, even after an error', async () => {
     expect(await started(1_001)).toEqual({ before: ['a'], log: ['a', 'b'] })
   })
 

@@ -38,7 +38,7 @@ test('concurrent scans of small archives do not mix up their contents', async ()
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(['infected', 'clean'])
 })
 
-test('does not report a failure of the engine during unpacking as damage of the file', async () => {
+test('does not report an engine failure during unpacking as a damaged file', async () => {
   const source = new MemorySource(createZip({ name: 'a.txt', bytes: Buffer.alloc(5_000, 'text ') }), 'zip')
   const fail = () => {
     throw new Error('out of memory')

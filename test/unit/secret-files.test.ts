@@ -87,7 +87,7 @@ test('does not show the secret of a file in an error', () => {
   expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 
-test('an external database requires its MASTER_KEY, also if its URL is in a file', () => {
+test('an external database requires its MASTER_KEY, even if its URL is in a file', () => {
   expect(faults({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) })).toEqual([expect.stringMatching(/^MASTER_KEY is not set/)])
 })
 

@@ -57,7 +57,7 @@ test('computes the digest of an upload of the maximum size for memory', async ()
   await dispose()
 })
 
-test('writes an upload with a large declared size to a file from its first byte', async () => {
+test('spools an upload with a large declared size to a file from its first byte', async () => {
   await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
@@ -80,7 +80,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
   },
 )
 
-test('writes an upload larger than declared to a file completely', async () => {
+test('spools an upload to a file in full if it is larger than declared', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
@@ -159,7 +159,7 @@ describe('the memory of an upload', () => {
     await next.dispose()
   })
 
-  test('gives a block of memory to one upload, even if the previous upload is disposed of twice', async () => {
+  test('never assigns a memory block to two uploads, even if the previous upload is disposed of twice', async () => {
     await open()
     const before = await receive(1)
     before.recycle!()

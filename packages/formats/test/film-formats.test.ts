@@ -22,7 +22,7 @@ describe('a truncated mp4', () => {
       expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(invalid(/truncated/))
   })
 
-  test('accepts an mp4 that is truncated in its media data, with a note', async () => {
+  test('accepts an mp4 that is truncated in its media data, and adds a note to the report', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/truncated in its 'mdat'/))
   })

@@ -29,7 +29,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects units with wrong lengths', async () => {
+  test('rejects HEVC units with wrong lengths', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/header of a unit/))

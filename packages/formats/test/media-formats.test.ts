@@ -59,7 +59,7 @@ describe('wav', () => {
     expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(invalid(/no audio/))
   })
 
-  test('accepts a wav whose lengths were never filled in, with a note', async () => {
+  test('accepts a wav whose lengths were never filled in, and adds a note to the report', async () => {
     for (const size of [0, 0xffffffff, 0x7ffff000]) {
       expect(await read(readWav, wav({ dataSize: size, riffSize: size }))).toMatchObject({
         sound: true,

@@ -99,7 +99,7 @@ describe('OOXML', () => {
 })
 
 describe('OpenDocument and e-books', () => {
-  test('accepts OpenDocument files and e-books, also without a manifest or mimetype', async () => {
+  test('accepts OpenDocument files and e-books, even without a manifest or mimetype', async () => {
     for (const kind of ['odt', 'ods', 'odp'] as const) {
       expect(await inspect(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
       expect(
@@ -113,7 +113,7 @@ describe('OpenDocument and e-books', () => {
     })
   })
 
-  test('accepts OpenDocument files and e-books with encrypted content, with a note', async () => {
+  test('accepts encrypted OpenDocument files and e-books, and adds a note to the report', async () => {
     const manifest = '<manifest><file-entry full-path="content.xml"><encryption-data/></file-entry></manifest>'
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
     expect(await inspect(readOpenDocument('odt'), bytes)).toMatchObject({
@@ -163,7 +163,7 @@ describe('OLE', () => {
     expect(await inspect(reader, compound(streams))).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('accepts an OLE file with a password, with a note', async () => {
+  test('accepts a password-protected OLE file, and adds a note to the report', async () => {
     const note = expect.stringMatching(/password-protected/)
     expect(await inspect(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
     expect(await inspect(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })

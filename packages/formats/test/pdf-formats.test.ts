@@ -36,7 +36,7 @@ describe('a PDF that a browser opens', () => {
     expect(await read(Buffer.concat([pdf(), Buffer.alloc(700, 0x20)]))).toMatchObject({ sound: true })
   })
 
-  test('accepts a PDF with a password, with a note', async () => {
+  test('accepts a password-protected PDF, and adds a note to the report', async () => {
     expect(await read(protectedPdf())).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/password/)],

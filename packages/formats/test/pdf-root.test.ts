@@ -10,7 +10,7 @@ const trailer = 'trailer\n<< /Root 1 0 R /Size 5 >>\n'
 const streamAt = streamPdf().indexOf('4 0 obj')
 
 describe('a PDF with a cross-reference stream and no trailer', () => {
-  test('accepts a PDF with a cross-reference stream, also with bytes before its header and after its end', async () => {
+  test('accepts a PDF with a cross-reference stream, even with bytes before its header and after its end', async () => {
     expect(await read(streamPdf())).toMatchObject(complete)
     expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), streamPdf()]))).toMatchObject(complete)
     expect(await read(Buffer.concat([streamPdf(), Buffer.alloc(20_000)]))).toMatchObject(complete)

@@ -23,7 +23,7 @@ function plainNumbers(bytes: Buffer): Buffer {
 describe('zip64 records', () => {
   const complete = zip(members, { zip64: true })
 
-  test('reads zip64 records, also beside 32-bit numbers', async () => {
+  test('reads zip64 records, even next to 32-bit numbers', async () => {
     expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 

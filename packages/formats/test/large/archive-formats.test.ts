@@ -301,7 +301,7 @@ describe('7z', () => {
     expect(await inspect(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
-  test('accepts a 7z with a password, with or without a hidden directory, with a note', async () => {
+  test('accepts a password-protected 7z, with or without an encrypted directory, and adds a note to the report', async () => {
     expect(await inspect(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
