@@ -65,7 +65,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const inspector = createInspector({ scanner, pool: workers.uploads })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.note(path))
-  const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.room })
+  const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)

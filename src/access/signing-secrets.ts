@@ -115,14 +115,14 @@ export class StoredSigningSecrets implements SigningSecrets {
          order by retired_at is null desc, created_at desc`,
         [this.#options.purpose],
       )
-      this.#known = await Promise.all(rows.map((row) => this.#decrypted(row)))
+      this.#known = await Promise.all(rows.map((row) => this.#decryptSigningKey(row)))
     } catch (error) {
       if (this.#loadedAt === requestedAt) this.forget()
       throw error
     }
   }
 
-  async #decrypted(row: SigningKeyRow): Promise<KnownSigningKey> {
+  async #decryptSigningKey(row: SigningKeyRow): Promise<KnownSigningKey> {
     const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, getLabel(this.#options.purpose, row.key_id))
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }

@@ -85,7 +85,7 @@ async function adopt(
     objects: openStoredObjects(services.storage),
     megabytesPerSecond: parseRate(values['mb-per-second']) ?? config.rescanMbPerSecond,
     quarantine: services.quarantine,
-    uploads: { ...services, inspector, getTenantQuota: services.tenants.room },
+    uploads: { ...services, inspector, getTenantQuota: services.tenants.getQuota },
   })
   try {
     return await runWithProgress(adoption, request, { print, report })

@@ -79,37 +79,41 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       return conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status: refusal.status })
     }
     case 'context_quota':
-      return overContextQuota(upload!.actor, upload!.file.contextKey, refusal, upload!.file.sizeBytes)
+      return createContextQuotaError(upload!.actor, upload!.file.contextKey, refusal, upload!.file.sizeBytes)
     case 'tenant_quota':
-      return overTenantQuota(upload!.actor, refusal, upload!.file.sizeBytes)
+      return createTenantQuotaError(upload!.actor, refusal, upload!.file.sizeBytes)
   }
 }
 
 /** Quota and used storage, in bytes. */
-interface Room {
+interface StorageUsage {
   quota: number
   held: number
 }
 
-export const overContextQuota = ({ uploadLink }: Actor, contextKey: string, room: Room, sizeBytes: number): AssayError =>
-  uploadLink ? overQuotaOfLink(sizeBytes) : overQuota(`Context '${contextKey}'`, room, sizeBytes)
+export const createContextQuotaError = (
+  { uploadLink }: Actor,
+  contextKey: string,
+  usage: StorageUsage,
+  sizeBytes: number,
+): AssayError => (uploadLink ? createLinkQuotaError(sizeBytes) : createQuotaError(`Context '${contextKey}'`, usage, sizeBytes))
 
 /** The error for the client of an upload link, which must not learn how much the tenant stores. */
-export const overQuotaOfLink = (sizeBytes: number): AssayError =>
+export const createLinkQuotaError = (sizeBytes: number): AssayError =>
   quotaExceeded(`There is no room for the ${sizeBytes} bytes of this file. Tell the person who sent the link.`, {
     size_bytes: sizeBytes,
   })
 
-export function overTenantQuota({ contexts, uploadLink }: Actor, room: Room, sizeBytes: number): AssayError {
-  if (uploadLink) return overQuotaOfLink(sizeBytes)
-  if (contexts === null) return overQuota('The tenant', room, sizeBytes)
+export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: StorageUsage, sizeBytes: number): AssayError {
+  if (uploadLink) return createLinkQuotaError(sizeBytes)
+  if (contexts === null) return createQuotaError('The tenant', usage, sizeBytes)
   // An API key that is restricted to contexts must not learn the storage of the whole tenant.
   return quotaExceeded(`The remaining quota of the tenant is smaller than the file, which has ${sizeBytes} bytes.`, {
     size_bytes: sizeBytes,
   })
 }
 
-function overQuota(owner: string, { quota, held }: Room, sizeBytes: number): AssayError {
+function createQuotaError(owner: string, { quota, held }: StorageUsage, sizeBytes: number): AssayError {
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
   return quotaExceeded(`${owner} has ${remaining} bytes of its quota of ${quotaMb} MB left. The file has ${sizeBytes} bytes.`, {

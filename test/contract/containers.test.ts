@@ -5,7 +5,7 @@ import { createTar, noise, sevenZip } from '../../packages/formats/test/support/
 import * as made from '../../packages/formats/test/support/samples/containers.js'
 import { chm, udf } from '../../packages/formats/test/support/samples/images-of-disks.js'
 import { compound, doc, docx, packed as packedDocument } from '../../packages/formats/test/support/samples/office.js'
-import { attachingPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { pdfWithAttachment } from '../../packages/formats/test/support/samples/pdf.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { containers } from '../../src/inspection/scanners/containers.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
@@ -77,7 +77,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
   disk: () => started('conectix'),
   rtf: (inside) =>
     Buffer.from(`{\\rtf1{\\object\\objemb{\\*\\objdata 0105{\\x}${inside.toString('hex').replace(/(.{64})/g, '$1\n')}}}}`),
-  pdf: (inside) => attachingPdf(gzipSync(inside)),
+  pdf: (inside) => pdfWithAttachment(gzipSync(inside)),
   mail: (inside) => mail(inside),
   dmg: (inside) => made.dmg(inside),
 }

@@ -93,7 +93,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
       ...Array.from({ length: 12 }, () => 1 + Math.floor(random() * pages)),
     ])
     for (const page of [...some].filter((number) => number > 0)) {
-      const found = await list.page(filter, { page, pageSize })
+      const found = await list.listPage(filter, { page, pageSize })
       expect([page, ids(found.data)]).toEqual([page, ids(expected.slice((page - 1) * pageSize, page * pageSize))])
       expect(found.pagination).toMatchObject({ totalItems: expected.length, hasNext: page < pages })
     }
@@ -104,7 +104,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     const list = new FileList(books.database.pool)
     const observed: string[] = []
     for (let page = 1, afterId: string | undefined; ; page++) {
-      const { data, pagination } = await list.page(filter, { page, pageSize: 9, afterId })
+      const { data, pagination } = await list.listPage(filter, { page, pageSize: 9, afterId })
       observed.push(...ids(data))
       if (!pagination.hasNext) break
       afterId = data.at(-1)!.fileId
@@ -132,7 +132,7 @@ test.each([
     },
   } as unknown as Queries
   const rowsOfPage = async (page: number) => {
-    await new FileList(watched).page(filter, { page, pageSize: 5 })
+    await new FileList(watched).listPage(filter, { page, pageSize: 5 })
     const { text, values } = requested.at(-1)!
     const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
     return Math.max(...rowsRead(rows[0]['QUERY PLAN'][0].Plan))
@@ -153,7 +153,8 @@ test('does not plan the statements of common reads on every execution', async ()
     () => FileLookup.complete(client).findAll(books.tenantId, [fileId]),
     () => FileLookup.basic(client).findAll(books.tenantId, [fileId]),
     () => downloads.find({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
-    () => new FileList(client).page({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
+    () =>
+      new FileList(client).listPage({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
   ]
   for (const request of requested) for (let time = 0; time < 8; time++) await request()
   const names = ['basic-files-by-id', 'complete-files-by-id', 'files-first-', 'files-for-download']
@@ -191,7 +192,7 @@ test('a page far beyond the end queries only the total', async () => {
     },
   } as unknown as Queries
   const filter = { tenantId: books.tenantId, contextIds: null, uploadedBy: null }
-  const found = await new FileList(watched).page(filter, { page: 2_147_483_647, pageSize: 100 })
+  const found = await new FileList(watched).listPage(filter, { page: 2_147_483_647, pageSize: 100 })
   expect([found.data, found.pagination.totalItems]).toEqual([[], all.length])
   expect(requested.filter((text) => /\bfiles f\b/.test(text))).toEqual([])
 })

@@ -7,7 +7,7 @@ import { createTar, sevenZip } from '../../packages/formats/test/support/samples
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../../packages/formats/test/support/samples/office.js'
-import { attachingPdf, createPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { createPdf, pdfWithAttachment } from '../../packages/formats/test/support/samples/pdf.js'
 import { svg } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
@@ -130,7 +130,7 @@ describe('the evidence names active content', () => {
   test('reports active content of a PDF', async () => {
     expect(await runSearch('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await runSearch('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
-    expect(await runSearch('pdf', attachingPdf())).toEqual(['attachment'])
+    expect(await runSearch('pdf', pdfWithAttachment())).toEqual(['attachment'])
     expect(await runSearch('pdf', acting('/S /URI /URI (https://example.com)'))).toEqual(['opening action'])
     expect(await runSearch('pdf', acting('/S /J#61vaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await runSearch('pdf', acting('/S /GoTo /D [3 0 R /Fit]'))).toBeUndefined()

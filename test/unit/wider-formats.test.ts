@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { iso } from '../../packages/formats/test/support/samples/containers.js'
-import { attachingPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { pdfWithAttachment } from '../../packages/formats/test/support/samples/pdf.js'
 import { utf16le } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
@@ -111,7 +111,7 @@ describe('recognizes other types by their signatures, and rejects other content 
       expect(await inspected(extension, noise(5000))).toMatchObject({ sound: false })
       expect(await inspected(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
     }
-    expect(await inspected(extension, attachingPdf())).toMatchObject({ fits: false })
+    expect(await inspected(extension, pdfWithAttachment())).toMatchObject({ fits: false })
   })
 
   test('detects .tga and .dmg by their end', async () => {

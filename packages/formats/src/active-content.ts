@@ -30,7 +30,7 @@ export function findActiveContent(
   if (zipDocuments.has(type)) return findActiveParts((listZipEntries(source, limits) ?? []).map(({ name }) => name))
   if (oleDocuments.has(type)) return findOleActiveContent(source)
   if (type === 'rtf') return findRtfActiveContent(source, limits)
-  return pictures.has(type) ? findAppended(source, type, limits, read) : []
+  return pictures.has(type) ? findAppendedActiveContent(source, type, limits, read) : []
 }
 
 /** Finds active content by the names of the streams. */
@@ -41,7 +41,12 @@ export const findOleActiveContent = (source: RandomAccessSource): string[] => {
 
 const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
 
-function findAppended(source: RandomAccessSource, type: string, limits: ReaderLimits, read: FormatVerdict): string[] {
+function findAppendedActiveContent(
+  source: RandomAccessSource,
+  type: string,
+  limits: ReaderLimits,
+  read: FormatVerdict,
+): string[] {
   const after = type === 'jpg' ? 'jpeg' : Number(read.evidence?.bytes_after_end ?? 0)
   const found = findAppendedContent(source, after) ?? (endsWithZip(source, limits) ? 'archive after the image' : undefined)
   return found ? [found] : []

@@ -3,7 +3,7 @@ import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../src/
 import { readPdf } from '../src/pdf/pdf.js'
 import { MemorySource, type RandomAccessSource } from '../src/random-access-source.js'
 import { mutate } from './support/samples/mutations.js'
-import { attachingPdf, circularPdf, createPdf, emptyPdf, pdf, protectedPdf } from './support/samples/pdf.js'
+import { circularPdf, createPdf, emptyPdf, pdf, pdfWithAttachment, protectedPdf } from './support/samples/pdf.js'
 
 const limits = (deadline = Date.now() + 90_000): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,
@@ -77,7 +77,7 @@ describe('a cycle in a page tree', () => {
   })
 
   test('ignores a cycle in the page tree of an attachment', async () => {
-    expect(await read(attachingPdf())).toMatchObject({ sound: true })
+    expect(await read(pdfWithAttachment())).toMatchObject({ sound: true })
   })
 
   test('ignores a cycle in the page tree that an update has removed', async () => {
@@ -88,7 +88,7 @@ describe('a cycle in a page tree', () => {
 })
 
 test('returns a verdict for each of 300 PDF mutations, and then reads an intact PDF', async () => {
-  for (const sample of [pdf(), attachingPdf(), protectedPdf()]) {
+  for (const sample of [pdf(), pdfWithAttachment(), protectedPdf()]) {
     let index = 0
     for (const mutation of mutate(sample, 100, 5)) {
       const verdict = await read(mutation)

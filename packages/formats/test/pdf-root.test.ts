@@ -1,23 +1,23 @@
 import { describe, expect, test } from '@jest/globals'
 import { readPdf } from '../src/pdf/pdf.js'
 import { limits, toSource } from './support/samples/archive.js'
-import { pdf, type StreamPdfChanges, streamPdf } from './support/samples/pdf.js'
+import { pdf, pdfWithXrefStream, type StreamPdfChanges } from './support/samples/pdf.js'
 
 const read = async (bytes: Buffer) => readPdf(toSource(bytes), limits())
 const complete = { sound: true, evidence: { pages: 1, pages_opened: 1 } }
 const unrepairable = { sound: false, problem: expect.stringMatching(/cross-reference stream .* no trailer/) }
 const trailer = 'trailer\n<< /Root 1 0 R /Size 5 >>\n'
-const streamAt = streamPdf().indexOf('4 0 obj')
+const streamAt = pdfWithXrefStream().indexOf('4 0 obj')
 
 describe('a PDF with a cross-reference stream and no trailer', () => {
   test('accepts a PDF with a cross-reference stream, even with bytes before its header and after its end', async () => {
-    expect(await read(streamPdf())).toMatchObject(complete)
-    expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), streamPdf()]))).toMatchObject(complete)
-    expect(await read(Buffer.concat([streamPdf(), Buffer.alloc(20_000)]))).toMatchObject(complete)
+    expect(await read(pdfWithXrefStream())).toMatchObject(complete)
+    expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), pdfWithXrefStream()]))).toMatchObject(complete)
+    expect(await read(Buffer.concat([pdfWithXrefStream(), Buffer.alloc(20_000)]))).toMatchObject(complete)
   })
 
   test('accepts a PDF whose cross-reference stream starts one byte before its offset', async () => {
-    expect(await read(streamPdf({ startxref: streamAt - 1 }))).toMatchObject(complete)
+    expect(await read(pdfWithXrefStream({ startxref: streamAt - 1 }))).toMatchObject(complete)
   })
 
   const damages: [string, StreamPdfChanges][] = [
@@ -27,19 +27,19 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
   ]
 
   test.each(damages)('rejects a PDF whose cross-reference stream is %s, unless a trailer names the root', async (_, changes) => {
-    expect(await read(streamPdf(changes))).toMatchObject(unrepairable)
-    expect(await read(Buffer.concat([streamPdf(changes), Buffer.from(trailer)]))).toMatchObject(complete)
+    expect(await read(pdfWithXrefStream(changes))).toMatchObject(unrepairable)
+    expect(await read(Buffer.concat([pdfWithXrefStream(changes), Buffer.from(trailer)]))).toMatchObject(complete)
   })
 
   test('rejects a PDF whose cross-reference stream lacks its end', async () => {
-    const bytes = streamPdf()
+    const bytes = pdfWithXrefStream()
     expect(await read(bytes.subarray(0, bytes.indexOf('startxref')))).toMatchObject(unrepairable)
   })
 
   test('reads a linearized PDF starting with its first section', async () => {
     const first = (name: string) => `9 0 obj\n<< /${name} 1 >>\nendobj\n`
     const section = (name: string) => {
-      const bytes = streamPdf({ first: first(name) }).toString('latin1')
+      const bytes = pdfWithXrefStream({ first: first(name) }).toString('latin1')
       const stream = bytes.slice(bytes.indexOf('4 0 obj'), bytes.indexOf('startxref'))
       return Buffer.from(
         bytes
@@ -55,7 +55,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
 })
 
 describe('a PDF trailer', () => {
-  const damaged = streamPdf({ startxref: 20 })
+  const damaged = pdfWithXrefStream({ startxref: 20 })
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
   test('finds a PDF trailer at any offset', async () => {

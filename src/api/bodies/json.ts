@@ -39,7 +39,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   return parsed as Record<string, unknown>
 }
 
-const tooLong = (maxBytes: number) =>
+const createBodyTooLargeError = (maxBytes: number) =>
   badUserInput([
     {
       field: 'body',
@@ -48,13 +48,13 @@ const tooLong = (maxBytes: number) =>
   ])
 
 function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLong(maxBytes))
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(createBodyTooLargeError(maxBytes))
   const batch = new Batch()
   let unwatch = () => {}
   return new Promise<Buffer>((resolve, reject) => {
     unwatch = watchBody(request, limits, reject)
     request.on('data', (chunk: Buffer) => {
-      if (batch.size + chunk.length > maxBytes) return reject(tooLong(maxBytes))
+      if (batch.size + chunk.length > maxBytes) return reject(createBodyTooLargeError(maxBytes))
       batch.add(chunk)
     })
     request.once('end', () => resolve(Buffer.concat(batch.take())))

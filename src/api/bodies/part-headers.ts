@@ -71,12 +71,12 @@ export class PartHeaders {
     if (this.#heldCr) {
       this.#heldCr = false
       this.#isQuoted = bytes[0] !== lf
-      if (this.#push(Buffer.of(this.#isQuoted ? tab : cr), 0, 1) < 0) return this.#ended(-1)
+      if (this.#push(Buffer.of(this.#isQuoted ? tab : cr), 0, 1) < 0) return this.#endHeader(-1)
     }
     this.#replaceControls(bytes)
     const read = this.#push(bytes, 0, bytes.length - (this.#heldCr ? 1 : 0))
-    if (read < 0) return this.#ended(-1)
-    if (this.#isComplete) return this.#ended(start + read)
+    if (read < 0) return this.#endHeader(-1)
+    if (this.#isComplete) return this.#endHeader(start + read)
     return stop < end ? this.#read(chunk, stop, end) : end
   }
 
@@ -95,7 +95,8 @@ export class PartHeaders {
     }
   }
 
-  #ended(position: number): number {
+  /** Resets the state for the next header. Returns `position`. */
+  #endHeader(position: number): number {
     this.#heldCr = false
     this.#isQuoted = false
     this.#isEscaped = false

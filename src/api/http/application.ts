@@ -133,7 +133,7 @@ function createExpress(parts: ApplicationParts): Express {
   mountUploader(app)
   if (parts.readsFromReplica) app.use(addAgeHeader)
   if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
-  addReads(app, parts)
+  registerReadRoutes(app, parts)
   app.all('/graphql', createGraphqlHandler(parts))
   parts.graphqlPage?.mount(app)
   if (parts.exports) app.use(parts.exports)
@@ -160,19 +160,19 @@ const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHand
   })
 
 /** Endpoints that only respond to GET and HEAD. */
-function addReads(app: Express, parts: ApplicationParts): void {
-  const reads = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
+function registerReadRoutes(app: Express, parts: ApplicationParts): void {
+  const registerRead = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
   if (parts.download) app.route('/download/:fileId').get(parts.download).all(rejectMethod)
-  reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
-  reads('/health/ready', async (_request, response) => {
+  registerRead('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  registerRead('/health/ready', async (_request, response) => {
     const { ready, checks } = await parts.health.ready()
     response
       .status(ready ? 200 : 503)
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  if (!parts.metricsElsewhere) reads('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
-  reads(
+  if (!parts.metricsElsewhere) registerRead('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  registerRead(
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
   )

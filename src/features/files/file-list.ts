@@ -92,7 +92,7 @@ export function filesInOrder(
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
-/** Columns of a file in the API, with `fileJoins`. Includes downloads that are not folded yet, in the snapshot of the statement. */
+/** Columns of a file in the API, with `buildFileJoinsSql`. Includes downloads that are not folded yet, in the snapshot of the statement. */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt", f.quarantined_at AS "quarantinedAt"`
 
@@ -102,7 +102,7 @@ export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AN
  * Joins the context, and the downloads that are not folded yet. `tenant` is a parameter of the statement, because Citus cannot derive the
  * tenant from a limited subquery.
  */
-export const fileJoins = (tenant: string): string => `${contextJoin}
+export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
 /** Joins the files of a subquery `ids`. The limit makes PostgreSQL look up each file. Otherwise it may read all files of the tenant. */
@@ -129,7 +129,7 @@ export class FileList {
     this.#database = database
   }
 
-  async page(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
+  async listPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
       const [rows, total] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.total(filter)])
@@ -211,5 +211,5 @@ function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, ski
   const page = `(SELECT * FROM (${ids}) found LIMIT $${values.push(limit)})`
   const tenant = `$${values.push(filter.tenantId)}`
   const rows = isDirect ? `${page} f` : `${page} ids ${filesOfIds(tenant)}`
-  return `${rows} ${fileJoins(tenant)} ORDER BY f.file_id DESC`
+  return `${rows} ${buildFileJoinsSql(tenant)} ORDER BY f.file_id DESC`
 }

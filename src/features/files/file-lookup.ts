@@ -1,7 +1,7 @@
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
 import type { File } from './file.types.js'
-import { contextJoin, fileColumns, fileJoins, immutableColumns } from './file-list.js'
+import { buildFileJoinsSql, contextJoin, fileColumns, immutableColumns } from './file-list.js'
 
 interface StoredColumns {
   blobPath: string
@@ -30,7 +30,11 @@ export class FileLookup<Found extends StoredFile> {
 
   /** Finds files with all their metadata. This takes PostgreSQL 1.5 times as long. */
   static complete = (database: Queries) =>
-    new FileLookup<File & StoredColumns>(database, { name: 'complete-files-by-id', columns: fileColumns, joins: fileJoins('$1') })
+    new FileLookup<File & StoredColumns>(database, {
+      name: 'complete-files-by-id',
+      columns: fileColumns,
+      joins: buildFileJoinsSql('$1'),
+    })
 
   /** Finds files with the fields that a download or a deletion needs. */
   static basic = (database: Queries) =>

@@ -4,7 +4,15 @@ import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
-import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, filesOfIds, selectGroups } from './file-list.js'
+import {
+  buildFileJoinsSql,
+  countStatement,
+  type FileFilter,
+  fileColumns,
+  filesInOrder,
+  filesOfIds,
+  selectGroups,
+} from './file-list.js'
 
 /** Filters and order of a list of files. */
 export interface Search extends FileFilter {
@@ -100,7 +108,7 @@ export async function selectFiles(database: Queries, ids: string, { search, valu
   const tenant = `$${values.push(search.tenantId)}`
   const found = await database.query<File>(
     `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
-     ${filesOfIds(tenant)} ${fileJoins(tenant)} ORDER BY ${order}`,
+     ${filesOfIds(tenant)} ${buildFileJoinsSql(tenant)} ORDER BY ${order}`,
     values,
   )
   return found.rows

@@ -131,7 +131,7 @@ export class FileService {
     if (!search || isPlain(search)) {
       const place = toPagePosition('file', { page, pageSize, after })
       if (!search) return toPage<File>([], 0, place)
-      return this.#list.page(search, place)
+      return this.#list.listPage(search, place)
     }
     const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])

@@ -125,7 +125,7 @@ async function write(client: ClientBase, tenantId: string, entry: Entry): Promis
 
 async function list(client: ClientBase, { tenantId, fileId, contextId }: UploadedFile): Promise<void> {
   const filter = { tenantId, contextIds: [contextId], uploadedBy: null }
-  const { data } = await new FileList(client).page(filter, { page: 1, pageSize: 20 })
+  const { data } = await new FileList(client).listPage(filter, { page: 1, pageSize: 20 })
   if (data.length !== 1 || data[0]!.fileId !== fileId) throw new Error('The list does not contain the uploaded file.')
 }
 

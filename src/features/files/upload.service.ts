@@ -4,7 +4,7 @@ import type { ValidationReport } from '../../inspection/report.js'
 import type { Entry, IdempotentResponse, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/rejections.js'
+import { createContextQuotaError, createTenantQuotaError, StaleWriteError } from '../../ledger/rejections.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
@@ -118,7 +118,7 @@ export class UploadService {
    * again after the last byte.
    */
   async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
-    const policy = await this.#policyInForce(attempt, input.context)
+    const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = cleanFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
@@ -126,24 +126,24 @@ export class UploadService {
       const report = await this.#inspect(attempt, { policy, filename, spooled: { sizeBytes } }, { announced: true })
       throw await this.#reject(attempt, { policy, filename }, report)
     }
-    const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
-    if (room.held + sizeBytes > room.quota && sizeBytes > 0)
-      throw overContextQuota(attempt.actor, policy.contextKey, room, sizeBytes)
-    const tenantRoom = await this.#parts.getTenantQuota(attempt.actor)
-    if (tenantRoom.held + sizeBytes > tenantRoom.quota && sizeBytes > 0)
-      throw overTenantQuota(attempt.actor, tenantRoom, sizeBytes)
+    const contextUsage = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
+    if (contextUsage.held + sizeBytes > contextUsage.quota && sizeBytes > 0)
+      throw createContextQuotaError(attempt.actor, policy.contextKey, contextUsage, sizeBytes)
+    const tenantUsage = await this.#parts.getTenantQuota(attempt.actor)
+    if (tenantUsage.held + sizeBytes > tenantUsage.quota && sizeBytes > 0)
+      throw createTenantQuotaError(attempt.actor, tenantUsage, sizeBytes)
     return { filename, limit }
   }
 
   async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
-    const policy = await this.#policyInForce(attempt, input.context)
+    const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = cleanFilename(await input.file.name())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
     return { policy, filename, spooled }
   }
 
   /** Returns the rules of the context. They are read once per request, except for a retry. */
-  async #policyInForce(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
+  async #findActivePolicy(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const { contexts } = this.#parts
     const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findOnce(actor, contextKey))
@@ -168,7 +168,7 @@ export class UploadService {
         // Another request with the same Idempotency-Key completed first.
         if (error.reason === 'answer') throw error
         if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')
-        current = { ...received, policy: await this.#policyInForce(attempt, current.policy.contextKey, { isRetry: true }) }
+        current = { ...received, policy: await this.#findActivePolicy(attempt, current.policy.contextKey, { isRetry: true }) }
       }
     }
   }
@@ -185,7 +185,7 @@ export class UploadService {
     if (report.outcome === 'rejected' || !content) {
       // The transaction of an accepted upload compares the rules again. A file that was stopped at the size limit cannot be inspected
       // again.
-      if (content) await this.#assertInForce(attempt, policy)
+      if (content) await this.#assertPolicyUnchanged(attempt, policy)
       throw await this.#reject(attempt, { policy, filename }, report)
     }
 
@@ -222,8 +222,8 @@ export class UploadService {
   }
 
   /** Throws `StaleWriteError` if the rules changed during the upload, or an error if the context was disabled or deleted. */
-  async #assertInForce(attempt: Attempt, policy: FileContext): Promise<void> {
-    const current = await this.#policyInForce(attempt, policy.contextKey, { isRetry: true })
+  async #assertPolicyUnchanged(attempt: Attempt, policy: FileContext): Promise<void> {
+    const current = await this.#findActivePolicy(attempt, policy.contextKey, { isRetry: true })
     const isSame =
       current.contextId === policy.contextId &&
       current.rulesVersion === policy.rulesVersion &&

@@ -18,11 +18,11 @@ export async function bootstrap(
   database: Database,
   services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
 ): Promise<FirstRun | undefined> {
-  if (await isDone(database)) return undefined
+  if (await isBootstrapped(database)) return undefined
   const client = await database.dedicated('assay bootstrap')
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
-    if (await isDone(database)) return undefined
+    if (await isBootstrapped(database)) return undefined
     await saveState(database, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
     // A tenant without a user was left by a start that was killed. Complete it.
@@ -52,7 +52,7 @@ const stateKey = 'first_start'
 
 // The command line can create a tenant before the first start, so a tenant alone does not prove a completed start.
 // The first call of Prisma loads its engine and delays the start. This query runs at every start, so it is plain SQL.
-async function isDone({ pool }: Database): Promise<boolean> {
+async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,
     [stateKey],

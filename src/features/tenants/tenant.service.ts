@@ -70,12 +70,12 @@ export class TenantService {
 
   /** Unused bytes of the quota. An upload with a larger Content-Length is rejected before its body is read. */
   async remainingBytes(tenantId: string): Promise<number> {
-    const { quota, held } = await this.room(systemActor(tenantId))
+    const { quota, held } = await this.getQuota(systemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
   /** Quota and used storage of the tenant, in bytes. */
-  readonly room = async (actor: Actor): Promise<{ quota: number; held: number }> => {
+  readonly getQuota = async (actor: Actor): Promise<{ quota: number; held: number }> => {
     const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
     return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
   }

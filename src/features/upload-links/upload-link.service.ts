@@ -58,7 +58,7 @@ export class UploadLinkService {
       ...[input.origins, actor.id, actor.kind, idTime(linkId), input.expiresInSeconds],
     ]
     const row = await this.#ledger.change(tenantId, async (tx) => {
-      await assertRoom(tx, tenantId)
+      await assertBelowLinkLimit(tx, tenantId)
       await tx.$executeRawUnsafe(insertStatement, ...values)
       const [made] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, tenantId, linkId, null, null)
       const { maxFiles, expiresAt, origins } = made!
@@ -156,7 +156,7 @@ const insertStatement = `INSERT INTO upload_links (tenant_id, link_id, token_has
 
 const revokeStatement = 'UPDATE upload_links SET revoked_at = now() WHERE tenant_id = $1 AND link_id = $2 AND revoked_at IS NULL'
 
-async function assertRoom(tx: Transaction, tenantId: string): Promise<void> {
+async function assertBelowLinkLimit(tx: Transaction, tenantId: string): Promise<void> {
   const open = await tx.$queryRawUnsafe<object[]>(
     `SELECT 1 FROM upload_links WHERE tenant_id = $1 AND expires_at > now() AND revoked_at IS NULL AND accepted_files < max_files LIMIT ${maxOpenLinks}`,
     tenantId,

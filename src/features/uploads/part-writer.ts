@@ -33,9 +33,9 @@ export class PartWriter {
   /** Resolves to the upload with the new offset once the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
   async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
     const { rows, storage, spool } = this.#parts
-    const { reserved, ...room } = await rows.reserve(upload, content.size, this.#token)
+    const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.#token)
     if (reserved === null) throw interruption()
-    if (!reserved) throw new QuotaExceededError(room, content.size)
+    if (!reserved) throw new QuotaExceededError(quotas, content.size)
     const small = await rows.smallParts(upload)
     const sizes = small.map(({ size }) => size)
     const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))

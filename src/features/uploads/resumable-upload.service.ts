@@ -168,9 +168,9 @@ export class ResumableUploadService {
   }
 
   /** Returns the quotas and the storage that counts against them. */
-  async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadQuotas> {
-    const { rows } = await this.#db.query<{ room: UploadQuotas }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
-    return assertTenantExists(rows[0]!.room, uploadId)
+  async getQuotas({ tenantId, uploadId }: ResumableUpload): Promise<UploadQuotas> {
+    const { rows } = await this.#db.query<{ quotas: UploadQuotas }>('SELECT upload_room($1, $2) AS quotas', [tenantId, uploadId])
+    return assertTenantExists(rows[0]!.quotas, uploadId)
   }
 
   /**
@@ -182,11 +182,11 @@ export class ResumableUploadService {
     added: number,
     token: string,
   ): Promise<UploadQuotas & { reserved: boolean | null }> {
-    const { rows } = await this.#db.query<{ room: UploadQuotas & { reserved: boolean | null } }>(
-      'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
+    const { rows } = await this.#db.query<{ quotas: UploadQuotas & { reserved: boolean | null } }>(
+      'SELECT reserve_upload_bytes($1, $2, $3, $4) AS quotas',
       [tenantId, uploadId, token, added],
     )
-    return assertTenantExists(rows[0]!.room, uploadId)
+    return assertTenantExists(rows[0]!.quotas, uploadId)
   }
 
   /**
@@ -293,7 +293,7 @@ const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND 
 const freed = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
 
 /** Throws 404 if the upload's tenant was deleted in the meantime. */
-function assertTenantExists<Room extends UploadQuotas>(room: Room, uploadId: string): Room {
-  if (!room.tenant) throw notFound('upload', uploadId)
-  return room
+function assertTenantExists<Quotas extends UploadQuotas>(quotas: Quotas, uploadId: string): Quotas {
+  if (!quotas.tenant) throw notFound('upload', uploadId)
+  return quotas
 }

@@ -1,4 +1,4 @@
-import { overQuotaOfLink } from '../../ledger/rejections.js'
+import { createLinkQuotaError } from '../../ledger/rejections.js'
 import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
@@ -20,7 +20,7 @@ export interface UploadQuotas {
 export class QuotaExceededError extends Error {
   override readonly name = 'QuotaExceededError'
   constructor(
-    readonly room: UploadQuotas,
+    readonly quotas: UploadQuotas,
     readonly added: number,
   ) {
     super('The received bytes exceed a quota.')
@@ -33,16 +33,20 @@ export const fitsQuotas = ({ tenant, context }: UploadQuotas, added: number): bo
   added <= getRemaining(tenant) && (context === null || added <= getRemaining(context))
 
 /** Returns the error for a quota that other unfinished uploads use up. The upload can be resumed. */
-export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: QuotaExceededError): AssayError {
+export function createUnfinishedUploadsQuotaError(
+  actor: Actor,
+  contextKey: string,
+  { quotas, added }: QuotaExceededError,
+): AssayError {
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
-  const ofContext = room.context !== null && added > getRemaining(room.context)
-  if (actor.uploadLink) return overQuotaOfLink(added)
+  const ofContext = quotas.context !== null && added > getRemaining(quotas.context)
+  if (actor.uploadLink) return createLinkQuotaError(added)
   // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
   if (!ofContext && actor.contexts)
     return quotaExceeded(`The remaining quota of the tenant is smaller than the ${added} received bytes. ${fix}`, {
       size_bytes: added,
     })
-  const { quota, stored, unfinished } = ofContext ? room.context! : room.tenant
+  const { quota, stored, unfinished } = ofContext ? quotas.context! : quotas.tenant
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
   const remaining = getRemaining({ quota, stored, unfinished })
   return quotaExceeded(

@@ -18,7 +18,7 @@ import { BodyTooLong, beyondLength, receiveParts, rejectBytesBeyond } from './re
 import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
 import { type Creation, extensions, getMethod, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
-import { fitsQuotas, overQuotaWhileUnfinished, QuotaExceededError } from './upload-quota.js'
+import { createUnfinishedUploadsQuotaError, fitsQuotas, QuotaExceededError } from './upload-quota.js'
 
 export interface StoreParts extends PartWriterParts {
   uploads: UploadService
@@ -121,7 +121,7 @@ export class UploadStore extends DataStore {
     const first = upload.offsetBytes
     const writer = new PartWriter(this.#parts, this.#lock.token)
     try {
-      await this.#requireRoom(upload)
+      await this.#assertWithinQuotas(upload)
       await receiveParts(this.#request, {
         spool: this.#parts.spool,
         maxBytes: upload.maxBytes - first,
@@ -133,7 +133,7 @@ export class UploadStore extends DataStore {
         },
       })
     } catch (error) {
-      if (error instanceof QuotaExceededError) throw await this.#overQuota(this.#upload!, error)
+      if (error instanceof QuotaExceededError) throw await this.#createQuotaError(this.#upload!, error)
       if (!(error instanceof BodyTooLong)) throw error
       if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
       await this.#rejectSize(this.#upload!, first + error.received)
@@ -148,19 +148,19 @@ export class UploadStore extends DataStore {
   }
 
   /** Runs before a large body is read. The quotas are checked again for each part. */
-  async #requireRoom(upload: ResumableUpload): Promise<void> {
+  async #assertWithinQuotas(upload: ResumableUpload): Promise<void> {
     const length = Number(this.#request.headers['content-length'] ?? 0)
     if (length < largePartBytes) return
     const added = Math.min(length, upload.maxBytes - upload.offsetBytes)
-    const room = await this.#parts.rows.room(upload)
-    if (!fitsQuotas(room, added)) throw new QuotaExceededError(room, added)
+    const quotas = await this.#parts.rows.getQuotas(upload)
+    if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
 
   /**
    * Returns the error for received bytes that exceed a quota. If the stored files alone exceed it, the upload is rejected as at its
    * creation and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
    */
-  async #overQuota(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
+  async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#conclude(upload, async (attempt) => {
       await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
@@ -168,7 +168,7 @@ export class UploadStore extends DataStore {
       attempt.outcome = { status: 'unlogged' }
       return undefined
     })
-    return overQuotaWhileUnfinished(this.#actor, context, error)
+    return createUnfinishedUploadsQuotaError(this.#actor, context, error)
   }
 
   get #isPatch(): boolean {

@@ -26,7 +26,7 @@ export class WebhookDeliveryService {
   }
 
   /** Sends a test event once, also to a disabled webhook. */
-  async test(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
+  async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
     const leave = this.#tests.enter(tenantId)

@@ -81,7 +81,7 @@ export class WebhookResolver {
     description: 'Sends a `webhook.test` event immediately and returns the result of the delivery.',
   })
   testWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
-    return this.#deliveries.test(actor, webhookId)
+    return this.#deliveries.sendTestDelivery(actor, webhookId)
   }
 
   @Requires('admin')

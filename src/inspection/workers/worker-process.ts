@@ -27,7 +27,7 @@ export class WorkerProcess {
     this.module = module
     this.#child = fork(fileURLToPath(compiledModule('inspection/workers/process-program')), [module], {
       serialization: 'advanced',
-      env: toEnvironment(sandbox ? '/tmp' : tmpdir()),
+      env: buildWorkerEnv(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
       // Native code prints warnings that contain file content.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
@@ -135,8 +135,8 @@ export class WorkerProcess {
 const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings']
 
 /** Excludes the secrets and the Node.js options of the service. */
-const toEnvironment = (temporary: string): NodeJS.ProcessEnv => ({
-  TMPDIR: temporary,
+const buildWorkerEnv = (temporaryFolder: string): NodeJS.ProcessEnv => ({
+  TMPDIR: temporaryFolder,
   // Otherwise libvips would write images above 100 MB to /tmp, where no limit applies.
   VIPS_DISC_THRESHOLD: '64g',
   // A process decodes one image at a time, on one thread.

@@ -81,7 +81,7 @@ export function createDatabase(
   const prisma = new PrismaClient({ adapter })
   const replica = readUrl === undefined ? undefined : openReplica({ readUrl, primary: pool, limits, poolSize, logger, lost })
   const reads = replica ? { query: new TenantShares(poolSize).limit(replica.query as Query) as Queries['query'] } : pool
-  const dedicated = (applicationName: string) => openDedicated(directUrl, applicationName)
+  const dedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
     pool,
     writes,
@@ -153,7 +153,7 @@ function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: Repli
 }
 
 async function dedicatedToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
-  const client = await openDedicated(url, name, replicaConnectMs)
+  const client = await openDedicatedConnection(url, name, replicaConnectMs)
   if (await replica.hasRequiredData(client).catch(() => false)) return client
   await client.end()
   return undefined
@@ -170,7 +170,7 @@ function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   })
 }
 
-async function openDedicated(url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> {
+async function openDedicatedConnection(url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> {
   const client = new pg.Client({ ...connection(url, applicationName), connectionTimeoutMillis: timeoutMs })
   client.on('error', () => {})
   await client.connect()

@@ -49,7 +49,7 @@ export class LogOutput {
         rest = rest.subarray(fs.writeSync(this.#descriptor, rest))
         if (rest.length === 0) rest = this.#takeBatch()
       } catch (error) {
-        if (!isFullPipe(error) || Date.now() > deadline) return
+        if (!isPipeFullError(error) || Date.now() > deadline) return
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
       }
     }
@@ -70,7 +70,7 @@ export class LogOutput {
 
   #write(bytes: Buffer): void {
     fs.write(this.#descriptor, bytes, 0, bytes.length, null, (error, written) => {
-      if (isFullPipe(error)) {
+      if (isPipeFullError(error)) {
         setTimeout(() => this.#write(bytes), retryDelayMs).unref()
         return
       }
@@ -102,4 +102,4 @@ export class LogOutput {
   }
 }
 
-const isFullPipe = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'EAGAIN'
+const isPipeFullError = (error: unknown): boolean => (error as NodeJS.ErrnoException | null)?.code === 'EAGAIN'

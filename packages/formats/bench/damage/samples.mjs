@@ -56,7 +56,7 @@ async function generated() {
     ['heic', avif.heicGrid(readFileSync(join(encoded, 'single.heic')), 64, 64)],
     ['wav', media.wav()],
     ['pdf', pdf.pdf()],
-    ['pdf', pdf.streamPdf()],
+    ['pdf', pdf.pdfWithXrefStream()],
     ['docx', office.packed(office.docx())],
     ['xlsx', office.packed(office.xlsx())],
     ['pptx', office.packed(office.pptx())],

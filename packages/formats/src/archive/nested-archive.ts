@@ -41,7 +41,7 @@ async function searchActive(stream: ByteStream, name: string, level: ArchiveLeve
   if (!search) return
   const maxBytes = level.budget.searchableBytes
   const held = stream instanceof SourceStream ? undefined : await stream.peek(maxBytes + 1)
-  const source = stream instanceof SourceStream ? toWindow(stream) : new MemorySource(held!)
+  const source = stream instanceof SourceStream ? toRandomAccessSource(stream) : new MemorySource(held!)
   if (source.size > maxBytes) return level.skipSearch(name)
   level.budget.search(source.size)
   for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quoted(name)}`)
@@ -71,8 +71,9 @@ async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): 
 
 /** A zip needs random access. Content that is not part of the file is stored first. */
 function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
-  if (stream instanceof SourceStream) return use(toWindow(stream))
+  if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
   return withSpooled(stream.take(Number.POSITIVE_INFINITY), use)
 }
 
-const toWindow = (stream: SourceStream): RandomAccessSource => new WindowSource(stream.source, stream.position, stream.remaining)
+const toRandomAccessSource = (stream: SourceStream): RandomAccessSource =>
+  new WindowSource(stream.source, stream.position, stream.remaining)

@@ -28,10 +28,10 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   if (family) return binary(family)
   const sign = textSign(source)
   if (sign && !hasBinaryStart(source)) {
-    const found = mayBeTextual(source) ? await fileType(source) : undefined
+    const found = mayBeTextual(source) ? await detectFileType(source) : undefined
     return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
-  const found = await fileType(source)
+  const found = await detectFileType(source)
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
     if (isConfirmed(type, found.ext, source)) return binary(type, found.mime)
@@ -84,7 +84,7 @@ function detectTextLike(source: RandomAccessSource): string | undefined {
 
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
-async function fileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {
+async function detectFileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {
   if (source.size < 2) return undefined
   try {
     return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))

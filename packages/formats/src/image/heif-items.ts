@@ -71,7 +71,7 @@ function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | 
     if (entry.version < 2) continue
     const id = entry.number(entry.version === 2 ? 2 : 4)
     entry.number(2)
-    items.set(id, { id, type: entry.text(4), extents: undefined, properties: [], sources: [], belongsTo: [], entry: start })
+    items.set(id, { id, type: entry.readText(4), extents: undefined, properties: [], sources: [], belongsTo: [], entry: start })
   }
   if (left > 0) throw new RangeError('iinf')
 }
@@ -173,7 +173,7 @@ class List {
     return width === 8 ? Number(this.bytes.readBigUInt64BE(at)) : this.bytes.readUIntBE(at, width)
   }
 
-  text(length: number): string {
+  readText(length: number): string {
     const at = this.take(length)
     return this.bytes.toString('latin1', at, at + length)
   }

@@ -91,16 +91,16 @@ interface Cipher {
 /** Algorithms 1 and 1.A. An incomplete block at the end is discarded. */
 function decrypted(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
-  if (method === 'rc4') return rc4(objectKey(key, number, generation), data)
+  if (method === 'rc4') return rc4(deriveObjectKey(key, number, generation), data)
   const whole = data.length - (data.length % 16)
   if (whole < 32) return Buffer.alloc(0)
   const [name, aesKey] =
-    method === 'aes-256' ? ['aes-256-cbc', key] : ['aes-128-cbc', objectKey(key, number, generation, Buffer.from('sAlT'))]
+    method === 'aes-256' ? ['aes-256-cbc', key] : ['aes-128-cbc', deriveObjectKey(key, number, generation, Buffer.from('sAlT'))]
   const decipher = createDecipheriv(name as string, aesKey as Buffer, data.subarray(0, 16)).setAutoPadding(false)
   return Buffer.concat([decipher.update(data.subarray(16, whole)), decipher.final()])
 }
 
-function objectKey(key: Buffer, number: number, generation: number, salt = Buffer.alloc(0)): Buffer {
+function deriveObjectKey(key: Buffer, number: number, generation: number, salt = Buffer.alloc(0)): Buffer {
   const place = Buffer.from([number, number >> 8, number >> 16, generation, generation >> 8])
   return createHash('md5')
     .update(Buffer.concat([key, place, salt]))

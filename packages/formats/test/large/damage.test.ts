@@ -8,7 +8,7 @@ import { createTar, sevenZip, zip } from '../support/samples/archive.js'
 import { avifGrid, heicGrid } from '../support/samples/avif.js'
 import * as image from '../support/samples/image.js'
 import { compound, doc, docx, packed, ppt, xls } from '../support/samples/office.js'
-import { streamPdf } from '../support/samples/pdf.js'
+import { pdfWithXrefStream } from '../support/samples/pdf.js'
 
 const encoded = (name: string) => readFileSync(new URL(`../support/samples/encoded/${name}`, import.meta.url))
 const members = { 'a.txt': 'some text\n'.repeat(80), 'b.txt': 'more text\n'.repeat(80) }
@@ -36,7 +36,7 @@ test.each<[extension: string, make: () => Buffer | Promise<Buffer>, minPercent: 
   ['tif', image.tiledTiff, 88],
   ['avif', async () => avifGrid(await image.avif(), 64, 48), 89],
   ['heic', () => heicGrid(encoded('single.heic'), 64, 64), 85],
-  ['pdf', () => streamPdf(), 69],
+  ['pdf', () => pdfWithXrefStream(), 69],
   ['docx', () => packed(docx()), 95],
   ['doc', () => compound(doc()), 55],
   ['xls', () => compound(xls()), 41],

@@ -97,7 +97,7 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
     const part = { session, offset, chunk: getPart(content, { start: offset, end }), crc32c: crc32c.toString() }
     const result = await sendChunk(upload, part).catch((error) => {
       if (end < content.size) throw error
-      return findOwnObject(upload, error)
+      return recoverCompletedUpload(upload, error)
     })
     if ('stored' in result) return { ...result.stored, expectedCrc32c: crc32c.toString() }
     if (result.received > hashedBytes)
@@ -124,7 +124,7 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
 }
 
 /** Finds the object of this upload. The last response may have been lost, and the session may have expired since. */
-async function findOwnObject({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
+async function recoverCompletedUpload({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
   const existing = [404, 410, 412].includes(getCauseStatus(error) ?? 0) ? await getMetadata() : null
   if (existing?.upload === id) return { stored: existing }
   throw existing !== null && getCauseStatus(error) === 412 ? new BlobExistsError(path) : error

@@ -54,7 +54,7 @@ export const circularPdf = () =>
   ])
 
 /** An intact PDF with a circular one as an attachment. */
-export const attachingPdf = (attachment = circularPdf()) => {
+export const pdfWithAttachment = (attachment = circularPdf()) => {
   const inner = attachment.toString('latin1')
   return createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
@@ -78,7 +78,7 @@ export interface StreamPdfChanges {
 }
 
 /** A PDF with a page, a cross-reference stream (object 4) and no trailer. */
-export function streamPdf({ startxref, first = '' }: StreamPdfChanges = {}): Buffer {
+export function pdfWithXrefStream({ startxref, first = '' }: StreamPdfChanges = {}): Buffer {
   let text = `%PDF-1.5\n%\xe2\xe3\xcf\xd3\n${first}`
   const offsets = ['<< /Type /Catalog /Pages 2 0 R >>', '<< /Type /Pages /Kids [3 0 R] /Count 1 >>', page(2)].map(
     (body, index) => {
