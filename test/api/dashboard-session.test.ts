@@ -98,7 +98,7 @@ describe('POST /session', () => {
 })
 
 describe('the cookie', () => {
-  // Credentials, and if the request authenticates the user.
+  // Each row: the credentials, and whether the request is authenticated.
   test.each([
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],

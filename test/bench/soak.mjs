@@ -1,7 +1,7 @@
-// npm run soak: clients upload, are rejected, download, delete and change keys, while the service is killed with -9 at random.
-// Afterwards the logs must contain every received response exactly once, and every counter must equal its recount. node
-// test/bench/soak.mjs [--clients 64] [--kills 20] [--seconds 6] uses the empty database of DATABASE_URL, or its own PostgreSQL.
-// On a mismatch it prints the errors and exits with status 1.
+// npm run soak -- [--clients 64] [--kills 20] [--seconds 6]: clients upload, download and delete files and change keys, and some of their
+// uploads are rejected. Meanwhile the service is killed with SIGKILL at random times. Afterwards, the logs must contain every received
+// response exactly once, and every counter must equal its recount. Otherwise the script prints the mismatches and exits with status 1. It
+// uses the empty database of DATABASE_URL, or starts its own PostgreSQL.
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -39,7 +39,7 @@ const readable = ({ query, parseMode }) => {
 const usesTables = (query) =>
   [...nodesIn(parseSync(query), { nested: true })].some(([kind]) => kind === 'RangeVar' || kind === 'relation')
 
-/** The statements of a function body, with the variables of the function. */
+/** Checks the statements of a function body, with the function's variables. */
 function inFunction({ name, language, definition, body }) {
   if (language === 'sql') return [findingsOf(`${name}: ${body}`, new Set(), body)]
   const parsed = parsePlPgSQLSync(definition)

@@ -14,7 +14,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
 import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
-// The processes are real and run the compiled engine. Only the libvips replacement fails, in reality.
+// The processes are real and run the compiled engine. A module that misbehaves on request replaces libvips.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
 const open: ReturnType<typeof createInspector>[] = []
 let folder = ''
@@ -27,7 +27,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
   return inspector
 }
 
-/** A valid TIFF with an instruction for the decoder appended. */
+/** A valid TIFF, followed by the name of the misbehaviour that the decoder shows. */
 const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {

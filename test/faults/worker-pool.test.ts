@@ -13,7 +13,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { createZip } from '../support/eicar.js'
 import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
-// Workers are real threads that run the compiled engine. Only their readers fail.
+// The workers are real threads that run the compiled engine. A module whose readers misbehave on request replaces their readers.
 const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
 const words = Buffer.from('some words\n')
 const open: ReturnType<typeof createInspector>[] = []
@@ -51,7 +51,7 @@ describe('files of different owners are scheduled in turn', () => {
     }
     const many = Array.from({ length: 8 }, () => run('many'))
     await run('few')
-    // With two workers, the other one processes several files in the meantime.
+    // With two workers, the second one processes several of the other owner's files in the meantime.
     expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
     await Promise.all(many)
     expect(done).toHaveLength(9)

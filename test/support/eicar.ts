@@ -11,7 +11,7 @@ import type { Content } from '../../src/platform/spool/content.js'
 /** The EICAR test string, split in two so that scanners do not detect this file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')
 
-/** A clean verdict. A Date of a worker belongs to another realm. */
+/** A clean verdict. `provedAt` is not compared with the Date class, because a Date from a worker is an instance of another class. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
 export const incompleteBecause = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
@@ -25,7 +25,7 @@ export function inMemory(bytes: Buffer | string): Content {
   }
 }
 
-/** The content in a temporary file, which `remove` deletes. */
+/** Writes the content to a temporary file. `remove` deletes the file. */
 export async function inFile(bytes: Buffer): Promise<Content & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-test-'))
   const path = join(folder, randomUUID())
@@ -45,11 +45,11 @@ export interface Member {
   stored?: boolean
   /** Sets the flag without encrypting the data. */
   encrypted?: boolean
-  /** A wrong size in the entry. */
+  /** The unpacked size in the headers, if it differs from the actual size. */
   declaredSize?: number
 }
 
-/** A zip of some members. */
+/** Creates a zip with these members. */
 export function createZip(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []

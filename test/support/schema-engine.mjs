@@ -1,4 +1,5 @@
-// A thread with the schema engine of Prisma (WebAssembly), which `prisma migrate deploy` runs, as a reference.
+// Worker thread that runs Prisma's schema engine (WebAssembly), the engine behind `prisma migrate deploy`. Tests compare the service's own
+// migrations with its results.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -28,13 +29,13 @@ async function openEngine(url, schema) {
   const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': glue })
   glue.__wbg_set_wasm(instance.exports)
   instance.exports.__wbindgen_start()
-  // The copy of the adapter, because bound objects of another version would not be recognized.
+  // Uses the version of this package that the adapter uses. The adapter does not recognize objects of another version.
   const utils = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
   const adapter = utils.bindMigrationAwareSqlAdapterFactory(new MigrationAdapter(url))
   return glue.SchemaEngine.new({ datamodels: [[schema.path, schema.content]] }, () => {}, adapter)
 }
 
-/** The Prisma adapter with three fixes, without which custom migrations or PostgreSQL 18 fail. */
+/** Prisma's adapter with three fixes. Without them, custom migrations or PostgreSQL 18 fail. */
 class MigrationAdapter extends PrismaPg {
   #url
 
@@ -47,7 +48,7 @@ class MigrationAdapter extends PrismaPg {
     return complete(await super.connect())
   }
 
-  /** The original uses the main database if configured by URL, and drops the copy before disconnecting. */
+  /** Prisma's method uses the main database if it is configured by URL, and drops the shadow database while it is still connected to it. */
   async connectToShadowDb() {
     const name = `prisma_migrate_shadow_db_${randomUUID()}`
     await this.#administer(`CREATE DATABASE "${name}"`)
@@ -76,12 +77,12 @@ const character = 6
 
 function complete(adapter) {
   const pool = adapter.underlyingDriver()
-  // The original splits scripts at every semicolon, also in functions and strings.
+  // Prisma's method splits scripts at every semicolon, even in functions and strings.
   adapter.executeScript = async (script) => {
     await pool.query(script).catch((error) => adapter.onError(error))
   }
 
-  // The original rejects the type "char" of the PostgreSQL catalog. It is read as text and returned as a character.
+  // Prisma's method rejects the type "char" of the PostgreSQL catalog. This one reads it as text and returns it as a character.
   const charsOf = new Map()
   const query = pool.query.bind(pool)
   pool.query = async (config) => {
@@ -102,5 +103,5 @@ function complete(adapter) {
 
 const response = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
 parentPort.postMessage(response)
-// Connections of the engine would keep the thread alive.
+// Open connections of the engine would keep the thread alive.
 process.exit(0)

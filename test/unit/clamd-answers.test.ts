@@ -166,7 +166,7 @@ test('a slow daemon applies backpressure, so that unsent content is not buffered
   })
   expect(await createScanner([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
   expect(daemon.receivedBytes).toBe(64 * mebibyte)
-  // Includes socket buffers of both sides.
+  // The limit includes the socket buffers on both sides.
   expect(maxUnsent).toBeLessThan(12 * mebibyte)
 })
 

@@ -190,7 +190,7 @@ describe('walk', () => {
 async function fileLikeFolder(data: string): Promise<Buffer> {
   const archive = await sevenZip({ 'a.txt': data }, ['-mhc=off'])
   const directory = archive.subarray(32 + Number(archive.readBigUInt64LE(12)))
-  // The last property: 15, its size, two flags, and four bytes of attributes.
+  // The last property of the header has the id 0x15 (attributes): id, size, two flags, and four bytes of attributes.
   directory[directory.lastIndexOf(0x15) + 4]! |= 0x10
   archive.writeUInt32LE(crc32(directory), 28)
   archive.writeUInt32LE(crc32(archive.subarray(12, 32)), 8)

@@ -18,7 +18,7 @@ export interface DueFile {
   failure: string | null
 }
 
-/** Files of one context that belong to the token until its lease ends. */
+/** Files of one context, leased under one token. */
 export interface Batch extends LeaseOwner {
   files: DueFile[]
 }
@@ -39,8 +39,8 @@ interface ContextRow {
 }
 
 /**
- * Assigns the files of a rescan to replicas. The position in each context is a row, and so is each file that a replica is scanning. Both
- * are leased by the database's clock, in turn. If a replica dies, another one takes over its files when their lease expires.
+ * Assigns the files of a rescan to replicas. One row stores the position in each context, and another one each file in progress. Replicas
+ * lease these rows. Lease times use the database clock. If a replica dies, another replica takes over its rows when their leases expire.
  */
 export class RescanQueue {
   readonly #pool: Pool
@@ -49,7 +49,7 @@ export class RescanQueue {
     this.#pool = pool
   }
 
-  /** Returns files that no other replica has, or undefined if there are none. `isNewest`: no replica has seen newer signatures. */
+  /** Leases files that no other replica has leased. Undefined if there are none. `isNewest`: no replica has seen newer signatures. */
   async take({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     return (await this.#takeDue({ signatures, isNewest }, token)) ?? (await this.#takeNext(signatures, token))
   }

@@ -70,7 +70,8 @@ export class WebhookSender {
   }
 
   /**
-   * Gives deliveries `finishMs` to finish, then aborts them. Always resolves after `maxCloseMs`, because another replica repeats the rest.
+   * Waits up to `finishMs` for deliveries, then aborts them. Always resolves within `maxCloseMs`. Another replica retries the aborted
+   * deliveries.
    */
   async close(): Promise<void> {
     this.#closed = true

@@ -2,7 +2,7 @@ import { type Config, secretSource } from '../config/config.js'
 import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
-/** The last output of a start. It contains the generated secrets of a first start, but never a secret set by the operator. */
+/** The last startup message. On the first start, it contains the generated secrets, but never a secret that the operator set. */
 export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''

@@ -1,5 +1,5 @@
-// Receivers of one tenant respond with 101 or never, while that tenant replaces its webhooks. A webhook of another tenant is
-// measured.
+// The webhook receivers of one tenant respond with 101 or never, and the tenant repeatedly replaces its webhooks. The benchmark measures
+// the delivery times of another tenant's webhook.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ export async function run() {
     const quiet = await latencies(victim, victims)
     const ids = []
     for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
-    // The service sends to replaced webhooks while deliveries to their predecessors still wait.
+    // The service delivers to each new webhook while deliveries to the webhook that it replaced still wait for a response.
     let attacking = true
     const churn = (async () => {
       for (let nth = 0; attacking; nth++) {
@@ -71,7 +71,7 @@ export async function run() {
 
 const switchProtocols = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
 
-/** Answers every request with a text and leaves the connection open. */
+/** Receiver that sends `text` in response to every request, and leaves the connection open. */
 async function rawReceiver(text) {
   const open = new Set()
   let max = 0

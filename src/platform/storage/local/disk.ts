@@ -30,7 +30,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if `directory` was created or found, and not forgotten since then. */
+  /** True if the cache contains `directory`: its entry is on disk, and `forget` has not removed it from the cache since. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
@@ -43,7 +43,7 @@ export class DurableDirectories {
     return making
   }
 
-  /** Must be called if a directory may have been deleted. */
+  /** Removes `directory` and its parents from the cache. Must be called if one of them may have been deleted. */
   forget(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }

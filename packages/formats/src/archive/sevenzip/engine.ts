@@ -22,13 +22,13 @@ declare namespace WebAssembly {
 }
 
 export interface SevenZipCommand {
-  /** The command `l` or `x`, and switches. */
+  /** The arguments of 7-Zip: the command `l` (list) or `x` (extract), and switches. */
   command: string[]
   type: string
   line?: (text: string) => void
-  /** Receives the standard output as bytes, instead of `line`. The bytes are valid only during the call. */
+  /** Receives the standard output as bytes. Replaces `line`. The bytes are valid only during the call. */
   output?: (bytes: Buffer) => void
-  /** Messages that are not errors, once for each occurrence. */
+  /** Messages of 7-Zip that are not treated as errors. Each entry matches one occurrence. */
   expectedErrors?: string[]
 }
 
@@ -49,7 +49,7 @@ function engine() {
   return compiled
 }
 
-/** Runs 7-Zip on the source. 7-Zip reads only the parts that it needs. The source is never copied. */
+/** Runs 7-Zip on the source. 7-Zip reads only the parts that it needs, without a copy of the source. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
