@@ -144,7 +144,7 @@ export class IdentityListener implements CacheValidity {
       this.#delay = backoffMs.first
       return
     }
-    const change = parsed(payload)
+    const change = parseChange(payload)
     if (change) this.#options.onChange(change)
     else this.#options.onGap()
   }
@@ -172,7 +172,7 @@ export class IdentityListener implements CacheValidity {
   }
 }
 
-function parsed(payload: string | undefined): IdentityChange | undefined {
+function parseChange(payload: string | undefined): IdentityChange | undefined {
   try {
     const { kind, id } = JSON.parse(payload ?? '') as Partial<IdentityChange>
     return typeof kind === 'string' && typeof id === 'string' ? { kind, id } : undefined

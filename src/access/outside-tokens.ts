@@ -63,14 +63,14 @@ export class ExternalTokens {
 
   /** Returns the user of the token. Throws RejectedToken, or an AssayError if the keys of the provider cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
-    const payload = await this.#verified(token)
+    const payload = await this.#verify(token)
     const facts = this.toFacts(payload)
     const user = await this.#options.findOrCreateUser(facts)
     if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
-  async #verified(token: string): Promise<JWTPayload> {
+  async #verify(token: string): Promise<JWTPayload> {
     const { issuer, audience } = this.#options
     const rules = {
       algorithms: tokenAlgorithms,

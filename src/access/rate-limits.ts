@@ -64,10 +64,10 @@ export class RateLimits {
     if (ofKey.count > perMinute) {
       // A rejected call was not executed, so it must not use up the limit of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
-      return { ...key, error: tooManyCalls('this credential', key) }
+      return { ...key, error: createTooManyCallsError('this credential', key) }
     }
     const tenant = toState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
-    if (ofTenant.count > tenant.limit) return { ...tenant, error: tooManyCalls('this tenant', tenant) }
+    if (ofTenant.count > tenant.limit) return { ...tenant, error: createTooManyCallsError('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
 
@@ -87,7 +87,7 @@ export class RateLimits {
     await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
     const left = exceeded === key ? key.limit - ofKey.count : tenant.limit - ofTenant.count
     const state = { ...exceeded, remaining: Math.max(0, left + calls) }
-    return { ...state, error: tooExpensive({ ...request, calls }, state) }
+    return { ...state, error: createTooExpensiveError({ ...request, calls }, state) }
   }
 
   /**
@@ -169,10 +169,13 @@ const toState = (policy: 'key' | 'tenant', limit: number, count: number, resetSe
   windowSeconds: minute,
 })
 
-const tooManyCalls = (whose: string, { limit, resetSeconds }: RateState) =>
+const createTooManyCallsError = (whose: string, { limit, resetSeconds }: RateState) =>
   rateLimited(`Too many calls by ${whose}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`, resetSeconds)
 
-const tooExpensive = ({ cost, calls }: { cost: number; calls: number }, { policy, limit, remaining, resetSeconds }: RateState) =>
+const createTooExpensiveError = (
+  { cost, calls }: { cost: number; calls: number },
+  { policy, limit, remaining, resetSeconds }: RateState,
+) =>
   rateLimited(
     `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls a minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
     resetSeconds,

@@ -106,13 +106,15 @@ export class UploadSlots {
 
   assertFree({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
-    if (own >= this.#max.credential) throw tooMany(`this credential already has ${own}, the maximum`)
+    if (own >= this.#max.credential) throw createTooManyUploadsError(`this credential already has ${own}, the maximum`)
     const held = this.#byTenant.get(tenantId) ?? 0
-    if (held >= this.#max.tenant) throw tooMany(`this tenant already has ${held}, the maximum`)
+    if (held >= this.#max.tenant) throw createTooManyUploadsError(`this tenant already has ${held}, the maximum`)
     const free = this.#max.all - this.#all
-    if (free === 0) throw tooMany(`the service already has ${this.#all}, the maximum`)
+    if (free === 0) throw createTooManyUploadsError(`the service already has ${this.#all}, the maximum`)
     if (held >= this.#max.quarter && held >= free)
-      throw tooMany(`this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`)
+      throw createTooManyUploadsError(
+        `this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`,
+      )
   }
 }
 
@@ -122,4 +124,4 @@ function add(counts: Map<string, number>, key: string, points: number): void {
   else counts.delete(key)
 }
 
-const tooMany = (why: string) => rateLimited(`Too many concurrent uploads: ${why}. Retry later.`, 1)
+const createTooManyUploadsError = (why: string) => rateLimited(`Too many concurrent uploads: ${why}. Retry later.`, 1)

@@ -131,7 +131,7 @@ export class Ledger {
         const { result, entries } = await this.#change(tenantId, work)
         this.#events?.emit('journaled', tenantId)
         resolve(result)
-        for (const entry of entries) this.#committed(entry)
+        for (const entry of entries) this.#announceCommit(entry)
       }
       this.#moves.push(tenantId, { run, reject })
     })
@@ -193,11 +193,11 @@ export class Ledger {
         continue
       }
       waiting.resolve()
-      this.#committed(waiting.entry)
+      this.#announceCommit(waiting.entry)
     }
   }
 
-  #committed(entry: Entry): void {
+  #announceCommit(entry: Entry): void {
     this.#note(entry)
     this.#events?.emit('committed', entry)
   }

@@ -1,7 +1,7 @@
 // npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS [pages]]]: compares the latency of two tenants. One has ROWS calls and files of one
 // year (default 1,000,000), the other one has 10,000. NEIGHBOURS is the number of further tenants in the database of the larger
-// tenant, each with as many rows. `pages` measures only deep pages of lists. Each tenant has its own service and database on one PostgreSQL. Requests alternate
-// between the services. Results are medians.
+// tenant, each with as many rows. `pages` measures only deep pages of lists. Each tenant has its own service and database on one
+// PostgreSQL. Requests alternate between the services. Results are medians.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'

@@ -9,14 +9,14 @@ const gone = () =>
     details: { fields: [{ field: 'body', message: 'must be sent completely' }] },
   })
 
-const stalled = (idleMs: number) =>
+const createStalledBodyError = (idleMs: number) =>
   new AssayError(
     'bad_user_input',
     `The client stopped sending: less than ${minBytesPerSecond} bytes of the body per second arrived in ${idleMs / 1000} s.`,
     { details: { fields: [{ field: 'body', message: 'must be sent without pauses' }] } },
   )
 
-const tooLate = (deadlineMs: number) =>
+const createBodyTimeoutError = (deadlineMs: number) =>
   new AssayError('bad_user_input', `The body was not complete after ${deadlineMs / 1000} s.`, {
     details: { fields: [{ field: 'body', message: `must be sent within ${deadlineMs / 1000} s` }] },
   })
@@ -49,7 +49,7 @@ export function watchBody(
   const check = () => {
     const { bytesRead } = request.socket
     // Bytes that are received but not read yet arrived in time.
-    if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(stalled(idleMs))
+    if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(createStalledBodyError(idleMs))
     seen = bytesRead
   }
   let checkTimer: NodeJS.Immediate | undefined
@@ -57,7 +57,7 @@ export function watchBody(
   const idle = setInterval(() => {
     checkTimer = setImmediate(check)
   }, idleMs)
-  const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(tooLate(deadlineMs)), deadlineMs)
+  const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(createBodyTimeoutError(deadlineMs)), deadlineMs)
   const onEnd = () => {
     if (!request.complete) fail(gone())
   }

@@ -28,7 +28,7 @@ const maxCharacters = 50_000
 /** Maximum number of tokens of a parsed document. */
 export const maxTokens = 4_000
 
-const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
+const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
 
 /**
  * Rejects a document that is too expensive to process. Runs before the validation by graphql-js, in which two rules overflow the stack on
@@ -37,34 +37,35 @@ const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
  */
 export function screenDocument(text: string): {
   document: DocumentNode | undefined
-  error: ReturnType<typeof tooMuch> | undefined
+  error: ReturnType<typeof createDocumentError> | undefined
 } {
   const error = findTokenError(text)
   if (error) return { document: undefined, error }
   try {
     const document = parse(text, { maxTokens: maxTokens, noLocation: true })
     const broad = findBreadthError(document)
-    return { document, error: broad === undefined ? new Screen(document).findError() : tooMuch(broad) }
+    return { document, error: broad === undefined ? new Screen(document).findError() : createDocumentError(broad) }
   } catch {
     // Apollo Server parses it again, and reports the syntax error.
     return { document: undefined, error: undefined }
   }
 }
 
-function findTokenError(text: string): ReturnType<typeof tooMuch> | undefined {
-  if (text.length > maxCharacters) return tooMuch(`must have at most ${maxCharacters} characters. Send long values as variables`)
+function findTokenError(text: string): ReturnType<typeof createDocumentError> | undefined {
+  if (text.length > maxCharacters)
+    return createDocumentError(`must have at most ${maxCharacters} characters. Send long values as variables`)
   const lexer = new Lexer(new Source(text))
   let nesting = 0
   let directives = 0
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
-      if (tokens >= maxTokens) return tooMuch(`must have at most ${maxTokens} tokens`)
+      if (tokens >= maxTokens) return createDocumentError(`must have at most ${maxTokens} tokens`)
       const { kind } = lexer.token
       if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
       if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
       if (kind === TokenKind.AT) directives++
-      if (nesting > maxNesting) return tooMuch(`must be nested at most ${maxNesting} deep`)
-      if (directives > maxDirectives) return tooMuch(`must have at most ${maxDirectives} directives`)
+      if (nesting > maxNesting) return createDocumentError(`must be nested at most ${maxNesting} deep`)
+      if (directives > maxDirectives) return createDocumentError(`must have at most ${maxDirectives} directives`)
     }
   } catch {}
   return undefined
@@ -94,7 +95,7 @@ class Screen {
       if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
   }
 
-  findError(): ReturnType<typeof tooMuch> | undefined {
+  findError(): ReturnType<typeof createDocumentError> | undefined {
     for (const node of this.#document.definitions) {
       if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
       const size = this.measure(node.selectionSet)
@@ -111,7 +112,7 @@ class Screen {
       if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.reject(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
         this.reject(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
-      if (this.#error) return tooMuch(this.#error)
+      if (this.#error) return createDocumentError(this.#error)
     }
     return undefined
   }

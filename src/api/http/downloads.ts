@@ -174,22 +174,24 @@ async function sendWhole(response: ServerResponse, file: Admitted): Promise<void
   }
   await sendWholeFile(response, { path: file.path, size }, begin).catch((error) => {
     if (error instanceof AssayError) throw error
-    throw error instanceof SizeMismatchError ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
+    throw error instanceof SizeMismatchError
+      ? createDamagedError(file.fileId, error.message)
+      : createUnreadableError(file.fileId, error)
   })
 }
 
-const unreadable = (fileId: string, error: unknown) =>
+const createUnreadableError = (fileId: string, error: unknown) =>
   storageUnavailable(`The content of file '${printable(fileId)}' cannot be read now. Retry later.`, error)
-const damaged = (fileId: string, how: string) =>
+const createDamagedError = (fileId: string, how: string) =>
   storageUnavailable(`The content of file '${printable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
 
 /** Throws if the blob is missing or truncated, so that it is never sent as if it were the file. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
-    throw unreadable(fileId, error)
+    throw createUnreadableError(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are present`)
+  throw createDamagedError(fileId, `${facts.size} of ${file.sizeBytes} bytes are present`)
 }
 
 const descriptiveHeaders = [

@@ -100,7 +100,7 @@ export class ResponseSchemas {
           `${type.name}: a fragment cannot be combined with other fields in a documented selection. Select only the fragment.`,
         )
       const field = type.getFields()[node.name.value]!
-      properties[node.alias?.value ?? node.name.value] = described(
+      properties[node.alias?.value ?? node.name.value] = withDescription(
         this.of(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
         field.description,
       )
@@ -128,7 +128,7 @@ export function inputSchema(named: NamedSchemas, target: InputTarget): Json {
   const limits = target.extensions.jsonSchema as Json | undefined
   const limited = { ...typeSchema(named, target.type), ...limits }
   const { defaultValue } = target
-  return { ...described(limited, target.description), ...(defaultValue !== undefined && { default: defaultValue }) }
+  return { ...withDescription(limited, target.description), ...(defaultValue !== undefined && { default: defaultValue }) }
 }
 
 function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
@@ -166,7 +166,7 @@ function scalarSchema(name: string): Json {
   return { ...schema }
 }
 
-const described = (schema: Json, description: string | null | undefined): Json =>
+const withDescription = (schema: Json, description: string | null | undefined): Json =>
   description ? { ...schema, description } : schema
 
 export const orNull = (schema: Json): Json =>

@@ -59,10 +59,10 @@ export class FileSearch {
       const where = [inWindow(search.window, values), ...within]
       ids = filesInOrder(search, values, { ascending: !isDown, where, limit: rows })
     } else if (isMerged(search)) {
-      ids = merged(search, values, [beginsWith(search.namePrefix, values), ...within], { order, rows })
+      ids = buildMergedSql(search, values, [beginsWith(search.namePrefix, values), ...within], { order, rows })
     } else {
       await this.#rejectTooMany(search)
-      ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
+      ids = `SELECT f.* FROM ${buildGatheredSql(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
     }
     const found = await selectFiles(this.#database, ids, { search, values, order, rows })
     return fromEnd ? found.reverse() : found
@@ -89,7 +89,7 @@ export class FileSearch {
   async #count(search: Search): Promise<{ gathered: number; matching: number }> {
     const values: unknown[] = []
     const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
-      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${inWindow(search.window, values)}))::int AS matching FROM ${gathered(search, values)}`,
+      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${inWindow(search.window, values)}))::int AS matching FROM ${buildGatheredSql(search, values)}`,
       values,
     )
     return rows[0]!
@@ -121,7 +121,12 @@ const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
 /** Only the groups with the smallest first entries can contain the first rows: as many groups as rows, and as many rows from each. */
-function merged(search: Search, values: unknown[], within: string[], { order, rows }: { order: string; rows: number }): string {
+function buildMergedSql(
+  search: Search,
+  values: unknown[],
+  within: string[],
+  { order, rows }: { order: string; rows: number },
+): string {
   const where = [isInGroup(search, values), ...within].join(' AND ')
   const first = (count: number) =>
     `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
@@ -176,7 +181,7 @@ export function beginsWith(prefix: string | null, values: unknown[]): string {
 }
 
 /** Selects the files of a period in order of their ids, or the files with a name prefix group by group. */
-function gathered(search: Search, values: unknown[]): string {
+function buildGatheredSql(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })
     return `(SELECT ${columns} FROM (${ids}) ids ${filesOfIds(`$${values.push(search.tenantId)}`)}) f`

@@ -63,7 +63,7 @@ export class FileTextSearch {
     const where = [afterPlace(search, after, values, search.descending), afterPlace(search, before, values, !search.descending)]
     const scan = { where, ascending: search.descending === fromEnd }
     const { rows } = await this.#database.query<{ fileId: string }>(
-      scanned(search, values, { ...scan, what: 'f.file_id AS "fileId"', page: `OFFSET ${maxScannedFiles - 1} LIMIT 2` }),
+      buildScanSql(search, values, { ...scan, what: 'f.file_id AS "fileId"', page: `OFFSET ${maxScannedFiles - 1} LIMIT 2` }),
       values,
     )
     return rows.length === 2 ? rows[0]!.fileId : undefined
@@ -90,7 +90,7 @@ interface Scan {
 }
 
 /** Files that the scan reads. The conditions are a range of an index in the order of the ids. */
-function scanned(
+function buildScanSql(
   { tenantId, contextIds, text, window }: TextSearch,
   values: unknown[],
   { where, ascending, what, page }: Scan & { what: string; page: string },
@@ -105,7 +105,7 @@ function scanned(
 /** Selects the matching files among those that the scan reads. */
 function matching(search: TextSearch, values: unknown[], scan: Scan): string {
   const { contextIds, namePrefix, text } = search
-  const from = scanned(search, values, { ...scan, what: columns, page: `LIMIT ${maxScannedFiles}` })
+  const from = buildScanSql(search, values, { ...scan, what: columns, page: `LIMIT ${maxScannedFiles}` })
   const conditions = ['true', ...attributeConditions(search)]
   if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
   if (namePrefix !== null) conditions.push(beginsWith(namePrefix, values))

@@ -71,14 +71,15 @@ export class PreviewService {
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
     const file = await this.#files.get(attempt, args.fileId)
     const kind = getKind(file.contentType)
-    if (!kind) throw noPreview(file, `files of type ${file.contentType} have none`)
+    if (!kind) throw createNoPreviewError(file, `files of type ${file.contentType} have none`)
     if (kind === 'text') return this.#text(file)
-    if (file.sizeBytes > maxRenderedBytes) throw noPreview(file, `it is larger than ${maxRenderedBytes / megabyte} MiB`)
+    if (file.sizeBytes > maxRenderedBytes)
+      throw createNoPreviewError(file, `it is larger than ${maxRenderedBytes / megabyte} MiB`)
     const { fileId, size } = args
     const page = kind === 'pdf' ? args.page : 1
     const context = { file, kind, size, page }
     const rendered = await this.#rendered.forceFetch([file.tenantId, fileId, size, page].join('/'), { context })
-    if ('problem' in rendered) throw noPreview(file, rendered.problem)
+    if ('problem' in rendered) throw createNoPreviewError(file, rendered.problem)
     const { image, width, height, pages } = rendered
     const data = Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64')
     return { ...empty, fileId, contentType: 'image/webp', image: data, width, height, pageCount: pages }
@@ -122,7 +123,7 @@ function getKind(contentType: string): Kind | undefined {
   return textTypes.test(type) ? 'text' : undefined
 }
 
-const noPreview = ({ fileId }: File, reason: string) =>
+const createNoPreviewError = ({ fileId }: File, reason: string) =>
   new AssayError('not_found', `File '${fileId}' has no preview: ${reason}. Download the file instead.`, {
     details: { file: fileId },
   })

@@ -187,7 +187,7 @@ export class RescanQueue {
   /** Removes files that are deleted, already scanned, or in a context that no longer scans. They count as processed. */
   async #toBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
-    const described = await this.#described(context, signatures, [...byId.keys()])
+    const described = await this.#findDueFiles(context, signatures, [...byId.keys()])
     const files = described.map((file) => {
       const { attempts, failure } = byId.get(file.fileId)!
       byId.delete(file.fileId)
@@ -212,7 +212,7 @@ export class RescanQueue {
   }
 
   /** Newest first, without files that are deleted or no longer need a scan. */
-  async #described(
+  async #findDueFiles(
     { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
     signatures: string,
     fileIds: string[],

@@ -33,7 +33,7 @@ export class StoredContents {
   /** Returns undefined if the content is missing or differs from the uploaded one. Throws `storageUnavailable`. */
   async open(file: Stored): Promise<Opened | undefined> {
     try {
-      return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetched(file)
+      return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetch(file)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return undefined
       throw error
@@ -54,11 +54,11 @@ export class StoredContents {
     const path = storage.getFile(blobPath)
     if (!this.#inSpool) return { content: fileContent(path, sizeBytes, checksum), dispose: async () => {} }
     const linked = await this.#spool.link(path)
-    if (!linked) return this.#fetched({ blobPath, sizeBytes, checksum })
+    if (!linked) return this.#fetch({ blobPath, sizeBytes, checksum })
     return { content: fileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }
 
-  async #fetched({ blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
+  async #fetch({ blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
     const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, {
       expected: sizeBytes,
     })

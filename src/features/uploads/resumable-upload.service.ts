@@ -8,7 +8,7 @@ import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { largePartBytes, maxSmallParts } from './merge-parts.js'
-import { maxUnfinished, tooMuchUnfinished, type Unfinished } from './unfinished-uploads.js'
+import { createUnfinishedUploadsLimitError, maxUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadQuotas } from './upload-quota.js'
 
 /** Maximum duration of an upload, and how long its outcome is stored. */
@@ -94,7 +94,7 @@ export class ResumableUploadService {
       ],
     )
     const row = rows[0]!
-    if (row.uploadId === null) throw tooMuchUnfinished(row, upload.maxBytes, this.#maxBytes)
+    if (row.uploadId === null) throw createUnfinishedUploadsLimitError(row, upload.maxBytes, this.#maxBytes)
     return row
   }
 

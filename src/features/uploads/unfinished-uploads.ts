@@ -12,7 +12,11 @@ export interface Unfinished {
 }
 
 /** Returns the error if an upload of `wanted` bytes exceeds a limit. */
-export function tooMuchUnfinished({ uploads, bytes, own, ownBytes }: Unfinished, wanted: number, maxBytes: number): AssayError {
+export function createUnfinishedUploadsLimitError(
+  { uploads, bytes, own, ownBytes }: Unfinished,
+  wanted: number,
+  maxBytes: number,
+): AssayError {
   const max = maxUnfinished.uploads
   const why =
     own >= max / 2

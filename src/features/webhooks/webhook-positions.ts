@@ -106,7 +106,7 @@ export class WebhookPositions {
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = 0, next_attempt_at = NULL,
           failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END
           WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING 1),
-        logged AS (${logged('$1', '$2', '$5')})
+        logged AS (${buildInsertDeliveriesSql('$1', '$2', '$5')})
         SELECT EXISTS (SELECT FROM moved) AS moved`,
       values: [
         tenantId,
@@ -130,7 +130,7 @@ export class WebhookPositions {
       name: 'webhook-fail',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = $5, next_attempt_at = now() + make_interval(secs => $6),
           failing_since = least(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
-        logged AS (${logged('$1', '$2', '$7')})
+        logged AS (${buildInsertDeliveriesSql('$1', '$2', '$7')})
         SELECT (extract(epoch FROM now() - failing_since) / 86400)::float8 AS days FROM moved`,
       values: [tenantId, webhookId, token, next.sequence, next.attempts, next.seconds, JSON.stringify([delivery])],
     })
@@ -148,14 +148,14 @@ export class WebhookPositions {
 
   /** Logs a test delivery. Its event is not in the journal. */
   async log({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
-    await this.#pool.query(logged('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
+    await this.#pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }
 }
 
 const isDue = (position: string): string =>
   `${position}.${isLeaseFree} AND (${position}.next_attempt_at IS NULL OR ${position}.next_attempt_at <= now())`
 
-const logged = (tenant: string, webhook: string, deliveries: string) => `
+const buildInsertDeliveriesSql = (tenant: string, webhook: string, deliveries: string) => `
   INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, sequence, event_id, type, status, attempts, response_status, error, duration_ms, created_at, attempted_at, next_attempt_at)
   SELECT ${tenant}, ${webhook}, d."deliveryId", d.sequence, d."eventId", d.type, d.status, d.attempts, d."responseStatus", d.error, d."durationMs", d."attemptedAt", d."attemptedAt",
     now() + make_interval(secs => d."nextSeconds")

@@ -69,7 +69,7 @@ export class WebhookService {
           types: [...new Set(input.types)],
           contexts: [...new Set(input.contexts ?? [])],
           description: input.description,
-          secretEncrypted: this.#sealed(webhookId, secret),
+          secretEncrypted: this.#encryptSecret(webhookId, secret),
           createdBy: actor.id,
           createdAt: at,
           updatedAt: at,
@@ -121,7 +121,7 @@ export class WebhookService {
     const previousExpiresAt = new Date(now() + previousSecretMs)
     const webhook = await this.#change(actor, webhookId, (before) => ({
       data: {
-        secretEncrypted: this.#sealed(webhookId, secret),
+        secretEncrypted: this.#encryptSecret(webhookId, secret),
         previousSecretEncrypted: before.secretEncrypted,
         previousExpiresAt,
       },
@@ -191,7 +191,7 @@ export class WebhookService {
     return webhook
   }
 
-  #sealed(webhookId: string, secret: string): Uint8Array<ArrayBuffer> {
+  #encryptSecret(webhookId: string, secret: string): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), webhookSecretLabel(webhookId)))
   }
 

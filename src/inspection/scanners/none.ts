@@ -1,7 +1,7 @@
 import { scannerUnavailable } from '../../platform/errors/errors.js'
 import type { EngineIdentity, VirusScanner } from './virus-scanner.js'
 
-const notConfigured = () =>
+const createNotConfiguredError = () =>
   scannerUnavailable(
     'No scanner is configured (SCANNER_URL=none:), but this context scans files. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
@@ -12,7 +12,7 @@ const notConfigured = () =>
  */
 export class NoScanner implements VirusScanner {
   async scan(): Promise<never> {
-    throw notConfigured()
+    throw createNotConfiguredError()
   }
 
   async identity(): Promise<EngineIdentity> {
@@ -20,7 +20,7 @@ export class NoScanner implements VirusScanner {
   }
 
   async prove(): Promise<void> {
-    throw notConfigured()
+    throw createNotConfiguredError()
   }
 
   async close(): Promise<void> {}

@@ -14,7 +14,7 @@ const maxKeptPixels = 1_048_576
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
-    const channel = sharp(changes ? await changed(image, changes) : image, {
+    const channel = sharp(changes ? await applyPatches(image, changes) : image, {
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
@@ -34,7 +34,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
   }
 }
 
-async function changed(image: Buffer | string, changes: BytePatch[]): Promise<Buffer> {
+async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promise<Buffer> {
   const copy = typeof image === 'string' ? await readFile(image) : Buffer.from(image)
   for (const { at, bytes } of changes) copy.set(bytes, at)
   return copy

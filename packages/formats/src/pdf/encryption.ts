@@ -24,7 +24,7 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
   if (!facts) return closed('without a password')
   const key = keyOfEmptyPassword(facts)
   if (!key) return closed('it requires a password')
-  return { decrypt: (data, number, generation) => decrypted(data, { key, method: facts.method, number, generation }) }
+  return { decrypt: (data, number, generation) => decryptData(data, { key, method: facts.method, number, generation }) }
 }
 
 const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
@@ -89,7 +89,7 @@ interface Cipher {
 }
 
 /** Algorithms 1 and 1.A. An incomplete block at the end is discarded. */
-function decrypted(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
+function decryptData(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
   if (method === 'rc4') return rc4(deriveObjectKey(key, number, generation), data)
   const whole = data.length - (data.length % 16)

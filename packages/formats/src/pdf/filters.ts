@@ -63,13 +63,13 @@ function runLength(data: Buffer): Buffer {
     if (length === 128) break
     const run = length < 128 ? data.subarray(at, at + length + 1) : Buffer.alloc(257 - length, data[at])
     parts.push(run)
-    size = bounded(size + run.length)
+    size = checkDecodedSize(size + run.length)
     at += length < 128 ? length + 1 : 1
   }
   return Buffer.concat(parts)
 }
 
-function bounded(size: number): number {
+function checkDecodedSize(size: number): number {
   if (size > maxDecodedBytes) throw new RangeError('the data exceeds the decoding limit')
   return size
 }
@@ -101,7 +101,7 @@ function lzw(data: Buffer): Buffer {
     const entry: Buffer | undefined = table[code] ?? (last && Buffer.concat([last, last.subarray(0, 1)]))
     if (!entry) break
     parts.push(entry)
-    size = bounded(size + entry.length)
+    size = checkDecodedSize(size + entry.length)
     if (last && table.length < 4096) table.push(Buffer.concat([last, entry.subarray(0, 1)]))
     last = entry
     bits = Math.min(12, Math.max(9, Math.ceil(Math.log2(table.length + 2))))

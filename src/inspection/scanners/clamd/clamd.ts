@@ -100,13 +100,13 @@ export class ClamdScanner implements VirusScanner {
   }
 
   async close(): Promise<void> {
-    this.#closed.abort(closing())
-    for (const running of this.#running) running.abort(closing())
+    this.#closed.abort(createClosingError())
+    for (const running of this.#running) running.abort(createClosingError())
   }
 
   // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
   async #untilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closed.signal.aborted) throw closing()
+    if (this.#closed.signal.aborted) throw createClosingError()
     signal?.throwIfAborted()
     const running = new AbortController()
     const aborted = () => running.abort(signal?.reason)
@@ -194,7 +194,7 @@ export class ClamdScanner implements VirusScanner {
 
 const unprovedMessage = 'A clamd does not find the EICAR test string.'
 
-const closing = () => scannerUnavailable('The scanner is being closed.')
+const createClosingError = () => scannerUnavailable('The scanner is being closed.')
 
 function toVerdict(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): Exclude<ScanVerdict, { verdict: 'clean' }> {
   if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }

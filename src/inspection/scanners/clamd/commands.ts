@@ -43,7 +43,7 @@ export async function sendToClamd(
 
 async function send(content: Content, line: Line): Promise<void> {
   if (content.bytes && content.bytes.length <= chunkSize)
-    return line.write(Buffer.concat([command, framed(content.bytes), noMore]))
+    return line.write(Buffer.concat([command, frameChunk(content.bytes), noMore]))
   await line.write(command)
   for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
     for (let at = 0; at < chunk.length; at += chunkSize) {
@@ -51,7 +51,7 @@ async function send(content: Content, line: Line): Promise<void> {
       if (line.over) return
       // A turn of the event loop, so that this word is mostly read before the next chunk meets a closed connection (EPIPE), which loses it.
       await nextTurn()
-      await line.write(framed(chunk.subarray(at, at + chunkSize)))
+      await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
   }
   await line.write(noMore)
@@ -86,7 +86,7 @@ async function askWhetherTooLong(
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-function framed(chunk: Buffer): Buffer {
+function frameChunk(chunk: Buffer): Buffer {
   if (chunk.length === 0) return chunk
   const length = Buffer.allocUnsafe(4)
   length.writeUInt32BE(chunk.length)

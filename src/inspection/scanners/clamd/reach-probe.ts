@@ -33,14 +33,14 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
   let offset = 0
   const plan = (name: string, unpacked: number, first: Buffer, last: Buffer): Planned => {
     const gap = Math.max(0, unpacked - first.length - last.length)
-    const end = compressed(last)
+    const end = compress(last)
     const packed = 5 + first.length + zeros.length(gap) + end.length
     const member = { name, offset, packed, unpacked }
     offset += 30 + name.length + packed
     return {
       member,
       *bytes() {
-        yield stored(first)
+        yield createStoredBlock(first)
         yield* zeros.blocks(gap)
         yield end
       },
@@ -56,7 +56,7 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
 
 function innerZip(size: number): Buffer {
   const length = 400
-  const data = compressed(eicar)
+  const data = compress(eicar)
   const facts = { packed: data.length, unpacked: eicar.length, crc: crc32(eicar) }
   const member = { name: 'eicar.com', offset: size - length, ...facts }
   const header = localHeader(member)
@@ -104,10 +104,10 @@ function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
 }
 
 /** Codes for single bytes shift all bits, so that the bytes themselves do not occur in the result. */
-const compressed = (bytes: Buffer): Buffer => deflateRawSync(bytes, { strategy: constants.Z_FIXED })
+const compress = (bytes: Buffer): Buffer => deflateRawSync(bytes, { strategy: constants.Z_FIXED })
 
 /** A block of uncompressed bytes that is not the last block. */
-function stored(bytes: Buffer): Buffer {
+function createStoredBlock(bytes: Buffer): Buffer {
   const header = Buffer.alloc(5)
   header.writeUInt16LE(bytes.length, 1)
   header.writeUInt16LE(~bytes.length & 0xffff, 3)

@@ -67,25 +67,25 @@ export class ClamdReach {
       total: Math.max(needs.total, believed.total),
     }
     // A known result does not wait for a probe of another size.
-    if (remembered(known, asked)) return undefined
+    if (findKnownResult(known, asked)) return undefined
     const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
     if (await unlessAborted(answer, signal)) return undefined
     // A daemon that finds the string in no zip at all (ScanArchive no, signatures without EICAR) has proved nothing about its limits.
-    if (!remembered(known, measurable))
+    if (!findKnownResult(known, measurable))
       return `${beyond}: it does not unpack the zip archive that measures its limits (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
   async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
     // First a rounder figure, which will answer for many other files as well.
-    for (const asked of [rounded(needs), needs]) if (await this.#looks(daemon, known, asked, signal)) return true
+    for (const asked of [roundUp(needs), needs]) if (await this.#looks(daemon, known, asked, signal)) return true
     await this.#looks(daemon, known, measurable, signal)
     return false
   }
 
   async #looks(daemon: Daemon, known: Knowledge, asked: Needs, signal: AbortSignal): Promise<boolean> {
-    const cached = remembered(known, asked)
+    const cached = findKnownResult(known, asked)
     if (cached !== undefined) return cached
     const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
     if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
@@ -108,12 +108,12 @@ export class ClamdReach {
 
 export const covers = (far: Needs, near: Needs) => far.largest >= near.largest && far.total >= near.total
 
-function remembered({ tried }: Knowledge, needs: Needs): boolean | undefined {
+function findKnownResult({ tried }: Knowledge, needs: Needs): boolean | undefined {
   if (tried.some((each) => each.seen && covers(each.needs, needs))) return true
   return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
 }
 
-function rounded({ largest, total }: Needs): Needs {
+function roundUp({ largest, total }: Needs): Needs {
   const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
   const chunk = power(largest)
   return { largest: chunk, total: Math.max(2 * chunk, power(total)) }

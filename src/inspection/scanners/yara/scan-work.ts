@@ -37,7 +37,7 @@ export class ScanTasks {
       module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
       // Our own rules always terminate. An operator's rule may loop forever, and native code can only be stopped by ending its process.
       inProcess: kind === 'native' && operators.length > 0,
-      settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
+      settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
       // A second attempt usually takes as long, while other uploads wait for the worker.
       retryHung: false,
     }
@@ -81,7 +81,7 @@ export class ScanTasks {
   }
 }
 
-function shared(text: string): SharedArrayBuffer {
+function toSharedMemory(text: string): SharedArrayBuffer {
   const bytes = new TextEncoder().encode(text)
   const memory = new SharedArrayBuffer(bytes.length)
   new Uint8Array(memory).set(bytes)

@@ -69,7 +69,7 @@ export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLi
 /** Reads the central directory as `unzip` does. Throws a `FormatError` if `unzip` would reject it. */
 export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
   const end = findEnd(source)
-  if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
+  if (!partial && end.entries > limits.maxEntries) throw createTooManyMembersError(end.entries, limits)
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
   if (length > maxDirectoryBytes && !partial)
@@ -83,7 +83,7 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
 
-const tooMany = (count: number, limits: ReaderLimits) =>
+const createTooManyMembersError = (count: number, limits: ReaderLimits) =>
   malicious('archive_entries', `the archive has ${count} members. The maximum is ${limits.maxEntries}`)
 
 function findEnd(source: RandomAccessSource): EndRecord {
@@ -186,7 +186,7 @@ function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partia
   while (at + centralSize <= bytes.length && bytes.readUInt32LE(at) === centralSignature) {
     if (entries.length >= limits.maxEntries) {
       if (partial) break
-      throw tooMany(entries.length + 1, limits)
+      throw createTooManyMembersError(entries.length + 1, limits)
     }
     if ((entries.length & 1023) === 0) checkDeadline(limits)
     const length = centralSize + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)

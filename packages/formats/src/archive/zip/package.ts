@@ -41,7 +41,7 @@ export function toKey(name: string): string {
 }
 
 export function resolvePart(from: string, target: string): string {
-  const path = decoded(target.replaceAll('\\', '/')).replace(/[#?].*$/s, '')
+  const path = decodeTarget(target.replaceAll('\\', '/')).replace(/[#?].*$/s, '')
   const at = path.startsWith('/') ? [] : from.split('/').slice(0, -1)
   for (const segment of path.split('/')) {
     if (segment === '..') at.pop()
@@ -50,7 +50,7 @@ export function resolvePart(from: string, target: string): string {
   return toKey(at.join('/'))
 }
 
-function decoded(target: string): string {
+function decodeTarget(target: string): string {
   try {
     return decodeURIComponent(target)
   } catch {
