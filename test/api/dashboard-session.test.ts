@@ -55,7 +55,7 @@ describe('POST /session', () => {
     await secure.close()
   })
 
-  test('rejects a wrong password with the error of signIn, and sets no cookie', async () => {
+  test('rejects a wrong password with the same error as signIn, and sets no cookie', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
@@ -91,7 +91,7 @@ describe('POST /session', () => {
     },
   )
 
-  test('rejects other methods than POST and DELETE with 405', async () => {
+  test('rejects methods other than POST and DELETE with 405', async () => {
     const response = await world.unauthenticated.raw('/session')
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })

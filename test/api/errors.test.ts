@@ -404,7 +404,7 @@ describe('an invalid number in a query', () => {
         expect(response.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('reports an invalid number also in GraphQL and in an event stream request', async () => {
+  test('reports an invalid number in GraphQL and in an event stream request too', async () => {
     const rejected = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(rejected.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',

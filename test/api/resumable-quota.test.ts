@@ -150,7 +150,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
   })
 
-  test('bytes that a dead process reserved stop counting with the next request of the upload', async () => {
+  test('bytes reserved by a killed process stop counting at the next request of the upload', async () => {
     const { tenant, tus } = await tenantWith(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -176,7 +176,7 @@ test('deletes a stored part if its row cannot be inserted because the database i
   expect((await tus.patch(path, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('64 parallel uploads stay within the quota together, on two replicas', async () => {
+test('64 parallel uploads on two replicas together stay within the quota', async () => {
   const { tenant, tus } = await tenantWith(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {

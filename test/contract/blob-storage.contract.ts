@@ -60,7 +60,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.size('ten_a/invoices/2026/11/file_1')).toBe(300_000)
     })
 
-    test('stores a temporary file completely and leaves it readable until its owner deletes it', async () => {
+    test('stores all bytes of a temporary file and keeps it readable until its owner deletes it', async () => {
       const file = join(tmpdir(), newId('req'))
       for (const [path, size] of [
         ['a/small', 100_000],
@@ -120,7 +120,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('exactly one of twenty concurrent uploads to the same path succeeds, and completely', async () => {
+    test('exactly one of twenty concurrent uploads to the same path succeeds, and stores all bytes', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -129,7 +129,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BlobExistsError)
     })
 
-    test('stores twenty concurrent uploads completely', async () => {
+    test('stores all bytes of twenty concurrent uploads', async () => {
       const paths = Array.from({ length: 20 }, () => `ten_a/invoices/${newId('file')}`)
       await Promise.all(paths.map((path, index) => put(path, noise(40_000, index + 1))))
       for (const [index, path] of paths.entries()) expect((await read(path)).equals(noise(40_000, index + 1))).toBe(true)

@@ -177,7 +177,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
     const isListed = (list: Record<string, RegExp>, { statement }: Found) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('name one tenant for distributed tables and use no expression that Citus rejects, also in functions', () => {
+    test('name one tenant for distributed tables and use no expression that Citus rejects, including in functions', () => {
       const exceptions = { ...acrossTenants, ...groupsOfTenants }
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })

@@ -228,7 +228,7 @@ describe('the shutdown', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('the next start after kill -9 has all data, beside a second service of the same clone', async () => {
+  test('the next start after SIGKILL has all data, while a second service of the same clone runs', async () => {
     const env = await environment()
     const first = await start(env)
     const otherService = await start(await environment())

@@ -99,7 +99,7 @@ describe('prototype pollution', () => {
   })
 })
 
-test('rejects thousands of unknown members in a short message', async () => {
+test('rejects thousands of unknown members with a short message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
   const response = await tenant.admin.post('/contexts', members)
   expect(response.status).toBe(400)

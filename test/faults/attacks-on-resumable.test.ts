@@ -94,7 +94,7 @@ describe('malformed requests for resumable uploads', () => {
     expect((await client.readResponse()).status).toBe(431)
   })
 
-  test('rejects another method with 405 and a malformed id with 404', async () => {
+  test('rejects an unsupported method with 405 and a malformed upload id with 404', async () => {
     expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
     for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
       expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
@@ -204,7 +204,7 @@ test('rejects a PATCH beyond the upload length even after completion, and accept
   expect(await fileId(path)).toBe(id)
 })
 
-test('validates the credential before reading the body', async () => {
+test('checks the credential and its scopes before reading the body', async () => {
   const path = await startUpload()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
     const client = await uploads.connect()
@@ -231,7 +231,7 @@ test('an upload whose deferred length is never declared creates no file', async 
   expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('scripts of the origins in CORS_ORIGINS can read the headers that they need', async () => {
+test('scripts of the origins in CORS_ORIGINS can read the response headers for resumable uploads', async () => {
   const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(response.headers.get('access-control-allow-origin')).toBeNull()
   const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

@@ -106,7 +106,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('a requested rescan scans such a file after the scanner recovers, even with unchanged signatures', async () => {
+  test('a requested rescan scans a skipped file after the scanner recovers, even with unchanged signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()

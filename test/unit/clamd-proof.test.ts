@@ -29,7 +29,7 @@ describe('a clamd needs a recent proof', () => {
     daemon = await startDaemon({})
   })
 
-  test('one proof covers the scans of a minute, and every verdict contains its time', async () => {
+  test('one proof of detection covers the scans of a minute, and every verdict contains its time', async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -72,7 +72,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('requires a new proof after a connection failure', async () => {
+  test('requires a new proof of detection after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.response = ''
@@ -84,14 +84,14 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('uses another daemon that detects the EICAR string', async () => {
+  test('scans with another daemon if one does not detect the EICAR string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
-  test('concurrent files share one proof', async () => {
+  test('concurrent scans share one proof of detection', async () => {
     const scanner = createScanner([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
@@ -110,12 +110,12 @@ test.each([
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
-test('reports a finding without a name as incomplete, not as a virus', async () => {
+test('reports a finding without a signature name as incomplete, not as a virus', async () => {
   const scanner = createScanner([await startDaemon({ response: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test('the report contains the time of the proof', async () => {
+test('the report contains the time at which the scanner proved its detection', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))

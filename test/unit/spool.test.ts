@@ -47,7 +47,7 @@ test('keeps a small upload in memory, and rejects one above its limit', async ()
   await small.dispose()
 })
 
-test('computes the digest of an upload of the maximum size for memory', async () => {
+test('computes the digest of the largest upload that is kept in memory', async () => {
   await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
@@ -111,7 +111,7 @@ test('an upload above its limit releases its memory', async () => {
   }
 })
 
-test('all uploads share one memory budget, and above it small ones use files', async () => {
+test('uploads share one memory budget, and small uploads use files once it is exhausted', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -170,7 +170,7 @@ describe('the memory of an upload', () => {
     for (const upload of uploads) await upload.dispose()
   })
 
-  test('counts idle memory, and releases it for an upload that it does not fit', async () => {
+  test('counts idle memory blocks towards the budget, and releases them for an upload that they do not fit', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
     const [complete, beyond] = [await receive(4, 900_000), await receive(5)]

@@ -111,7 +111,7 @@ describe('an unusual mp4', () => {
 })
 
 describe('webm', () => {
-  test('rejects a webm truncated before its first block, and accepts one truncated later with a note', async () => {
+  test('rejects a webm truncated before its first block, and accepts one truncated later with a note in the report', async () => {
     expect(await read(readWebm, firstPart(webm(), 0.05))).toMatchObject(invalid(/truncated|no segment/))
     expect(await read(readWebm, webm().subarray(0, webm().indexOf('1f43b675', 0, 'hex') + 20))).toMatchObject(
       invalid(/all of its audio and video/),

@@ -110,7 +110,7 @@ describe('flac', () => {
 })
 
 describe('ogg', () => {
-  test('skips a damaged ogg page with a note, and rejects an ogg with mostly damaged pages', async () => {
+  test('skips a damaged ogg page and adds a note to the report, and rejects an ogg with mostly damaged pages', async () => {
     expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(validWithNote(/damaged/))
     expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(invalid(/do not belong to any page/))
   })
