@@ -5,9 +5,9 @@ import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
 
-/** Any object that the query `node` can return. */
+/** Any object that the `node` query can fetch. */
 @InterfaceType({
-  description: 'An object that the query `node` can return by its ID.',
+  description: 'An object that the `node` query can fetch by ID.',
   resolveType: ({ __typename }: { __typename: string }) => __typename,
 })
 export abstract class Node {
@@ -64,7 +64,7 @@ export class NodeResolver {
   })
   async node(
     @CurrentAttempt() attempt: Attempt,
-    @Arg('id', () => ID, { description: 'ID of the object, of any type that implements `Node`.' }) id: string,
+    @Arg('id', () => ID, { description: 'ID of an object of any type that implements `Node`.' }) id: string,
   ) {
     const prefix = getPrefix(id)
     if (!prefix) throw notFound('node', id)

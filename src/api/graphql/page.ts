@@ -168,7 +168,7 @@ export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: F
 }
 
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
-  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of a list of \`${name}\` items.` })
+  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of \`${name}\` items.` })
   class PageOfItems {
     @Field(() => [item], { description: 'Items of the page, newest first unless the operation states another order.' })
     data!: T[]

@@ -85,7 +85,8 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Mutation(() => DeletedContext, {
-    description: 'Deletes a context without files. If it contains files, also in the trash, the error is `conflict`.',
+    description:
+      'Deletes an empty context. Returns the error `conflict` if the context still contains files, including files in the trash.',
   })
   deleteContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.delete(actor, contextKey)

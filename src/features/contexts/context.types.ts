@@ -5,7 +5,7 @@ import { pageType } from '../../api/graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 
-export const ContextStatus = createEnum('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
+export const ContextStatus = createEnum('ContextStatus', 'Status of a context. Determines whether the context accepts uploads.', {
   active: 'The context accepts uploads.',
   disabled: 'The context rejects uploads. Its files stay available.',
 })
@@ -127,7 +127,7 @@ export class CreateContextInput {
   @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.' })
   @extensions()
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the `MAX_UPLOAD_MB` of the service.' })
+  @Field(() => Int, { description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.' })
   @megabytes()
   maxFileSizeMb!: number
   @Field(() => String, { defaultValue: '', description: 'Purpose of the context, as free text.' })
@@ -167,7 +167,10 @@ export class UpdateContextInput {
   @NotNull()
   @extensions()
   allowedExtensions?: string[]
-  @Field(() => Int, { nullable: true, description: 'Maximum file size in MB, from 1 to the `MAX_UPLOAD_MB` of the service.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.',
+  })
   @NotNull()
   @megabytes()
   maxFileSizeMb?: number

@@ -6,7 +6,7 @@ import { LongScalar } from '../../api/graphql/scalars.js'
 export const RescanStatus = createEnum('RescanStatus', 'Status of the rescan of a context.', {
   off: 'The context does not scan its files.',
   none: 'No rescan has started yet.',
-  running: 'Files are being scanned or wait for a scan.',
+  running: 'Files are being scanned or are waiting to be scanned.',
   paused: 'The scanner or the store is unavailable, or a file waits for its next attempt. The rescan continues automatically.',
   finished: 'All files have been processed.',
 })

@@ -40,7 +40,7 @@ export class StatsResolver {
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => StorageChart, { description: 'Returns the used storage over time.' })
+  @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
   storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
     return this.#charts.storage(actor, args)
   }

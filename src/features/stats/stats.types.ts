@@ -219,7 +219,7 @@ export class ApiCallsChart {
   dataPoints!: ApiCallsPoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Chart of used storage over time.' })
+@ObjectType({ simpleResolvers: true, description: 'Chart of storage usage over time.' })
 export class StorageChart {
   @Field(() => StorageChartPeriod, { description: 'Length of one bucket of the chart.' })
   period!: StorageChartPeriod

@@ -5,12 +5,16 @@ import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Metadata, Optional, Rule, Text, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 
-export const UploadLinkStatus = createEnum('UploadLinkStatus', 'Status of an upload link, which decides if it accepts files.', {
-  active: 'The link accepts files.',
-  used: 'The link has accepted its maximum number of files.',
-  expired: 'The link has expired.',
-  revoked: 'The link was revoked by a user, or after too many rejected files.',
-})
+export const UploadLinkStatus = createEnum(
+  'UploadLinkStatus',
+  'Status of an upload link. Determines whether the link accepts files.',
+  {
+    active: 'The link accepts files.',
+    used: 'The link has accepted its maximum number of files.',
+    expired: 'The link has expired.',
+    revoked: 'The link was revoked by a user, or after too many rejected files.',
+  },
+)
 export type UploadLinkStatus = keyof typeof UploadLinkStatus
 
 @ObjectType({ simpleResolvers: true })

@@ -6,7 +6,7 @@ import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/r
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
-export const WebhookStatus = createEnum('WebhookStatus', 'Status of a webhook, which decides if it receives events.', {
+export const WebhookStatus = createEnum('WebhookStatus', 'Status of a webhook. Determines whether the webhook receives events.', {
   active: 'The webhook receives events.',
   disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
 })
@@ -15,7 +15,7 @@ export type WebhookStatus = keyof typeof WebhookStatus
 const WebhookDisabledReason = createEnum('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
   requested: 'An admin disabled the webhook.',
   gone: 'The endpoint returned the HTTP status 410.',
-  failing: 'All delivery attempts failed for five days.',
+  failing: 'All delivery attempts have failed for the past five days.',
 })
 type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
@@ -78,7 +78,7 @@ abstract class WebhookFields {
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A webhook without its secret. The service sends events to its URL.',
+  description: 'An endpoint that receives events as POST requests. The secret is not included.',
 })
 export class Webhook extends WebhookFields {
   @AsNodeId()
