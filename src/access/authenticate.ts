@@ -99,7 +99,7 @@ export class Authenticator {
       return {
         outcome: 'rejected',
         why: 'token_claims',
-        message: 'The cookie contains no session of this service. Sign in again.',
+        message: 'The session cookie is invalid. Sign in again.',
       }
     return found
   }

@@ -22,7 +22,7 @@ export class LiveStreams {
     { tenantId }: Pick<Actor, 'tenantId'>,
     isCredentialValid: () => Promise<boolean>,
   ): { signal: AbortSignal; leave: () => void } {
-    if (this.#isEnding) throw overloaded('The process is shutting down. Connect again.')
+    if (this.#isEnding) throw overloaded('The process is shutting down. Reconnect.')
     const free = this.#slots.enter(tenantId)
     const abort = new AbortController()
     this.#open.add(abort)

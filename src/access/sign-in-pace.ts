@@ -93,5 +93,5 @@ const waitAfter = (failures: number, free: number) =>
 
 const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
-// The table of counts must not contain e-mail addresses.
+// The table of counts must not contain email addresses.
 const accountKey = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -52,7 +52,7 @@ const extension: Check = async (file) => {
   const isAllowed = `Extension '${file.extension}' is allowed`
   const notRead = (why: string): CheckVerdict => ({
     outcome: 'passed',
-    message: `${isAllowed}; the content was not read, ${why}.`,
+    message: `${isAllowed}. The content was not read, ${why}.`,
     evidence: { extension: file.extension },
   })
   if (file.tooLarge) return notRead('because the file is too large')
@@ -96,11 +96,14 @@ const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
   const evidence = { size_bytes: sizeBytes, limit_bytes: limit }
-  if (!tooLarge) return { outcome: 'passed', message: `The file has ${sizeBytes} bytes. The limit is ${limit}.`, evidence }
+  if (!tooLarge)
+    return { outcome: 'passed', message: `The file size is ${sizeBytes} bytes. The limit is ${limit} bytes.`, evidence }
   const isKnown = submission.content || submission.announced
-  const found = isKnown ? `The file has ${sizeBytes} bytes` : `The upload was stopped after ${Math.max(sizeBytes, limit)} bytes`
-  const allowed = `context '${rules.contextKey}' allows ${rules.maxFileSizeMb} MB (${limit} bytes)`
-  return { outcome: 'failed', message: `${found}; ${allowed}.`, evidence }
+  const found = isKnown
+    ? `The file size is ${sizeBytes} bytes`
+    : `The upload was stopped after ${Math.max(sizeBytes, limit)} bytes`
+  const allowed = `The limit of context '${rules.contextKey}' is ${rules.maxFileSizeMb} MB (${limit} bytes)`
+  return { outcome: 'failed', message: `${found}. ${allowed}.`, evidence }
 }
 
 /** The file is not empty, and does not consist only of whitespace, NUL and byte-order marks. */
@@ -108,7 +111,7 @@ const blank: Check = async (file) => {
   const { sizeBytes, rules } = file.submission
   const evidence = { size_bytes: sizeBytes }
   if (!rules.rejectBlankFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts blank files.` }
-  if (sizeBytes === 0) return { outcome: 'failed', message: 'The file is empty: it has no bytes.', evidence }
+  if (sizeBytes === 0) return { outcome: 'failed', message: 'The file is empty (0 bytes).', evidence }
   const findings = await file.findings()
   if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be read.' }
   const { blank, durationMs } = findings.blankness

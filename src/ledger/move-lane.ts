@@ -88,7 +88,7 @@ export class MoveLane {
     const known = this.#tenants.get(tenantId)
     const tenant: TenantQueue = known ?? { tenantId, jobs: [], locked: false }
     if (tenant.jobs.length < maxQueuedPerTenant) tenant.jobs.push({ ...job, since: performance.now() })
-    else job.reject(overloaded('Too many changes of this tenant are waiting. Retry later.'))
+    else job.reject(overloaded('Too many pending changes for this tenant. Retry later.'))
     if (known) return
     this.#tenants.set(tenantId, tenant)
     this.#enqueue(tenant)

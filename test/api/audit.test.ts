@@ -120,7 +120,7 @@ test('records tenant creation by the system and tenant changes by an admin', asy
   ])
 })
 
-test('stores a snapshot of the name and e-mail of the dashboard user', async () => {
+test('stores a snapshot of the name and email of the dashboard user', async () => {
   const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
   const { api_key_id } = getData(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,

@@ -129,7 +129,7 @@ describe('an admin', () => {
 })
 
 describe('actions of a user', () => {
-  test('records user actions by REST and GraphQL with the name and e-mail at the time', async () => {
+  test('records user actions by REST and GraphQL with the name and email at the time', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
     const id = await idOf(user)

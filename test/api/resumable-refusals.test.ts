@@ -74,7 +74,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(facts(extension)).toEqual(facts(await other.admin.upload('notes', 'program.exe', '0123456789')))
     const size = await tus.create('notes', 'large.txt', 1_048_577)
     expect(toStatusAndCode(size)).toEqual([413, 'size_exceeded'])
-    expect(size.body.message).toBe("The file has 1048577 bytes; context 'notes' allows 1 MB (1048576 bytes).")
+    expect(size.body.message).toBe("The file size is 1048577 bytes. The limit of context 'notes' is 1 MB (1048576 bytes).")
     expect(toStatusAndCode(await tus.create('nowhere', 'a.txt', 10))).toEqual([404, 'not_found'])
     expect(await blocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
     const { data } = await uploadCalls()

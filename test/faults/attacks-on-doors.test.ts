@@ -43,7 +43,7 @@ describe('headers of a client', () => {
     const response = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
     expect([response.status, response.body.error]).toEqual([
       400,
-      { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent once' }] } },
+      { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent at most once' }] } },
     ])
   })
 
@@ -52,7 +52,7 @@ describe('headers of a client', () => {
     const response = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
     expect([response.status, response.body.error?.details]).toEqual([
       400,
-      { fields: [{ field: 'Host', message: 'must be sent once' }] },
+      { fields: [{ field: 'Host', message: 'must be sent at most once' }] },
     ])
   })
 
@@ -177,7 +177,7 @@ describe('information for unauthorized clients', () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')
-      expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd answers.' })
+      expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd server responds.' })
       const rejected = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
       expect(toStatusAndCode(rejected)).toEqual([503, 'scanner_unavailable'])
       for (const { body } of [ready, rejected]) expect(JSON.stringify(body)).not.toMatch(/127\.0\.0\.1|ECONN|:1\b/)

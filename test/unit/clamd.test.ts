@@ -63,7 +63,7 @@ describe('several daemons', () => {
     const daemons = [await startDaemon({ response: '' }), await startDaemon({ response: 'stream: Broken ERROR\0' })]
     await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
-      cause: expect.objectContaining({ message: expect.stringMatching(/Broken ERROR|without an answer/) }),
+      cause: expect.objectContaining({ message: expect.stringMatching(/Broken ERROR|without a response/) }),
     })
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
@@ -107,7 +107,7 @@ describe('proof and identity', () => {
     const scanner = createScanner([dead])
     await expect(scanner.prove()).rejects.toMatchObject({
       ...unavailable,
-      message: 'No clamd answers.',
+      message: 'No clamd server responds.',
       cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
     })
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)

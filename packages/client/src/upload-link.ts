@@ -78,7 +78,7 @@ function assertAllowed({ filename, size }: OpenSource, { allowed_extensions, max
     })
   }
   if (size !== undefined && size > max_size_mb * 1_048_576)
-    throw new AssayError('size_exceeded', `The file has ${size} bytes. This upload link accepts at most ${max_size_mb} MB.`, {
+    throw new AssayError('size_exceeded', `The file size is ${size} bytes. The limit of this upload link is ${max_size_mb} MB.`, {
       status: 413,
     })
 }

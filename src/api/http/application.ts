@@ -225,7 +225,7 @@ function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage)
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
-  if (hosts > 1) return { field: 'Host', message: 'must be sent once' }
+  if (hosts > 1) return { field: 'Host', message: 'must be sent at most once' }
   if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'must be sent' }
   // RFC 9112, section 6.1: HTTP/1.0 has no chunks, and an old proxy forwards them as the next request.
   if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)

@@ -51,7 +51,7 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
 }
 
 const errors: Record<string, [status: number, message: string, code?: ErrorCode]> = {
-  CONNECT: [405, 'CONNECT is not allowed here.', 'method_not_allowed'],
+  CONNECT: [405, 'Method CONNECT is not allowed.', 'method_not_allowed'],
   HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${maxHeaderBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request headers were not received in time.'],
 }

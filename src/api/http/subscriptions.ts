@@ -97,7 +97,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
         )
       }),
     close: () => {
-      for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Connect again.')
+      for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Reconnect.')
     },
   }
 }
@@ -136,7 +136,7 @@ function openConnection(
         onMessage((text) =>
           handle(text).catch((error) => {
             onError(error)
-            end(socket, closeCodes.internal, 'Internal error. Connect again.')
+            end(socket, closeCodes.internal, 'Internal error. Reconnect.')
           }),
         ),
     },
@@ -148,7 +148,7 @@ function openConnection(
   })
 }
 
-const tooManyWaiting = 'Too many connections without a credential. Connect again, and send connection_init immediately.'
+const tooManyWaiting = 'Too many connections without a credential. Reconnect and send connection_init immediately.'
 
 /** True if the request asks for one of our WebSockets. Any other upgrade request is answered as if it had no Upgrade header. */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
@@ -219,7 +219,7 @@ async function subscribe(
     if (errors.length > 0) return errors.map(asValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
-      throw badUserInput([{ field: 'query', message: 'must be a subscription. Send queries and mutations by HTTP' }])
+      throw badUserInput([{ field: 'query', message: 'must be a subscription. Send queries and mutations over HTTP' }])
     rejectInvalidVariables(schema, operation, variables ?? {})
     computeCostWithinLimit(
       schema,

@@ -89,7 +89,10 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   },
   method_not_allowed: {
     details: members({ allowed: list('Methods that the path supports.') }),
-    example: { message: 'PUT is not allowed here. Allowed: GET, HEAD.', details: { allowed: ['GET', 'HEAD'] } },
+    example: {
+      message: 'Method PUT is not allowed for this path. Allowed methods: GET, HEAD.',
+      details: { allowed: ['GET', 'HEAD'] },
+    },
   },
   conflict: {
     details: members({
@@ -127,7 +130,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
       additionalProperties: false,
     },
     example: {
-      message: "The file has 10485761 bytes; context 'invoices' allows 10 MB (10485760 bytes).",
+      message: "The file size is 10485761 bytes. The limit of context 'invoices' is 10 MB (10485760 bytes).",
       details: { size_bytes: 10485761, limit_bytes: 10485760 },
     },
   },
@@ -149,7 +152,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   },
   blank_file: {
     details: members({ size_bytes: whole('Size of the file.') }),
-    example: { message: 'The file is empty: it has no bytes.', details: { size_bytes: 0 } },
+    example: { message: 'The file is empty (0 bytes).', details: { size_bytes: 0 } },
   },
   corrupt_file: {
     details: members({ ...reader, ...policy }),
@@ -204,7 +207,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   internal_server_error: unavailable('Internal error. It was logged with the request id.'),
-  scanner_unavailable: unavailable('The file could not be scanned: no clamd answers as it should.'),
+  scanner_unavailable: unavailable('The file could not be scanned: no clamd server responds correctly.'),
   storage_unavailable: unavailable('The file store currently cannot write a file (connection refused). Retry later.'),
   database_unavailable: {
     details: members({

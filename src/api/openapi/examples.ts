@@ -116,7 +116,7 @@ const values: Record<string, unknown> = {
   duration_ms: 2,
   checks: [
     ['invalid_extension', 'passed', "Extension 'pdf' is allowed in context 'invoices', and the content is a PDF document."],
-    ['size_exceeded', 'passed', 'The file has 48213 bytes. The limit is 10485760.'],
+    ['size_exceeded', 'passed', 'The file size is 48213 bytes. The limit is 10485760 bytes.'],
     ['blank_file', 'passed', 'The file has content.'],
     ['corrupt_file', 'passed', 'The pdf reader can open the file.'],
     ['virus_detected', 'passed', 'ClamAV 1.4.3 found no virus.'],
@@ -126,7 +126,7 @@ const values: Record<string, unknown> = {
       file_id: `file_${ulid}`,
       original_filename: 'invoice-4711.pdf',
       reason: 'size_exceeded',
-      message: "The file has 48213 bytes; context 'invoices' allows 1 MB (1048576 bytes).",
+      message: "The file size is 48213 bytes. The limit of context 'invoices' is 1 MB (1048576 bytes).",
     },
   ],
   file_ids: [`file_${ulid}`],

@@ -93,7 +93,7 @@ export class UploadForm {
     }
     this.#files++
     if (this.#files > 1 || !file.filename) {
-      this.#addError('file', this.#files > 1 ? 'must be sent once' : 'must have a file name')
+      this.#addError('file', this.#files > 1 ? 'must be sent at most once' : 'must have a file name')
       file.skip()
       return
     }
@@ -118,7 +118,7 @@ export class UploadForm {
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === 'file') this.#addError('file', 'must be a file, with a file name')
     else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
-    else if (this.values.has(name)) this.#addError(name, 'must be sent once')
+    else if (this.values.has(name)) this.#addError(name, 'must be sent at most once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#keep(name, value)
   }

@@ -49,7 +49,7 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be sent once' })
+    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be sent at most once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   call.inputErrors.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))

@@ -65,7 +65,7 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
   const errors: FieldError[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) errors.push({ field: name, message: 'must be sent once' })
+    if (values.length > 1) errors.push({ field: name, message: 'must be sent at most once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   // The last event that a reconnecting browser received.

@@ -54,10 +54,10 @@ export class ReceiptService {
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
   ): Promise<{ receipt: string }> {
-    if (fileId && callId) throw badUserInput([{ field: 'callId', message: 'must not be combined with fileId' }])
+    if (fileId && callId) throw badUserInput([{ field: 'callId', message: 'must not be combined with `fileId`' }])
     if (fileId) return this.#issue(attempt, 'file', fileId)
     if (callId) return this.#issue(attempt, 'call', callId)
-    throw badUserInput([{ field: 'fileId', message: 'is required, unless callId is given' }])
+    throw badUserInput([{ field: 'fileId', message: 'is required unless `callId` is specified' }])
   }
 
   async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {

@@ -155,4 +155,4 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
 
 /** Returns the error for bytes beyond the declared length. */
 export const beyondLength = (left: number) =>
-  badUserInput([{ field: 'body', message: `must be at most ${left}, the remaining bytes of the upload` }])
+  badUserInput([{ field: 'body', message: `must be at most ${left}, the number of bytes remaining in the upload` }])

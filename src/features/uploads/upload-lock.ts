@@ -63,4 +63,6 @@ export class UploadLock implements Locker, Lock {
 
 /** Error for a request whose upload was taken over by another one. */
 export const interruption = () =>
-  conflict('Another request continues this upload. Get its offset with HEAD, then resume from there.', { resumable: true })
+  conflict('Another request is already writing to this upload. Get the current offset with HEAD, then resume from there.', {
+    resumable: true,
+  })

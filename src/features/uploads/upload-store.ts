@@ -275,7 +275,7 @@ function toRejection(error: unknown): Outcome {
 }
 
 export const wrongOffset = (offset: number) =>
-  conflict(`The upload has ${offset} bytes. Send the bytes that follow them.`, { upload_offset: offset, resumable: true })
+  conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
 
 /** The response is the same as for an upload of another tenant. */
 export const unknownUpload = (id: string) => notFound('upload', id)

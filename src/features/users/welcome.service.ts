@@ -69,4 +69,4 @@ export class WelcomeService {
 const toSignedText = (ids: string) => `assay welcome ${ids}`
 
 const invalidLink = () =>
-  unauthenticated('This link was already used or is older than ten minutes. Sign in with email address and password.')
+  unauthenticated('This link was already used or is older than ten minutes. Sign in with your email address and password.')

@@ -75,7 +75,9 @@ export const conflict = (message: string, details: Record<string, unknown> = {})
 
 /** The response also lists `allowed` in the `Allow` header. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
-  new AssayError('method_not_allowed', `${method} is not allowed here. Allowed: ${allowed.join(', ')}.`, { details: { allowed } })
+  new AssayError('method_not_allowed', `Method ${method} is not allowed for this path. Allowed methods: ${allowed.join(', ')}.`, {
+    details: { allowed },
+  })
 
 /** Handler for all unsupported methods of a read-only path. */
 export function rejectMethod({ method }: { method: string }): never {

@@ -14,7 +14,7 @@ export function readAnswer(line: string): ClamdAnswer {
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return judgeSignature(found)
   if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
-  return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${printable(line)}'` }
+  return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${printable(line)}'` }
 }
 
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'

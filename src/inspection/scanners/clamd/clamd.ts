@@ -158,7 +158,7 @@ export class ClamdScanner implements VirusScanner {
         this.#daemons.release(daemon)
       }
     }
-    throw scannerUnavailable('The file could not be scanned: no clamd answers as it should.', fault)
+    throw scannerUnavailable('The file could not be scanned: no clamd server responds correctly.', fault)
   }
 
   // Several daemons are as good as the worst of them: the one with the oldest signatures speaks for all.
@@ -186,18 +186,18 @@ export class ClamdScanner implements VirusScanner {
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
         ? unprovedMessage
-        : 'No clamd answers.',
+        : 'No clamd server responds.',
       new Error(reasons.join('; ')),
     )
   }
 }
 
-const unprovedMessage = 'A clamd does not find the EICAR test string.'
+const unprovedMessage = 'A clamd server does not detect the EICAR test string.'
 
 const createClosingError = () => scannerUnavailable('The scanner is being closed.')
 
 function toVerdict(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): Exclude<ScanVerdict, { verdict: 'clean' }> {
   if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }
   if (answer.kind === 'incomplete') return { verdict: 'incomplete', reason: answer.reason }
-  throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+  throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
 }

@@ -9,10 +9,10 @@ export interface ClamdDeadlines {
   overallMs: number
 }
 
-/** The line to a daemon failed: another daemon, or the same one later, may answer. */
+/** The exchange with a daemon failed. Another daemon, or the same one later, may respond. */
 export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
-  /** It took the connection and said nothing: asking it again would only cost as long again. */
+  /** True if the daemon accepted the connection and did not respond. A retry would only time out again. */
   readonly mute: boolean
   /** Cause of a lost connection: it was not accepted, or it was closed before the complete reply. Undefined after a time-out. */
   readonly line: 'refused' | 'cut' | undefined
@@ -24,7 +24,10 @@ export class ClamdFault extends Error {
   }
 }
 
-// clamd's replies are a line; whatever goes on without an end is not a clamd.
+/** Error message for a response that clamd never sends. */
+export const notClamd = (problem: string) => `${problem}, so it is probably not a clamd server. Check the configured address`
+
+// A response of clamd is one line.
 const longestAnswer = 64 * 1024
 const closeMs = 5_000
 
@@ -117,13 +120,13 @@ class Exchange implements Line {
   #hear(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk])
     if (this.#received.length > longestAnswer)
-      this.#fail(new ClamdFault(`${this.#address.label} talks without an end: it is no clamd`))
+      this.#fail(new ClamdFault(notClamd(`The response from ${this.#address.label} exceeds the maximum length`)))
     if (this.over || !this.#received.includes(0)) return
     this.over = true
     this.#writable?.()
     clearTimeout(this.#patience)
     this.#patience = setTimeout(
-      () => this.#fail(new ClamdFault(`${this.#address.label} does not close after its answer`)),
+      () => this.#fail(new ClamdFault(`${this.#address.label} does not close the connection after its response`)),
       closeMs,
     )
   }
@@ -133,7 +136,7 @@ class Exchange implements Line {
     const end = this.#received.indexOf(0)
     if (end < 0) return
     const rest = this.#received.length - end - 1
-    if (rest > 0) this.#fail(new ClamdFault(`${this.#address.label} said ${rest} bytes more after its answer: it is no clamd`))
+    if (rest > 0) this.#fail(new ClamdFault(notClamd(`${this.#address.label} sent ${rest} bytes after the end of its response`)))
     else this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
@@ -162,16 +165,19 @@ class Exchange implements Line {
   readonly #aborted = () => this.#fail(this.#signal?.reason)
 
   #mute(ms: number): ClamdFault {
-    return new ClamdFault(`${this.#address.label} gave no sign of life for ${ms} ms`, { mute: true })
+    return new ClamdFault(`${this.#address.label} did not respond within ${ms} ms`, { mute: true })
   }
 
   #brokenOff(): ClamdFault {
     const { code } = (this.#failure ?? {}) as NodeJS.ErrnoException
     const because = code ? ` (${code})` : ''
     if (!this.#connected)
-      return new ClamdFault(`${this.#address.label} takes no connection${because}`, { line: 'refused', cause: this.#failure })
+      return new ClamdFault(`${this.#address.label} does not accept connections${because}`, {
+        line: 'refused',
+        cause: this.#failure,
+      })
     const half = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
-    const when = half ? `after half an answer, '${half}'` : 'without an answer'
+    const when = half ? `after an incomplete response, '${half}'` : 'without a response'
     return new ClamdFault(`${this.#address.label} closed the connection ${when}${because}`, { line: 'cut', cause: this.#failure })
   }
 }

@@ -2,7 +2,7 @@ import { memoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
 import { readAnswer, readVersion } from './answer.js'
 import type { Daemon } from './daemons.js'
-import { ClamdFault } from './exchange.js'
+import { ClamdFault, notClamd } from './exchange.js'
 import type { ClamdConnector } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 
@@ -57,14 +57,14 @@ export class ClamdProofs {
     const version = await this.version(daemon, signal)
     const standing = version === proof.version ? await this.of(daemon, signal) : undefined
     if (standing?.version === proof.version) return standing
-    throw new ClamdFault(`${daemon.address.label} loaded other signatures while it scanned`)
+    throw new ClamdFault(`${daemon.address.label} loaded other signatures during the scan`)
   }
 
   async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
     const version = await this.#line.version(address, signal)
     if (!readVersion(version))
-      throw new ClamdFault(`${address.label} gave '${version.slice(0, 60)}' as its version: it is no clamd`)
+      throw new ClamdFault(notClamd(`${address.label} returned '${version.slice(0, 60)}' as its version`))
     if (this.#known.get(daemon)?.version !== version) this.forget(daemon)
     this.#learnt(daemon, version)
     return version
@@ -81,7 +81,7 @@ export class ClamdProofs {
     const version = await this.version(daemon, this.#closed)
     const answer = readAnswer(await this.#line.scan(address, memoryContent(eicar), this.#closed))
     if (answer.kind === 'error')
-      throw new EicarNotDetectedError(`${address.label} gave ${answer.message} when asked about the EICAR test string`)
+      throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
     if (answer.kind !== 'infected')
       throw new EicarNotDetectedError(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
     const proof = { version, at }

@@ -88,7 +88,7 @@ export class ClamdReach {
     const cached = findKnownResult(known, asked)
     if (cached !== undefined) return cached
     const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
-    if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
+    if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
     const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
     known.tried.push({ needs: asked, seen })
     if (known.tried.length > maxRememberedResults) known.tried.shift()

@@ -56,7 +56,7 @@ function answerOf(output: string, { code, path, called, size }: Told): string {
   const said = name === undefined ? '' : line.slice(name.length + 2)
   if (lines.length === 1 && code === 0 && (said === 'OK' || (said === 'Empty file' && size === 0))) return 'stream: OK'
   if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(said)) return `stream: ${said}`
-  throw new ClamdFault(`${path} ended with status ${code} and said '${printable(output.slice(0, 200))}'`)
+  throw new ClamdFault(`${path} ended with status ${code} and the output '${printable(output.slice(0, 200))}'`)
 }
 
 interface Run {
@@ -81,11 +81,11 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
     }
     const aborted = () => end(signal.reason)
     signal.addEventListener('abort', aborted, { once: true })
-    const timer = setTimeout(() => end(new ClamdFault(`${path} did not answer within ${ms} ms`, { mute: true })), ms)
+    const timer = setTimeout(() => end(new ClamdFault(`${path} did not finish within ${ms} ms`, { mute: true })), ms)
     let output = ''
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      if (output.length > longestOutput) end(new ClamdFault(`${path} talks without an end`))
+      if (output.length > longestOutput) end(new ClamdFault(`The output of ${path} exceeds the maximum length`))
     })
     child.on('error', (error) => {
       failure ??= new ClamdFault(`${path} cannot be run (${(error as NodeJS.ErrnoException).code})`, {

@@ -68,7 +68,7 @@ class GcsBucket implements BucketApi {
     await this.#delete(upload, { ifGenerationMatch: stored.generation })
     signal?.throwIfAborted()
     throw storageUnavailable(
-      'The bucket changed the content (the size or CRC32C differs). The object was deleted.',
+      'The stored object does not match the uploaded content (the size or CRC32C differs). The object was deleted. Retry the upload.',
       new Error(`The blob path is '${path}'.`),
     )
   }
