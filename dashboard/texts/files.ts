@@ -39,7 +39,7 @@ export const filesTexts = {
     backToFiles: 'Back to files',
     quarantinedTitle: 'This file is quarantined',
     quarantinedBy: (finding: string) => `A later scan found a virus: ${finding}`,
-    quarantinedAfterRestore: 'The file was restored and waits for its scan.',
+    quarantinedAfterRestore: 'The file was restored and is waiting to be scanned.',
     quarantinedSince: (date: string) => `In quarantine since ${date}.`,
     quarantinedAdvice:
       'It cannot be downloaded, previewed or deleted here. Release or permanently delete it on the Quarantine page.',
@@ -150,7 +150,7 @@ export const filesTexts = {
     caption: 'Quarantined files, newest first',
     file: 'File',
     findings: 'Findings',
-    waitingForScan: 'Restored, waiting for a scan',
+    waitingForScan: 'Restored, waiting to be scanned',
     context: 'Context',
     size: 'Size',
     quarantinedAt: 'Quarantined',

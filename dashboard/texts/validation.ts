@@ -27,10 +27,13 @@ export const validationTexts = {
       'The file is larger than this context allows.',
       'Compress or split the file, or ask an administrator to raise the limit.',
     ],
-    BLANK_FILE: ['The file is blank.', 'It has no bytes or only whitespace. Check that you saved the file before uploading it.'],
+    BLANK_FILE: [
+      'The file is blank.',
+      'It is empty or contains only whitespace. Check that you saved the file before uploading it.',
+    ],
     CORRUPT_FILE: [
       'Common programs cannot open this file.',
-      'It may be truncated, damaged, or of another type than its name says. Open it on your computer, save it again, and upload the new copy.',
+      'It may be truncated or damaged, or its content may not match the extension. Open it on your computer, save it again, and upload the new copy.',
     ],
     ENCRYPTED_FILE: ['This file is password-protected.', 'Save a copy without a password and upload that copy.'],
     ACTIVE_CONTENT: [
