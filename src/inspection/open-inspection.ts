@@ -21,7 +21,7 @@ export async function createSpoolFolder(dataDir: string): Promise<string> {
 }
 
 // Previews must not delay uploads, so that they have their own worker and little memory.
-const previewMemoryMb = 512
+const maxPreviewMemoryMb = 512
 const previewIdleMs = 15_000
 
 interface Workers {
@@ -40,6 +40,7 @@ export function openWorkers({ config, logger, siblings }: Parts, contents: strin
     processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
     sandbox,
   })
+  const previewMemoryMb = Math.min(maxPreviewMemoryMb, Math.floor(memoryLimit() / 8 / megabyte / processNumber.of))
   const previews = new WorkerPool({ workers: 1, processMemoryMb: previewMemoryMb, idleMs: previewIdleMs, sandbox })
   return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }

@@ -1,5 +1,5 @@
-import { readdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { png, zip } from '../../packages/formats/test/support/samples/basic.js'
@@ -198,6 +198,12 @@ test('renders nothing from stored bytes that are not an image, a PDF, or within 
   const missing = await upload('shrunk.png', padded, 'unchecked')
   await writeFile(await stored(missing), 'x')
   expect((await preview(missing)).bytes.toString()).toContain('missing or damaged')
+  const text = await upload('lost.txt', Buffer.from('some text'), 'unchecked')
+  const path = await stored(text)
+  await rm(path)
+  const lost = (await preview(text)).bytes.toString()
+  expect(lost).toContain('missing or damaged')
+  expect(lost).not.toContain(basename(path))
   expect((await preview(await upload('after.png', png()))).status).toBe(200)
 })
 

@@ -40,7 +40,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
 
   test.each([
     [['metadata'], ['Overview', 'Files', 'Contexts', 'Calls', 'Health', 'Receipts and log']],
-    [['upload'], ['Files', 'Validate file', 'Contexts', 'Health']],
+    [['upload'], ['Files', 'Validate file', 'Contexts', 'Upload links', 'Health']],
     [
       ['download', 'metadata'],
       ['Overview', 'Files', 'Contexts', 'Calls', 'Health', 'Receipts and log'],
@@ -49,8 +49,8 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     [
       ['admin'],
       [
-        ...['Overview', 'Files', 'Validate file', 'Contexts', 'Trash', 'API keys', 'Users', 'Calls', 'Quarantine', 'Webhooks'],
-        ...['Health', 'Receipts and log', 'Audit log'],
+        ...['Overview', 'Files', 'Validate file', 'Contexts', 'Trash', 'API keys', 'Upload links', 'Users'],
+        ...['Calls', 'Quarantine', 'Webhooks', 'Health', 'Receipts and log', 'Audit log'],
       ],
     ],
   ] as const)(

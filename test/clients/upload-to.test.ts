@@ -63,6 +63,13 @@ test('uploads a path, a Blob, bytes and a stream through a link', async () => {
   }
 })
 
+test('ignores the query and the fragment of a link', async () => {
+  const { url } = await createLink()
+  const source = new File(['through a mail'], 'mail.txt')
+  for (const resumable of [false, true])
+    expect(await uploadTo(`${url}?utm_source=mail#top`, source, { resumable })).toMatchObject({ original_filename: 'mail.txt' })
+})
+
 test('stores metadata of small and of resumable uploads', async () => {
   const { url } = await createLink({ metadata: { order: 7 } })
   for (const resumable of [false, true]) {

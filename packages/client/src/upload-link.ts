@@ -60,7 +60,9 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
 
 function openLink(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
   if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
-  return new Transport({ baseUrl: linkUrl, ...(fetch && { fetch }) })
+  // A query or fragment, for example of a mail campaign, is not part of the link.
+  const { origin, pathname } = new URL(linkUrl)
+  return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })
 }
 
 const readRules = (transport: Transport, signal: AbortSignal | undefined) =>

@@ -47,6 +47,7 @@ const values: Record<string, unknown> = {
   storage_quota_mb: 10240,
   storage_used_bytes: 48213,
   metadata: { order: 4711 },
+  file: 'Content of invoice-4711.pdf',
   file_id: `file_${ulid}`,
   original_filename: 'invoice-4711.pdf',
   content_type: 'application/pdf',
@@ -171,15 +172,11 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   }
 }
 
-/** Returns an example request body with the required members and common optional ones, without the file. */
+/** Returns an example request body with the required members and common optional ones. */
 export function createBodyExample(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]
-  return members(
-    named,
-    whole,
-    (name) => name !== 'file' && (required.length === 0 || required.includes(name) || name === 'scopes'),
-  )
+  return members(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')
 }
 
 const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: string) => boolean): Json =>

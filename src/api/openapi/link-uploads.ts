@@ -105,7 +105,7 @@ const describeForm = (responses: Json): Json => ({
           additionalProperties: false,
         },
         encoding: { metadata: { contentType: 'application/json' } },
-        example: { metadata: { order: 4711 } },
+        example: { file: 'Content of invoice-4711.pdf', metadata: { order: 4711 } },
       },
     },
   },

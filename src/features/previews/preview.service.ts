@@ -89,7 +89,7 @@ export class PreviewService {
     const leave = this.#slots.enter(file.tenantId)
     try {
       const opened = await this.#contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
-      if (!opened) return { problem: 'its stored content is missing or damaged' }
+      if (!opened) return { problem: damaged }
       try {
         const request = { kind, size: pixels[size], page, owner: file.tenantId }
         // Not the signal of the request: concurrent requests for the same preview wait for the same result.
@@ -105,12 +105,23 @@ export class PreviewService {
   async #text(file: File): Promise<FilePreview> {
     const { fileId, sizeBytes } = file
     const end = Math.min(sizeBytes, maxTextBytes) - 1
-    const bytes = end < 0 ? [] : await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
+    const bytes = end < 0 ? [] : await this.#readStart(file, end)
     const text = decodeTextStart(Buffer.concat(bytes))
     return { ...empty, fileId, contentType: 'text/plain; charset=utf-8', text, isTruncated: sizeBytes > maxTextBytes }
   }
+
+  async #readStart(file: File, end: number): Promise<Buffer[]> {
+    try {
+      return await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
+    } catch (error) {
+      // The error of the store names the path of the blob, which is internal.
+      if (error instanceof AssayError && error.code === 'not_found') throw noPreview(file, damaged)
+      throw error
+    }
+  }
 }
 
+const damaged = 'its stored content is missing or damaged'
 const empty = { image: null, text: null, width: null, height: null, pageCount: 1, isTruncated: false }
 
 const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/tiff'])

@@ -11,7 +11,7 @@ const maxImageBytes = 4 * 1024 * 1024
 
 const module = compiledModule('inspection/previews/rendering')
 
-/** Renders previews in sandboxed processes, which never see more than the file itself. */
+/** Renders previews in sandboxed processes. Like the readers of uploads, they can read the spool and nothing else. */
 export class PreviewRenderer {
   readonly #pool: WorkerPool
 
@@ -41,6 +41,7 @@ export class PreviewRenderer {
       return 'image' in result && !isWebp(result.image) ? { problem: 'its preview is invalid' } : result
     } catch (error) {
       if (error instanceof WorkerNotStarted) throw overloaded('Previews cannot be rendered now. Retry later.', error.message)
+      if (signal.aborted) throw overloaded('Too many previews are waiting to be rendered. Retry later.')
       if (!(error instanceof WorkerFailed)) throw error
       return { problem: error.failure === 'hung' ? 'rendering it takes too long' : 'rendering it takes too much memory' }
     }
