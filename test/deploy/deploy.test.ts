@@ -164,7 +164,7 @@ describe('the image', () => {
     const programs = readdirSync(path('src/cli'))
     for (const [name, command] of Object.entries(imageScripts)) {
       expect(scripts).toHaveProperty(name)
-      const [, program] = /^node (?:--\S+ )?dist\/(?:cli\/)?(\w+)\.js$/.exec(command)!
+      const [, program] = /^node (?:--\S+ )*dist\/(?:cli\/)?(\w+)\.js$/.exec(command)!
       expect([...programs, 'main.ts']).toContain(`${program}.ts`)
     }
   })

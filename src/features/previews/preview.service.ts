@@ -115,7 +115,7 @@ export class PreviewService {
       return await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
     } catch (error) {
       // The error of the store names the path of the blob, which is internal.
-      if (error instanceof AssayError && error.code === 'not_found') throw noPreview(file, damaged)
+      if (error instanceof AssayError && error.code === 'not_found') throw createNoPreviewError(file, damaged)
       throw error
     }
   }
