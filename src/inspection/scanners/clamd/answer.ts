@@ -19,11 +19,11 @@ export function readAnswer(line: string): ClamdAnswer {
 
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
-// With AlertEncrypted and AlertExceedsMax clamd tells what it could not look at in the form of a finding. That is no virus.
+// With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding. Such a finding is not a virus.
 function judgeSignature(signature: string): ClamdAnswer {
-  // clamd has no name for what made it stop: it says so of files that it gave up on.
+  // clamd reports no name if it stops the scan of a file.
   if (signature.startsWith('(null)'))
-    return { kind: 'incomplete', reason: 'clamd gave up on it without saying why ((null) FOUND)' }
+    return { kind: 'incomplete', reason: 'clamd stopped the scan without a reason ((null) FOUND)' }
   if (signature.startsWith('Heuristics.Encrypted.'))
     return { kind: 'incomplete', reason: `it is encrypted (${printable(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
