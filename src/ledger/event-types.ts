@@ -101,6 +101,6 @@ export function getEventType(row: {
   const { change, reason, finding } = row.details
   const type = eventTypesByAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? eventTypesByAudit[kind]
   if (!type)
-    throw new Error(`The audit log entry '${kind}' has no event type. Add it to typesOfAudit in src/ledger/event-types.ts.`)
+    throw new Error(`The audit log entry '${kind}' has no event type. Add it to eventTypesByAudit in src/ledger/event-types.ts.`)
   return type
 }

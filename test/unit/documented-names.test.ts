@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from '@jest/globals'
+import { eventTypes } from '../../src/ledger/event-types.js'
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+/** Event types in the table of docs/events.md, where `.updated` after `user.created` means `user.updated`. */
+function documentedTypes(page: string): string[] {
+  const section = page.split('## Event types')[1]?.split('\n## ')[0] ?? ''
+  return [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) => {
+    const names = [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name)
+    const prefix = names[0]?.split('.')[0] ?? ''
+    return names.map((name) => (name.startsWith('.') ? prefix + name : name))
+  })
+}
+
+describe('names that are listed in two places', () => {
+  test('docs/events.md lists exactly the event types of the service', () => {
+    expect(documentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
+  })
+
+  test('the service serves the dashboard at the path of every view', () => {
+    const names = [...read('dashboard/views.ts').matchAll(/^ {4}name: '([\w-]+)',/gm)].map(([, name]) => name ?? '')
+    const [, served = ''] = read('src/api/http/dashboard.ts').match(/\/\^\\\/\(\?:\(\?:([\w|-]+)\)/) ?? []
+    expect(names.length).toBeGreaterThan(5)
+    expect(served.split('|').sort()).toEqual(names.sort())
+  })
+})
