@@ -23,7 +23,8 @@ const unusedFiles = [
   /^@prisma\/dev\/dist\/runtime-assets\//,
   /^effect\/(src|dist\/(esm|dts))\//,
   /^graphiql\/(?!LICENSE$|package\.json$|dist\/(index\.umd\.js|style\.css)$)/,
-  /^react(-dom)?\/umd\//,
+  /^react(-dom)?\/(umd|profiling|server|test-utils|cjs\/(?!(react|react-dom|react-jsx-runtime)\.production\.min\.js$))/,
+  /^swagger-ui-dist\/(?!LICENSE$|package\.json$|swagger-ui\.css$|swagger-ui-bundle\.js$|favicon-32x32\.png$)/,
   /\.map$/,
 ]
 

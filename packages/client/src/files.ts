@@ -48,6 +48,9 @@ export const createFiles = (caller: Caller) => ({
     const { download_url } = await caller.request('createDownloadUrl', { path: [fileId], ...options })
     return caller.transport.fetchSigned(download_url, options?.signal)
   },
+  /** Returns a rendered picture or the beginning of a text. Read the returned `Response` as a Blob or text. */
+  getPreview: (fileId: string, query: Query<'getFilePreview'> = {}, options?: CallOptions) =>
+    caller.open('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
   /** Deletes a file, or moves it to the trash if its context has one. */
   delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
   /** Deletes up to 100 files. Returns one outcome for each file and does not throw if some of them cannot be deleted. */
