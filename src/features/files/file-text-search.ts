@@ -99,6 +99,8 @@ function buildScanSql(
   if ('fileId' in text) conditions.push(`f.file_id = $${values.push(text.fileId)}`)
   else if ('checksum' in text) conditions.push(`f.checksum = $${values.push(text.checksum)}`)
   else if (contextIds?.length === 1) conditions.push(`f.context_id = $${values.push(contextIds[0])}`)
+  // The scan must not read files of other contexts, because the cursor at its end is the ID of a file.
+  else if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
   return `SELECT ${what} FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'} ${page}`
 }
 
