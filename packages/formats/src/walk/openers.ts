@@ -26,7 +26,7 @@ const sevenZip = (name: string, sevenZipType: string, open = openSevenZip(sevenZ
 })
 
 export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
-  zip: { name: 'ZIP archive or document', open: openZip },
+  zip: { name: 'ZIP archive or ZIP-based document', open: openZip },
   gzip: { name: 'gzip file', open: openGzip },
   '7z': sevenZip('7z archive', '7z'),
   xz: sevenZip('xz file', 'xz'),
