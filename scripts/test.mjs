@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { isInTier, readCounts, slowTiers } from '../test/tiers.mjs'
+import { isInTier, slowTiers, testFiles } from '../test/tiers.mjs'
 import { orFail, prepare, root } from './prepare.mjs'
 
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all')
@@ -32,11 +32,10 @@ const child = spawn(
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 process.on('SIGINT', () => {})
 child.on('exit', (status, signal) => {
-  const counts = Object.entries(readCounts())
-  for (const tier of leftOut) {
-    const tests = counts.filter(([file]) => isInTier(tier, file)).reduce((sum, [, count]) => sum + count, 0)
-    const paths = slowTiers[tier].filter((path) => existsSync(join(root, path)))
-    if (tests > 0) console.error(`Skipped ${tests} tests of ${tier}. To run them: npm test -- ${paths.join(' ')}`)
+  if (leftOut.length > 0) {
+    const files = testFiles()
+    const tiers = leftOut.map((tier) => `${tier} (${files.filter((file) => isInTier(tier, file)).length} files)`)
+    console.error(`Skipped the slow tests: ${tiers.join(', ')}. To run them too: npm run test:all`)
   }
   process.exit(signal ? 1 : (status ?? 1))
 })

@@ -1,6 +1,7 @@
 // Test tiers. `npm test` runs the fast tier: every test file outside the paths below. `npm run test:all` runs all tiers, and
 // `npm test -- <path of the tier>` runs one.
-import { existsSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
+import { join, sep } from 'node:path'
 
 /** Files and folders of each slow tier, relative to the root of the repository. */
 export const slowTiers = {
@@ -15,9 +16,14 @@ export const slowTiers = {
   formats: ['test/formats', 'packages/formats/test/large'],
 }
 
-/** Number of tests in each file of the slow tiers, written by test/support/summary-reporter.mjs. */
-export const countsFile = new URL('tier-counts.json', import.meta.url)
-export const readCounts = () => (existsSync(countsFile) ? JSON.parse(readFileSync(countsFile, 'utf8')) : {})
+/** Test files of the repository, relative to its root, in alphabetical order. */
+export const testFiles = () =>
+  ['test', 'packages']
+    .flatMap((folder) =>
+      readdirSync(new URL(`../${folder}`, import.meta.url), { recursive: true }).map((name) => join(folder, name)),
+    )
+    .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
+    .map((file) => file.replaceAll(sep, '/'))
+    .sort()
 
 export const isInTier = (tier, file) => slowTiers[tier].some((path) => file === path || file.startsWith(`${path}/`))
-export const isSlow = (file) => Object.keys(slowTiers).some((tier) => isInTier(tier, file))
