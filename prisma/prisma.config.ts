@@ -1,4 +1,4 @@
-// For Prisma's own command line, as in: npx prisma migrate deploy --config prisma/prisma.config.ts
+// Configuration for Prisma's command line: npx prisma migrate deploy --config prisma/prisma.config.ts
 export default {
   schema: 'schema.prisma',
   migrations: { path: 'migrations' },

@@ -17,12 +17,12 @@ import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
-// Groups of one tenant are smaller. The ledger's pool has connections left for moves.
+// Single-tenant groups are smaller, so more of them run concurrently. The pool still has connections left for moves.
 const maxConcurrentOfOneTenant = 5
 
 /**
- * Commits entries that only append rows. Entries of any tenants share one statement and one commit, without a lock. Entries that
- * arrive while a group commits form the next group.
+ * Commits entries that only append rows. One statement and one commit write the entries of many tenants, without a lock. Entries that
+ * arrive during a commit form the next group.
  */
 export class AppendLane {
   readonly scheduler: CommitScheduler
@@ -38,7 +38,7 @@ export class AppendLane {
     maxGroup: number
     maxWaiting: number
     onWritten: (group: Waiting[]) => Promise<void>
-    /** In a distributed database, so that a commit changes one node and needs no two-phase commit. */
+    /** True for a distributed database. Each commit then changes only one node and needs no two-phase commit. */
     isOneTenantPerGroup?: boolean
   }) {
     this.#pool = parts.pool
@@ -96,7 +96,7 @@ export class AppendLane {
     await shareNextCommit(start, answered)
   }
 
-  // Retries a lock time-out: only a change of the log partitions takes such a lock, and only briefly.
+  // Retries after a lock time-out, because only partition changes take such a lock, and only briefly.
   async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
@@ -117,7 +117,7 @@ const getTenantId = ({ call, blocked, download }: Entry): string | undefined =>
 
 const counts = usageColumns.join(', ')
 
-// The log of a tenant that was deleted in the meantime no longer exists. The fold discards its counts.
+// Skips call log entries of deleted tenants. The fold discards their counts.
 const appendText = `WITH calls AS (
   INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at)
   SELECT call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, validation, ip_address, user_agent, created_at
@@ -135,7 +135,7 @@ interface DownloadDelta {
   last_at: string
 }
 
-/** Creates one statement for entries that only append rows, of any tenants. */
+/** Creates one statement for append-only entries of any number of tenants. */
 function appendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []
@@ -153,7 +153,7 @@ function appendStatement(entries: Entry[]): Statement {
       values: [toDatabaseJson(calls), JSON.stringify(sumDeltas(usage)), JSON.stringify([...downloads.values()])],
     }
   } catch (error) {
-    throw new UnserializableError('An entry cannot be written.', { cause: error })
+    throw new UnserializableError('The ledger entry cannot be serialized to JSON.', { cause: error })
   }
 }
 

@@ -6,7 +6,7 @@ const auditTypes = ['api_key', 'file', 'context', 'tenant', 'security'] as const
 export type AuditType = (typeof auditTypes)[number]
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
 
-/** A call with an API key, as the call log stores it. */
+/** A call with an API key, as stored in the call log. */
 export interface CallRow {
   tenantId: string
   apiKeyId: string
@@ -18,7 +18,7 @@ export interface CallRow {
   contextKey: string | null
   errorCode: string | null
   errorMessage: string | null
-  /** The report of a rejected upload. */
+  /** Validation report of a rejected upload. */
   validation: unknown
   ipAddress: string
   userAgent: string
@@ -34,7 +34,7 @@ export interface AuditRow {
   entityId: string
   entityName: string
   details: Record<string, unknown>
-  /** Context of the change, for the event. */
+  /** Key of the context that the change belongs to, for the journal event. */
   contextKey?: string
 }
 
@@ -52,16 +52,16 @@ export interface UploadedFile {
   metadata: Record<string, unknown>
   validation: unknown
   /**
-   * Version of the rules that were applied, and the time of their last change. The entry is rejected if the rules have changed since then.
+   * Version of the applied rules, and the time of their last change. The ledger rejects the entry if the rules have changed since then.
    */
   rulesVersion: number
   rulesAt: Date
   createdAt: Date
-  /** True if another program stored the object at `blobPath`. It is never deleted if the entry is rejected. */
+  /** True if another program stored the object at `blobPath`. The service never deletes this object if the entry is rejected. */
   isAdopted?: boolean
 }
 
-/** A rejected upload and its report. Null for values that were unknown when the upload was rejected. */
+/** A rejected upload and its validation report. Fields are null if they were unknown when the upload was rejected. */
 export interface RejectedUpload {
   actor: Actor
   contextKey: string | null
@@ -74,36 +74,36 @@ export interface RejectedUpload {
   validation: unknown
 }
 
-/** A file to delete: fields that never change. */
+/** Immutable fields of a file that will be deleted. */
 export type RemovedFile = Pick<UploadedFile, 'fileId' | 'contextId' | 'contextKey' | 'originalFilename' | 'sizeBytes'>
 
-/** Response to a request with an Idempotency-Key, which repeated requests receive for 24 hours. */
+/** Response to a request with an Idempotency-Key. Repeated requests receive this response for 24 hours. */
 export interface IdempotentResponse {
   tenantId: string
   actorId: string
   key: string
-  /** Token of the request that holds the key. */
+  /** Lease token of the request that holds the key. */
   token: string
   response: unknown
 }
 
-/** The rows that one call commits, in one transaction. */
+/** Rows that the ledger writes for one call, in one transaction. */
 export interface Entry {
   /** The successful call. If the ledger rejects the entry, it logs a failed call instead. */
   call?: CallRow | undefined
-  /** Counts an upload that a check rejected. */
+  /** Block reason to count if a check rejected the upload. */
   blocked?: { tenantId: string; contextId: string | null; apiKeyId: string | null; reason: BlockReason } | undefined
-  /** Verdict of the rejected upload, for the journal. */
+  /** Verdict on the rejected upload, for the journal. */
   rejection?: RejectedUpload | undefined
   upload?: { actor: Actor; file: UploadedFile } | undefined
-  /** `details` are added to the audit log entry. */
+  /** File to delete. Its audit log entry contains `details`. */
   deletion?: { actor: Actor; file: RemovedFile; details?: Record<string, unknown> } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
   answer?: IdempotentResponse | undefined
 }
 
-/** Audit log entry of a change to an entity of the actor's tenant. */
+/** Creates the audit log entry for a change to an entity of the actor's tenant. */
 export const toAudit = (
   actor: Actor,
   action: AuditAction,
@@ -120,7 +120,7 @@ export const toAudit = (
   details,
 })
 
-/** Audit log entry of a change to one file. */
+/** Creates the audit log entry for a change to one file. */
 export const toFileAudit = (
   actor: Actor,
   action: AuditAction,
@@ -128,7 +128,7 @@ export const toFileAudit = (
   details: Record<string, unknown>,
 ): AuditRow => ({ ...toAudit(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
 
-/** Audit entries of an upload, a deletion or a change. */
+/** Returns the audit log entries for all changes in a ledger entry: upload, deletion and others. */
 export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
   ...audit,
   ...(upload ? [toCreationAudit(upload)] : []),
@@ -150,24 +150,23 @@ const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRo
     },
   )
 
-/** Names the link of an upload through a link. */
+/** Returns the id of the upload link if the actor used one. */
 export const toLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
 
 const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
   toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
-/** Converts a call to a failed call. */
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,
   status: 'failure',
-  // A rejected upload has no file, even if it already has an id.
+  // No file exists for a rejected upload, even if it already has an id.
   fileId: call.operation === 'upload' ? null : call.fileId,
   errorCode: error.code,
   errorMessage: error.message,
   validation,
 })
 
-/** True if jsonb can store the value exactly. */
+/** True if a jsonb column can store the value without changing it. */
 export const isStorable = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {

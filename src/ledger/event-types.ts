@@ -43,7 +43,7 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/** The keys consist of audit type, entity type, action and, if needed, the change, reason or finding in the details. */
+/** Keys consist of audit type, entity type and action. Some also contain the change, reason or finding from the details. */
 const eventTypesByAudit: Readonly<Record<string, EventType>> = {
   'file file deleted': 'file.deleted',
   'file file deleted purged': 'file.purged',

@@ -5,26 +5,27 @@ import { deltaBuckets, usageColumns } from './counters.js'
 
 const foldIntervalMs = 1_000
 const foldsPerFullScan = 60
-// A transaction holds the locks of all its tenants.
+// A transaction locks all of its tenants until it commits.
 const tenantsPerTransaction = 16
-// Further tenants follow in the next seconds. Readers add the deltas that are not folded yet.
+// Later folds include the remaining tenants. Until then, readers add the unfolded deltas.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
-// Arbitrary constant. Together with a hash of the tenant, it forms an advisory lock, so that only one replica folds a tenant at a time.
+// Arbitrary constant. The advisory lock consists of this number and a hash of the tenant, so that only one replica folds a tenant at a
+// time.
 export const foldLockSpace = 4_207_004
 
 const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Locks tenants against other folds. Each lock is a statement of its own, because Citus locks no row of a reference table in a statement
-// that changes rows of another table.
+// Locks tenants against concurrent folds. Locks need separate statements, because Citus cannot lock rows of a reference table in a
+// statement that changes another table.
 const lockFolds = `SELECT tenant_id FROM unnest($1::text[]) AS asked(tenant_id) WHERE pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))`
-// A tenant whose deletion has begun to delete its row is skipped.
+// Skips tenants whose row is being deleted.
 const lockTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) FOR KEY SHARE SKIP LOCKED'
 const existingTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1)'
 
-// One statement deletes and counts, so that a crash neither loses nor repeats a delta.
+// Deletes deltas and adds them to the counters in one statement, so that a crash neither loses nor repeats a delta.
 const foldUsage = `WITH deltas AS (
   DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (
@@ -34,7 +35,7 @@ counted AS (
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
-// Downloads of deleted files are discarded. Files are locked in the same order as by moves.
+// Discards downloads of deleted files. Locks files in the same order as moves, to avoid deadlocks.
 const foldDownloads = `WITH deltas AS (
   DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),
@@ -43,12 +44,12 @@ kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_do
   FROM locked l WHERE f.tenant_id = $1 AND f.file_id = l.file_id)
 SELECT count(*) AS folded FROM deltas`
 
-// Most deltas are not downloads.
+// Saves a statement per tenant, because most tenants have no downloads to fold.
 const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
- * Adds the deltas of calls to the counters, every second and at shutdown. Each replica folds the tenants that it wrote for. Once a minute,
- * it folds all tenants with deltas, such as those of a crashed replica.
+ * Adds usage deltas to the counters, every second and at shutdown. Each replica folds the tenants that it wrote. Once a minute, it folds
+ * all tenants with deltas, including those of crashed replicas.
  */
 export class Fold {
   readonly #pool: Pool
@@ -76,12 +77,14 @@ export class Fold {
     }, foldIntervalMs).unref()
   }
 
-  /** Must be called after deltas of the tenant were written. */
+  /** Marks the tenant for the next fold. Must be called after deltas of the tenant were written. */
   note(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds the `maxTenants` noted tenants that have waited longest. `everyTenant` includes the tenants of all replicas. */
+  /**
+   * Folds the marked tenants that have waited longest, up to `maxTenants`. With `everyTenant`, includes the tenants of all replicas.
+   */
   run({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#run(everyTenant, maxTenants))
     return this.#lastFold
@@ -89,14 +92,14 @@ export class Fold {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // Another replica, or the next start, folds the rest.
+    // Another replica, or this one after a restart, folds the remaining deltas.
     await this.run().catch(() => {})
   }
 
   async #run(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
-      // Rows of a crashed process that no move uses any more.
+      // Condition for rows that a crashed process left behind. No move uses them any more.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
@@ -111,7 +114,7 @@ export class Fold {
       } catch (error) {
         for (const tenantId of tenants) this.#tenants.add(tenantId)
         if (getSqlErrorKind(error) !== 'locked' || tenants.length === 1) throw error
-        // A row of one tenant is locked. The other tenants do not wait for it.
+        // A row of one tenant is locked. Fold each tenant separately, so that the others do not wait for it.
         for (const tenantId of tenants)
           await this.#fold([tenantId]).then(
             () => this.#tenants.delete(tenantId),
@@ -121,7 +124,7 @@ export class Fold {
     }
   }
 
-  /** Folds in one transaction, because a commit per tenant would take longer than the fold. */
+  /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
   async #fold(tenants: string[]): Promise<void> {
     await inTransaction(this.#pool, (client) => foldTenants(client, tenants))
   }
@@ -134,7 +137,9 @@ export class Fold {
   }
 }
 
-/** Folds the tenants that no other transaction folds or deletes, in the transaction of `client`. Discards the deltas of deleted tenants. */
+/**
+ * Folds the tenants that no other transaction is folding or deleting, in the transaction of `client`. Discards deltas of deleted tenants.
+ */
 export async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
   const select = async (text: string, ids: readonly string[]) => {
     const { rows } = await client.query<{ tenant_id: string }>(text, [ids])

@@ -4,27 +4,27 @@ import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'
 
-/** A prepared statement, as `pg` takes it. */
+/** A prepared statement in the format of the `pg` library. */
 export interface Statement {
   name: string
   text: string
   values: unknown[]
 }
 
-/** An entry that cannot be serialized for the database. */
+/** Thrown if an entry cannot be serialized for the database. */
 export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
 }
 
-// A slower commit waits for more than a local disk. Another group can be committed in the meantime.
+// A commit that takes longer waits for more than a local disk, so another group is committed concurrently.
 const slowCommitMs = 5
-/** Time that a group waits for announced work. */
+/** Maximum time that a group waits for announced entries. */
 const gatherMs = 2
 
 /**
- * Decides when the next group is committed. If no group is running and no work is announced, it starts immediately, so that a single entry
- * does not wait for a timer. If a commit is slow, the next group starts concurrently, so that new entries do not wait for two commits. A
- * group waits once, and only for work that was announced before its first entry.
+ * Decides when the next group is committed. If no group is running and no work is announced, an entry is committed immediately. If a commit
+ * is slow, the next group is committed concurrently, so that new entries do not wait for two commits. A group waits at most once, and only
+ * for work that was announced before its first entry.
  */
 export class CommitScheduler {
   readonly #maxConcurrent: number
@@ -35,7 +35,7 @@ export class CommitScheduler {
   #isGathering = false
   #slowTimer: NodeJS.Timeout | undefined
   #gatherTimer: NodeJS.Timeout | undefined
-  /** Announced work, and the part of it that the next group waits for. */
+  /** Number of announced entries. The next group waits only for those in `#awaited`. */
   #announced = { count: 0 }
   #awaited: { count: number } | undefined
 
@@ -49,7 +49,7 @@ export class CommitScheduler {
     return this.#running === 0 && !this.#isGathering
   }
 
-  /** Must be called when an entry is waiting. Entries of the same event loop iteration join the same group. */
+  /** Must be called after an entry was queued. Entries from the same event loop iteration join the same group. */
   wake(): void {
     if (this.#running > 0) this.#scheduleConcurrent()
     else if (!this.#isGathering) {
@@ -58,7 +58,7 @@ export class CommitScheduler {
     }
   }
 
-  /** Announces work that is followed by an entry for a group. */
+  /** Announces that `work` will be followed by an entry. The next group waits briefly for that entry. */
   async before<T>(work: Promise<T>): Promise<T> {
     const announced = this.#announced
     announced.count++
@@ -100,7 +100,7 @@ export class CommitScheduler {
     this.#scheduleConcurrent()
   }
 
-  /** Starts another group if the running commit is slow. */
+  /** Starts another group concurrently if the running commit is slow. */
   #scheduleConcurrent(): void {
     if (this.#slowTimer || this.#running >= this.#maxConcurrent || !this.#hasEntries()) return
     const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
@@ -111,24 +111,21 @@ export class CommitScheduler {
   }
 }
 
-/**
- * After a slow commit, waits for its responses: callers that get their responses together may send their next calls together, which then
- * share a commit.
- */
+/** After a slow commit, waits until its callers have their responses. Their next calls can then share a commit. */
 export async function shareNextCommit(start: number, answered: Promise<void>[]): Promise<void> {
   if (performance.now() - start <= slowCommitMs) return
   await Promise.all(answered)
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** An entry and the caller that waits for it. */
+/** An entry, and the callbacks that resolve or reject its caller. */
 export interface Waiting {
   entry: Entry
   resolve: () => void
   reject: (error: unknown) => void
 }
 
-/** The group waited too long for a lock. Nothing of it is in the database. */
+/** Thrown if a group waited too long for a lock. Nothing of the group was written. */
 export class LockTimeoutError extends Error {
   override readonly name = 'LockTimeoutError'
 }
@@ -136,9 +133,9 @@ export class LockTimeoutError extends Error {
 const maxAttempts = 5
 
 /**
- * Writes a group with one statement, which is one transaction. Repeats it after a deadlock, creates a missing partition, and writes the
- * entries one by one if one of them is invalid. Rejects entries that fail. Throws `LockTimeoutError` if nothing was written, or the error that
- * broke the connection. In the latter case, the outcome of the unsettled entries is unknown.
+ * Writes a group with one statement, as one transaction. Retries it after a deadlock, and creates a missing partition. If an entry is
+ * invalid, writes the entries one by one and rejects those that fail. Throws `LockTimeoutError` if nothing was written. Any other error
+ * broke the connection, so the outcome of the unsettled entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,
@@ -154,7 +151,8 @@ export async function commitGroup(
       cause = error
     }
     const fault = getSqlErrorKind(cause)
-    if (fault === 'locked') throw new LockTimeoutError('Another transaction holds a lock.', { cause })
+    if (fault === 'locked')
+      throw new LockTimeoutError('The lock time-out expired while another transaction held the lock.', { cause })
     if (attempt < maxAttempts && fault === 'contention') continue
     if (attempt < maxAttempts && fault === 'missing_partition') {
       await ensurePartitionsOn(client)
@@ -164,7 +162,8 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
       return
     }
-    // Written one by one, so that only the invalid entry fails. An entry that is already written must not be written again.
+    // Write the entries one by one, so that only invalid ones fail. Reject an entry after a lock time-out instead of repeating the entries
+    // that are already written.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
         if (!(error instanceof LockTimeoutError)) throw error
@@ -175,8 +174,8 @@ export async function commitGroup(
 }
 
 /**
- * True if PostgreSQL rejected the statement and the connection stays usable, or if the entry never reached PostgreSQL. A FATAL error is not
- * a rejection.
+ * True if PostgreSQL rejected the statement and the connection stays usable, or if the entry was never sent. A FATAL error closes the
+ * connection and is not a rejection.
  */
 function isRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
@@ -186,4 +185,4 @@ function isRejection(error: unknown): boolean {
 export const unavailable = (error: unknown) =>
   error instanceof AssayError || getSqlErrorKind(error) === 'unreachable'
     ? error
-    : databaseUnavailable('The database did not store this call. Retry later.', error)
+    : databaseUnavailable('The database could not store the call. Retry later.', error)

@@ -9,9 +9,9 @@ import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../plat
 import type { IdempotentResponse } from './entry.js'
 import { StaleWriteError } from './rejections.js'
 
-/** Time during which repeated requests receive the stored response. */
+/** Repeated requests receive the stored response for this number of hours. */
 const replayHours = 24
-// The request renews its lease. If its process is killed, a repeated request waits no longer than this.
+// A request renews its lease. If its process is killed, repeated requests wait at most this long.
 const leaseSeconds = 15
 const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }
@@ -26,16 +26,16 @@ interface Id {
 }
 
 interface Request {
-  /** The Idempotency-Key. Without one, nothing is stored. */
+  /** Value of the Idempotency-Key header. If undefined, no response is stored. */
   key: string | undefined
   operation: string
-  /** Everything that identifies the request. For an upload, this includes the digest of its content. */
+  /** Data that identifies the request. For an upload, this includes the digest of the content. */
   request: unknown
 }
 
 /**
- * Performs a request with an `Idempotency-Key` only once. The first request leases the key, and the transaction of its work stores the
- * response. A repeated request waits for that response and returns it.
+ * Performs a request with an `Idempotency-Key` only once. The first request leases the key, and its transaction stores the response.
+ * Repeated requests wait for that response and return it.
  */
 export class IdempotencyService {
   readonly #pool: Pool
@@ -72,7 +72,7 @@ export class IdempotencyService {
         return await perform((response) => ({ ...id, token, response }))
       } catch (error) {
         await this.#release(id, token)
-        // Another request leased the key in the meantime and stored its response, which is returned.
+        // Another request leased the key in the meantime. Return the response that it stored.
         if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
         clearInterval(renewing)
@@ -80,7 +80,7 @@ export class IdempotencyService {
     }
   }
 
-  /** Rejects a repeated request that created an API key, because its secret cannot be shown again. */
+  /** Rejects a repeated request to create an API key, because its secret cannot be shown again. */
   assertSecretAvailable(apiKeyId: string): never {
     throw conflict(
       `This Idempotency-Key was already used to create API key '${apiKeyId}'. Its secret cannot be shown again. Rotate the key to get a new secret.`,
@@ -88,7 +88,7 @@ export class IdempotencyService {
     )
   }
 
-  /** Deletes the keys that are older than 24 hours. Returns their number. */
+  /** Deletes keys that are older than 24 hours. Returns the number of deleted keys. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
       const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
@@ -130,7 +130,7 @@ export class IdempotencyService {
         },
       )
       const row = rows[0]
-      // The key was released between the two halves of the statement.
+      // The statement found no row, because another request released the key while it ran. Retry.
       if (!row) continue
       if (row.taken) return { token }
       if (row.request_hash !== hash) throw idempotencyMismatch(id.key)
@@ -141,8 +141,7 @@ export class IdempotencyService {
   }
 
   /**
-   * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the token and the end of the lease
-   * prevent a second result.
+   * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
    */
   async #release(id: Id, token: string): Promise<void> {
     await this.#pool

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
 
-/** An event of the journal. `entry` is the whole event as canonical JSON, from which its leaf in the log is computed. */
+/** A journal event. `entry` is the complete event as canonical JSON, which is hashed into the leaf of the log. */
 export interface JournalEvent {
   sequence: number
   type: EventType
@@ -10,25 +10,25 @@ export interface JournalEvent {
   entry: string
 }
 
-/** Selects events: those after the sequence `after`, filtered by type and context. */
+/** Selects events after the sequence number `after`, filtered by type and context. */
 export interface JournalFilter {
   tenantId: string
   after: number
-  /** Event types. Null means all. */
+  /** Event types to return. Null means all. */
   types?: readonly EventType[] | null
-  /** Context keys. Events of other contexts are excluded, events without a context are not. Null means all. */
+  /** Keys of the contexts whose events are returned. Events without a context are always returned. Null means all contexts. */
   contexts?: readonly string[] | null
 }
 
 export interface JournalPage {
   events: JournalEvent[]
-  /** Sequence up to which the page is complete. The next page starts after it. */
+  /** Sequence number up to which the page is complete. The next page starts after it. */
   through: number
-  /** Length of the journal. */
+  /** Sequence number of the last event in the journal. */
   lastSequence: number
 }
 
-/** Reports commits that may have written events (`LedgerEvents`). */
+/** Emits an event after each commit that may have written journal events. See `LedgerEvents`. */
 interface LedgerEmitter {
   on(name: 'journaled', listener: (tenantId: string) => void): unknown
   off(name: 'journaled', listener: (tenantId: string) => void): unknown
@@ -41,16 +41,16 @@ interface Row {
 }
 
 const maxPageEvents = 200
-/** Minimum pause between reads of a busy journal, so that each page contains more events. */
+/** Minimum interval between reads of a busy journal, so that each page contains more events. */
 const minReadIntervalMs = 100
 
-/** Reads journals: one page from any position, or all new events. */
+/** Reads journals: single pages from any position, or a stream of new events. */
 export class JournalService {
   readonly #pool: Pool
   readonly #durability: Database['durability']
   readonly #wakes: JournalWakes
 
-  /** `events` reports the commits of this process. */
+  /** `events` emits the commits of this process. */
   constructor({ pool, durability }: Pick<Database, 'pool' | 'durability'>, events: LedgerEmitter) {
     this.#pool = pool
     this.#durability = durability
@@ -61,7 +61,7 @@ export class JournalService {
     this.#wakes.close()
   }
 
-  /** Returns a page in ascending order. The cost does not depend on the position or the length of the journal. */
+  /** Returns a page of events in ascending order. The cost depends on neither the position nor the journal length. */
   async page({ tenantId, after, types = null, contexts = null, limit }: JournalFilter & { limit: number }): Promise<JournalPage> {
     const durable = await this.#durability.expression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
@@ -82,7 +82,7 @@ export class JournalService {
     return { events, lastSequence, through: read.length < limit ? Math.max(after, lastSequence) : read.at(-1)!.sequence }
   }
 
-  /** Yields pages of new events until `signal` is aborted. A page without events only reports the position. */
+  /** Yields pages of new events until `signal` is aborted. A page without events only reports the new position. */
   async *follow({
     signal,
     limit = maxPageEvents,
@@ -121,7 +121,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', done, { once: true })
   })
 
-// The length of the journal comes from the same snapshot, so the page is complete up to it.
+// Reads the journal length in the same snapshot as the events, so the page is complete up to that length.
 const toPageStatement = (durable: string, events: string) => `
 SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
@@ -129,7 +129,7 @@ FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = 
 const eventsOfAllTypes =
   'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
 
-// The first events of each type come from an index, so that a rare type is found fast in a long journal.
+// Reads the first events of each type from an index, so that rare types are found quickly in a long journal.
 const eventsOfTypes = `
   SELECT e.sequence, e.type, e.context_key, e.entry FROM (
     SELECT n.sequence FROM unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (
@@ -138,14 +138,14 @@ const eventsOfTypes = `
   JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`
 
 interface Followed {
-  /** Length of the journal, as its readers last read it. */
+  /** Length of the journal at the latest read. */
   length: number
   listeners: Set<Listener>
 }
 
 const pollMs = 500
 
-/** A reader that waits for new events of a journal. */
+/** Waits for new events in one journal. */
 class Listener {
   readonly #close: () => void
   readonly #onFound: (length: number) => void
@@ -157,7 +157,7 @@ class Listener {
     this.#close = parts.close
   }
 
-  /** Must be called before the journal is read. Wakes from then on end the next `wait`. */
+  /** Must be called before the journal is read, so that `wait` does not miss events written during the read. */
   arm(): void {
     this.#isWoken = false
   }
@@ -167,7 +167,7 @@ class Listener {
     this.#resolve()
   }
 
-  /** Waits until the journal has more than `length` events. Wakes since `arm` count. */
+  /** Waits until the journal has more than `length` events, or until a wake-up since `arm`. */
   async wait(length: number): Promise<void> {
     this.#onFound(length)
     if (this.#isWoken) return
@@ -183,8 +183,8 @@ class Listener {
 }
 
 /**
- * Wakes the listeners of a journal: immediately after a commit of this process, and within half a second after a commit of another process,
- * with one poll for all listeners. NOTIFY would serialize commits.
+ * Wakes the listeners of a journal immediately after a commit of this process, and within half a second after a commit of another process.
+ * All listeners share one poll. NOTIFY would serialize commits.
  */
 class JournalWakes {
   readonly #pool: Pool
@@ -230,7 +230,7 @@ class JournalWakes {
   #poll(): void {
     if (this.#timer !== undefined || this.#closed || this.#followed.size === 0) return
     this.#timer = setTimeout(async () => {
-      // While the database is unavailable there are no new events.
+      // Ignore errors, because an unavailable database receives no new events.
       await this.#look().catch(() => {})
       this.#timer = undefined
       this.#poll()

@@ -15,17 +15,17 @@ export type Transaction = Prisma.TransactionClient
 type Work<T> = (tx: Transaction) => Promise<{
   result: T
   entry: Entry | Entry[]
-  /** Runs after the entries are written, in the same transaction. */
+  /** Runs in the same transaction, after the entries are written. */
   finish?: (tx: Transaction) => Promise<void>
 }>
 
 /** Events that the ledger emits. */
 export interface LedgerEvents {
-  /** The entry is durable. */
+  /** Emitted when the entry is durable. */
   committed: [entry: Entry]
-  /** `commit` rejected the entry, could not write it, or does not know its outcome. */
+  /** Emitted when `commit` fails: the entry was rejected, could not be written, or its outcome is unknown. */
   failed: [entry: Entry]
-  /** A change of the tenant is durable. Its journal may have new events. */
+  /** Emitted when a change of the tenant is durable. Its journal may contain new events. */
   journaled: [tenantId: string]
 }
 
@@ -36,7 +36,7 @@ interface Emitter {
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
-  /** In a distributed database: each commit of appended rows has rows of one tenant. */
+  /** True for a distributed database. Each commit of appended rows then contains rows of only one tenant. */
   isOneTenantPerGroup?: boolean
   fold?: Pick<Fold, 'note'>
   events?: Emitter
@@ -50,13 +50,13 @@ const answersPerTurn = 16
  *
  * - Appends: log lines, counts and downloads only add rows and need no lock. Entries of all tenants share one statement and one commit
  *   (append-lane.ts).
- * - Moves: uploads, deletions and audited changes take the lock of their tenant, in a group of that tenant that several replicas share.
- *   The lock is not held during the wait for the disk, and no caller is answered before that (move-lanes.ts, move.ts).
- * - Guards: quotas, reserved paths, Idempotency-Keys and rule versions are rows that the same transaction checks (prisma/migrations,
- *   `ledger_move`).
- * - Counters are folded a moment later, by any replica. Readers add what is not folded yet, so that numbers are exact at any time
+ * - Moves: uploads, deletions and audited changes take the lock of their tenant. Entries of one tenant share a group, even across
+ *   replicas. The lock is not held while the commit waits for the disk. Callers get their responses afterwards (move-lane.ts).
+ * - Guards: quotas, reserved paths, Idempotency-Keys and rule versions are rows that the same transaction checks (`ledger_move` in
+ *   prisma/migrations).
+ * - Counters: any replica folds them shortly afterwards. Readers add the deltas that are not folded yet, so that counts are always exact
  *   (fold.ts, counters.ts).
- * - Writers have their own connections. A tenant whose lock is held elsewhere does not delay other tenants.
+ * - Connections: the ledger has its own pool. A locked tenant does not delay other tenants.
  */
 export class Ledger {
   readonly #prisma: Database['prisma']
@@ -90,20 +90,20 @@ export class Ledger {
     })
   }
 
-  /** Number of entries that wait for their group. */
+  /** Number of entries that wait to be committed. */
   get waiting(): number {
     return this.#appends.waiting + this.#moves.waiting
   }
 
   /**
-   * Resolves when the entry is durable. Rejects if the entry was rejected (the log then contains the failed call) or could not be written
-   * (the log contains nothing), and with `StaleWriteError` if the caller must retry.
+   * Resolves when the entry is durable. Rejects if the ledger rejected the entry (the call log then contains the failed call) or could not
+   * write it (the call log contains nothing). Throws `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
-  /** Runs work that is followed by an entry. A group that is being formed waits for that entry, for at most 2 ms. */
+  /** Announces that `work` will be followed by an entry. The next group waits up to 2 ms for that entry. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
     return (kind === 'move' ? this.#moves : this.#appends).scheduler.before(work)
   }
@@ -121,9 +121,8 @@ export class Ledger {
   }
 
   /**
-   * Changes a tenant, its API keys, contexts or users under the tenant's lock. `work` makes the change and returns its entry or entries
-   * (audit log entries), which the same transaction writes. After it resolves, entries that were checked before the change can no longer
-   * commit.
+   * Changes a tenant, its API keys, contexts or users under the tenant's lock. The same transaction writes the entries that `work` returns,
+   * such as audit log entries. Afterwards, entries that were checked before the change can no longer commit.
    */
   change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -137,7 +136,7 @@ export class Ledger {
     })
   }
 
-  /** Resolves when nothing is waiting. */
+  /** Resolves when no entry is waiting and all callers have their responses. */
   async drain(): Promise<void> {
     while (!this.#appends.idle || !this.#moves.idle || this.#answering.size > 0) {
       await Promise.all(this.#answering)
@@ -173,7 +172,7 @@ export class Ledger {
     }
   }
 
-  /** The next group waits for the responses of this one only if a commit is slow. */
+  /** Responds to the callers of a group. The next group waits for this only after a slow commit. */
   #settle(group: Waiting[], refusals: Rejection[]): Promise<void> {
     const answers = this.#settleAll(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
@@ -182,7 +181,7 @@ export class Ledger {
   }
 
   /**
-   * Resolves many callers in several iterations of the event loop, because their continuations would block a single iteration for too long.
+   * Resolves many callers over several event loop iterations, because their continuations would block a single iteration for too long.
    */
   async #settleAll(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
@@ -207,7 +206,7 @@ export class Ledger {
     if (tenantId) this.#fold?.note(tenantId)
   }
 
-  /** Logs the rejected call with its reason, without a lock, before the caller receives the error. */
+  /** Logs the rejected call before the caller receives the error. The log line needs no lock. */
   #reject({ entry, reject }: Waiting, refusal: Rejection): void {
     const error = toRejectionError(refusal, entry)
     const refuse = () => reject(error)
@@ -216,6 +215,6 @@ export class Ledger {
   }
 }
 
-/** Returns the tenant whose lock the entry needs. Undefined if the entry only adds rows. */
+/** Returns the tenant whose lock the entry needs, or undefined if the entry only appends rows. */
 const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
   upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId

@@ -17,7 +17,7 @@ import {
 import type { Rejection } from './rejections.js'
 import { toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
 
-/** A change that writes in its own transaction, under the lock of its tenant. */
+/** A change that runs in its own transaction, under the lock of its tenant. */
 export interface Change {
   run: () => Promise<void>
   reject: (error: unknown) => void
@@ -29,26 +29,26 @@ type Group = (Waiting & { since: number })[]
 interface TenantQueue {
   tenantId: string
   jobs: Job[]
-  /** True if another transaction holds the lock of the tenant. */
+  /** True if another transaction holds the tenant's lock. */
   locked: boolean
 }
 
-/** Number of changes, and of attempts for locked tenants, that run at the same time. */
+/** Maximum number of concurrent changes, and of concurrent attempts for locked tenants. */
 const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
-/** Lock time-out per tenant, in a call with several tenants and in a call with one. */
+/** Lock time-out per tenant: `together` for a call with several tenants, `exclusive` for a call with one. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
-/** A tenant with more entries gets its own call, unless it is the first one in the call. */
+/** A tenant with more entries gets its own call, unless it is the first tenant in the call. */
 const smallGroup = 64
-/** No further tenant joins a call once it has this many entries or tenants. */
+/** A call that reaches one of these limits accepts no further tenants. */
 const maxPerCall = { entries: 128, tenants: 32 }
 const maxLockedMs = 10_000
 const maxQueuedPerTenant = 5_000
 
 /**
  * Commits entries and changes that need the lock of their tenant. Each tenant has a queue. Small groups of several tenants share one
- * database call. A large group gets its own call, and so does a change. A locked tenant does not delay the others: it is retried
- * separately, for at most ten seconds.
+ * database call. Large groups and changes get their own calls. A locked tenant is retried separately for at most ten seconds, so that it
+ * does not delay other tenants.
  */
 export class MoveLane {
   readonly scheduler: CommitScheduler
@@ -117,7 +117,7 @@ export class MoveLane {
     }
   }
 
-  /** Takes the tenants of the next call, those that have waited longest first. */
+  /** Takes the tenants for the next call, longest-waiting first. */
   #takeTenants(): TenantQueue[] {
     const tenants: TenantQueue[] = []
     let entries = 0
@@ -138,7 +138,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#enqueue(tenant)
   }
 
-  /** Takes the entries before the next change. */
+  /** Takes the entries that are queued before the next change. */
   #takeGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#maxGroup)) as Group
@@ -190,7 +190,7 @@ export class MoveLane {
     return this.#onWritten(group, refusals)
   }
 
-  /** Repeats a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
+  /** Retries a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
   async #moveOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     try {
@@ -207,7 +207,7 @@ export class MoveLane {
   }
 }
 
-/** Puts jobs back at the front of the queue of a locked tenant. Rejects jobs that have waited too long. */
+/** Returns the jobs of a locked tenant to the front of its queue. Rejects jobs that have waited too long. */
 function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
   tenant.locked = true
   tenant.jobs.unshift(...jobs)
@@ -217,23 +217,25 @@ function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void 
   tenant.jobs = tenant.jobs.filter(({ since }) => since >= oldest)
 }
 
-/** Creates one statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
+/**
+ * Creates one statement for the entries of one tenant. A database function checks and writes them in order, under the tenant's lock.
+ */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
   values: [tenantId, toMovesJson(entries)],
 })
 
-/** Argument of the database functions. */
+/** Creates the JSON argument of the database functions that write moves. */
 export function toMovesJson(entries: Entry[]): string {
   try {
     return toDatabaseJson(toMoveRows(entries))
   } catch (error) {
-    throw new UnserializableError('An entry cannot be written.', { cause: error })
+    throw new UnserializableError('The ledger entry cannot be serialized to JSON.', { cause: error })
   }
 }
 
-/** Rows by table, each with the index of its entry. The database function skips the rows of an entry that it rejects. */
+/** Returns rows by table, each with the index of its entry. The database function skips all rows of a rejected entry. */
 function toMoveRows(entries: Entry[]): Record<string, unknown> {
   const moves: Record<string, unknown> = { entries: entries.length }
   const put = (kind: string, n: number, rows: object[]) => {
@@ -258,16 +260,16 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
 }
 
 /**
- * Outcome of a tenant's group. With `refusals`, the group is durable except for the rejected entries. `locked`: another transaction holds
- * the tenant's lock. `faulty`: an entry is invalid. In both cases, nothing of the group is written.
+ * Outcome of one tenant's group. `refusals`: the group is durable, except for the rejected entries. `locked`: another transaction holds the
+ * tenant's lock. `faulty`: an entry is invalid. If `locked` or `faulty`, nothing was written.
  */
 export type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
 type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
- * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. During that wait, no tenant is
- * locked. After an error, the outcome of all groups is unknown.
+ * Writes the groups of several tenants, each in its own transaction, and waits for the disk only once. No tenant is locked during that
+ * wait. After an error, the outcome of all groups is unknown.
  */
 async function moveGroups(
   client: PoolClient,

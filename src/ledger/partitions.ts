@@ -3,31 +3,35 @@ import { currentTime } from '../platform/clock.js'
 import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
 import { getFirstId } from '../platform/ids.js'
 
-/** Returns the start of the UTC month that is `ahead` months after the month of `moment`. */
+/** Returns the start of the UTC month that is `ahead` months after `moment`. */
 export const monthStart = (moment: Date, ahead = 0): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + ahead, 1))
 
 /**
- * Returns the name of a partition, such as `call_logs_2026_11`, and its range of ids. A ULID begins with its time, so a range of ids is a
- * range of time.
+ * Returns the name of a partition, such as `call_logs_2026_11`, and its range of ids. A ULID begins with a timestamp, so a range of ids is
+ * a range of time.
  */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
   return { name, from: getFirstId('call', month), to: getFirstId('call', monthStart(month, 1)) }
 }
 
-/** The current month and the next three. */
+/** Returns the starts of the current month and the next three months. */
 const monthsAhead = (now = currentTime()): Date[] => [0, 1, 2, 3].map((ahead) => monthStart(now, ahead))
 
-// An arbitrary constant. Only one replica at a time creates or drops partitions.
+// Arbitrary key of an advisory lock, so that only one replica at a time creates or drops partitions.
 const partitionLock = 4_207_001
 
-/** Creates missing partitions for `months`. Several replicas can call it at the same time, while others read and write. */
+/**
+ * Creates the missing partitions for `months`. Several replicas can call this function concurrently, without blocking reads and writes.
+ */
 export async function ensurePartitions(pool: Pool, months = monthsAhead()): Promise<void> {
   await withConnection(pool, (client) => ensurePartitionsOn(client, months))
 }
 
-/** Like `ensurePartitions`, on the caller's connection, because the pool may be exhausted while a group waits for its partition. */
+/**
+ * Variant of `ensurePartitions` for an open connection, because the pool may be exhausted while a group waits for its partition.
+ */
 export async function ensurePartitionsOn(client: PoolClient, months = monthsAhead()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [monthStart(month).getTime(), toPartition(monthStart(month))])).values()]
   if ((await findMissing(client, wanted)).length === 0) return
@@ -40,13 +44,13 @@ export async function ensurePartitionsOn(client: PoolClient, months = monthsAhea
   })
 }
 
-/** Drops the partitions that end before `horizon` and returns their names. The next call drops partitions that are in use now. */
+/** Drops the partitions that end before `horizon` and returns their names. Partitions in use are dropped by a later call. */
 export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<string[]> {
   return withConnection(pool, async (client) => {
     const dropped: string[] = []
     for (const name of (await listPartitions(client)).filter((name) => endsBefore(name, horizon))) {
       const drop = async () => {
-        // Readers and writers of the log queue behind this lock request, so it must time out soon.
+        // Readers and writers of the log queue behind this lock request, so it needs a short time-out.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }

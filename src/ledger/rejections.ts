@@ -34,7 +34,7 @@ export type Rejection = { n: number } & (
 )
 
 /**
- * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key finished first, the reservation of the blob's
+ * Thrown if the caller of the ledger must retry: another request with the same Idempotency-Key finished first, the reservation of the blob
  * path expired, or the rules of the context changed.
  */
 export class StaleWriteError extends Error {
@@ -69,14 +69,19 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       return quarantined(deletion!.file.fileId)
     // The API key or user was disabled during the upload, so the file is not stored.
     case 'inactive':
-      return unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active.`)
+      return unauthenticated(
+        `This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active. Use an active credential.`,
+      )
     case 'no_tenant':
-      return unauthenticated('This tenant was deleted.')
+      return unauthenticated('The tenant of this credential was deleted. Use a credential of another tenant.')
     case 'suspended':
-      return forbidden('This tenant is suspended.')
+      return forbidden('This tenant is suspended. Contact the operator of this service.')
     case 'disabled': {
       const { contextKey } = upload!.file
-      return conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status: refusal.status })
+      return conflict(`Context '${contextKey}' is disabled. Enable it, or use another context.`, {
+        context_key: contextKey,
+        status: refusal.status,
+      })
     }
     case 'context_quota':
       return createContextQuotaError(upload!.actor, upload!.file.contextKey, refusal, upload!.file.sizeBytes)
@@ -98,28 +103,37 @@ export const createContextQuotaError = (
   sizeBytes: number,
 ): AssayError => (uploadLink ? createLinkQuotaError(sizeBytes) : createQuotaError(`Context '${contextKey}'`, usage, sizeBytes))
 
-/** The error for the client of an upload link, which must not learn how much the tenant stores. */
+/** Creates the quota error for clients of an upload link, which must not learn how much the tenant stores. */
 export const createLinkQuotaError = (sizeBytes: number): AssayError =>
-  quotaExceeded(`There is no room for the ${sizeBytes} bytes of this file. Tell the person who sent the link.`, {
-    size_bytes: sizeBytes,
-  })
+  quotaExceeded(
+    `The file has ${sizeBytes} bytes, which exceeds the remaining storage quota. Contact the person who sent the link.`,
+    {
+      size_bytes: sizeBytes,
+    },
+  )
 
 export function createTenantQuotaError({ contexts, uploadLink }: Actor, usage: StorageUsage, sizeBytes: number): AssayError {
   if (uploadLink) return createLinkQuotaError(sizeBytes)
   if (contexts === null) return createQuotaError('The tenant', usage, sizeBytes)
-  // An API key that is restricted to contexts must not learn the storage of the whole tenant.
-  return quotaExceeded(`The remaining quota of the tenant is smaller than the file, which has ${sizeBytes} bytes.`, {
-    size_bytes: sizeBytes,
-  })
+  // API keys that are restricted to contexts must not learn how much the whole tenant stores.
+  return quotaExceeded(
+    `The file has ${sizeBytes} bytes, which exceeds the tenant's remaining storage quota. Delete files or increase the quota.`,
+    {
+      size_bytes: sizeBytes,
+    },
+  )
 }
 
 function createQuotaError(owner: string, { quota, held }: StorageUsage, sizeBytes: number): AssayError {
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
-  return quotaExceeded(`${owner} has ${remaining} bytes of its quota of ${quotaMb} MB left. The file has ${sizeBytes} bytes.`, {
-    quota_mb: quotaMb,
-    used_bytes: held,
-    remaining_bytes: remaining,
-    size_bytes: sizeBytes,
-  })
+  return quotaExceeded(
+    `${owner} has ${remaining} bytes of its quota of ${quotaMb} MB left. The file has ${sizeBytes} bytes. Delete files or increase the quota.`,
+    {
+      quota_mb: quotaMb,
+      used_bytes: held,
+      remaining_bytes: remaining,
+      size_bytes: sizeBytes,
+    },
+  )
 }

@@ -5,36 +5,37 @@ import { newId } from '../platform/ids.js'
 
 interface ReservedPath {
   path: string
-  /** Last time at which the path may be used, measured by the monotonic clock of this process. */
+  /** Time until which the path may be used, by the monotonic clock of this process. */
   until: number
 }
 
 interface Stock {
   tenantId: string
   paths: ReservedPath[]
-  /** Number of paths per reservation. It is doubled by each reservation. */
+  /** Number of paths to reserve together. Each reservation doubles it. */
   batch: number
   refill: Promise<void> | undefined
 }
 
 const maxBatch = 256
 const maxFolders = 1_000
-// After this time, by the database's clock, the sweep deletes the blob. Uploads use the path only during the first half.
+// The sweep deletes reserved blobs after this time by the database's clock. Uploads use a path only during the first half.
 const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Reserves paths for new blobs. A path is added to the garbage journal before its blob is written, so that a sweep finds the blob after a
- * crash. Paths are reserved in advance, in batches per folder (context and month of a tenant), so that no upload waits for that commit. A
- * reservation is not a lease: it has no holder, and a path is never reserved twice. The transaction of the upload deletes the journal row.
- * A sweep deletes all others.
+ * Reserves paths for new blobs. Each path is added to the garbage journal before its blob is written, so that a sweep finds the blob after
+ * a crash. Paths are reserved in batches per folder (context and month of a tenant), so that uploads do not wait for that commit. No path
+ * is reserved twice. The transaction of an upload deletes the journal row. A sweep deletes the blobs of the remaining rows.
  */
 export class ReservedPaths {
   readonly #pool: Pool
   readonly #stocks = new LRUCache<string, Stock>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
-  /** `isOneTenantPerCommit`: in a distributed database, so that a commit changes one node and needs no two-phase commit. */
+  /**
+   * `isOneTenantPerCommit` is true for a distributed database. Each commit then changes only one node and needs no two-phase commit.
+   */
   constructor(pool: Pool, { isOneTenantPerCommit = false } = {}) {
     this.#pool = pool
     this.#journal = new Batcher({
@@ -54,7 +55,7 @@ export class ReservedPaths {
     })
   }
 
-  /** Returns a path in `folder` that no other upload gets. */
+  /** Returns a path in `folder` that no other upload receives. */
   async take(tenantId: string, folder: string): Promise<string> {
     const stock = this.#getStock(tenantId, folder)
     for (;;) {
@@ -69,7 +70,7 @@ export class ReservedPaths {
     }
   }
 
-  /** Discards the reserved paths of a folder, because a sweep took them early, for example after a clock change. */
+  /** Discards the reserved paths of a folder after a sweep removed them early, for example because the clock changed. */
   forget(folder: string): void {
     this.#stocks.delete(folder)
   }
@@ -86,7 +87,7 @@ export class ReservedPaths {
             tenantId,
             paths.map(({ path }) => path),
           ])
-          // The sweep deletes the rows when they are due.
+          // Ignore errors, because the sweep deletes the rows when they are due.
           .catch(() => {})
   }
 

@@ -6,7 +6,7 @@ import { type UsageColumn, usageColumns } from './counters.js'
 import { type AuditRow, type CallRow, type Entry, getAudits, type RejectedUpload, toLinkField } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
-/** Converts a call to its row. The time of the row is the time of its id. */
+/** Converts a call to a row of the call log. The row takes its time from its id. */
 export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
   const at = idTime(callId)
@@ -36,7 +36,7 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/** Counts that an entry adds. `at`: time of its call. Returns two rows if its file belongs to another hour. */
+/** Returns the counts that an entry adds. `at` is the time of its call. Returns two rows if its file belongs to another hour. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
@@ -53,7 +53,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
   }
   if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
   if (blocked) count(blocked, at, { [blocked.reason]: 1 })
-  // The time in the file's row is decisive, so that a recount of the rows yields the same hours.
+  // Use the time in the file's row, so that recounting the rows yields the same hours.
   if (upload)
     count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
@@ -73,10 +73,10 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
   return rows
 }
 
-/** Only API keys have counters: actions of users are not calls. */
+/** Returns null for users, because only API keys have their own counters. */
 const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
-/** One row for each tenant, key, context and hour in a group. */
+/** Combines deltas into one row per tenant, API key, context and hour. */
 export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   const sums = new Map<string, UsageDelta>()
   for (const delta of deltas) {
@@ -88,7 +88,7 @@ export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   return [...sums.values()]
 }
 
-/** Row of a file, with its report and its uploader. */
+/** Creates the row of an uploaded file, with its validation report and its uploader. */
 export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   file_id: file.fileId,
   context_id: file.contextId,
@@ -117,7 +117,7 @@ export const toRemovedRow = ({ actor, file }: NonNullable<Entry['deletion']>) =>
 })
 
 /**
- * Converts an audit log entry to its row. The time of the row is the time of its id. Around midnight, it may be a day later than its call.
+ * Converts an audit log entry to its row. The row takes its time from its id, so around midnight it may be a day later than its call.
  */
 export function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
@@ -140,7 +140,7 @@ export function toAuditRow(row: AuditRow) {
   }
 }
 
-/** An event. The database assigns its number and its time. `data` is canonical JSON. */
+/** A journal event to insert. The database assigns its sequence number and time. `data` is canonical JSON. */
 interface EventRow {
   event_id: string
   type: EventType
@@ -153,7 +153,10 @@ interface EventRow {
 const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
-/** Returns the events of an entry. An accepted upload and its audit log entry are one event. A rejected file may be stored in quarantine. */
+/**
+ * Returns the journal events of an entry. An accepted upload and its audit log entry are one event. An entry may contain both a rejection
+ * and an upload if the file is stored in quarantine.
+ */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
   if (entry.upload && !entry.rejection) events.push(toAcceptedEvent(entry.upload))
@@ -226,7 +229,7 @@ const nameFields: Readonly<Record<string, string>> = { file: 'original_filename'
 const toNameField = ({ entityType, entityName }: AuditRow) =>
   nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {}
 
-/** Limits the size of the values in a change, separately for each field before and after the change. */
+/** Limits the size of the values in a change: each field's values before and after the change separately. */
 function boundChange(name: string, value: unknown): unknown {
   if (name !== 'changed' || typeof value !== 'object' || value === null) return boundValue(value)
   const sides = (field: unknown) =>
@@ -244,7 +247,7 @@ function boundValue(value: unknown): unknown {
 
 const toHash = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
 
-/** Returns the checks of a verdict, and the engine. */
+/** Returns the check outcomes and the engine from a validation report. */
 function summarizeChecks(validation: unknown): object {
   const { checks = [], engine = null } = (validation ?? {}) as { checks?: { check: string; outcome: string }[]; engine?: unknown }
   return { checks: checks.map(({ check, outcome }) => ({ check, outcome })), engine }
@@ -258,12 +261,12 @@ function toEventRow(
   return { event_id: eventId, type, subject: subject ?? eventId, context_key: contextKey, data, ...(checks && { checks }) }
 }
 
-// jsonb accepts neither NUL nor unpaired surrogates, although both are valid in JSON.
+// jsonb rejects NUL characters and unpaired surrogates, although JSON allows both.
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
 /**
- * Converts JSON so that PostgreSQL's jsonb accepts it: invalid characters in strings become U+FFFD. Input that must be stored exactly is
- * rejected earlier.
+ * Converts a value to JSON that PostgreSQL's jsonb type accepts. Replaces invalid characters with U+FFFD. Input that must be stored exactly
+ * is rejected earlier.
  */
 export function toDatabaseJson(value: unknown): string {
   const json = JSON.stringify(value)

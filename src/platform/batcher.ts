@@ -7,17 +7,19 @@ interface Waiting<Item, Result> {
 }
 
 interface BatcherOptions<Item, Result> {
-  /** Handles one batch. Returns the results in the order of the items. */
+  /** Processes one batch. Returns one result per item, in the same order. */
   run(items: readonly Item[]): Promise<readonly Result[]>
-  /** Batches of different groups run at the same time. */
+  /** Returns the group of an item. Batches of different groups run concurrently. */
   groupOf?(item: Item): string
-  /** Pause between a batch with these results and the next batch. */
+  /** Returns the pause in milliseconds before the next batch. */
   pauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number
 }
 
-/** Runs one batch at a time in each group. Concurrent requests share a batch, and no result is older than its request. */
+/**
+ * Combines concurrent requests into batches, and runs one batch at a time per group. A result is never older than its request.
+ */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
   readonly #queues = new Map<string, Waiting<Item, Result>[]>()

@@ -1,9 +1,12 @@
 import type { Queries } from './db/queries.js'
 
-/** Database time minus `performance.now()`. Undefined before the first query. */
+/** Database time minus `performance.now()`, in milliseconds. Undefined before the first synchronization. */
 let offset: number | undefined
 
-/** Returns milliseconds since 1970 by the database's clock, so that replicas agree. Without a database, uses the local clock. */
+/**
+ * Returns the database's time in milliseconds since 1970, so that all replicas agree. Uses the local clock before the first
+ * synchronization.
+ */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
 export const currentTime = (): Date => new Date(now())
@@ -11,7 +14,7 @@ export const currentTime = (): Date => new Date(now())
 export const startOfHour = (time: Date): Date => new Date(Math.floor(time.getTime() / 3_600_000) * 3_600_000)
 export const startOfDay = (time: Date): Date => new Date(Math.floor(time.getTime() / 86_400_000) * 86_400_000)
 
-/** Reads the time of the database. Returns how far this machine's clock is ahead, and the uncertainty of that value. */
+/** Reads the database's clock. Returns how far the local clock is ahead, and the uncertainty of that value. */
 export async function synchronizeClock(database: Queries): Promise<{ aheadMs: number; uncertainMs: number }> {
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])
@@ -21,7 +24,7 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
 }
 
-/** Sets the clock to `ms` as of the time `at` of `performance.now()`. */
+/** Sets the clock to `ms` at the time `at`, a value of `performance.now()`. */
 export function setClock(ms: number, at = performance.now()): void {
   offset = ms - at
 }
@@ -29,7 +32,8 @@ export function setClock(ms: number, at = performance.now()): void {
 const syncIntervalMs = 30_000
 
 /**
- * Repeats the synchronization, because the machine may sleep and the database may move to another host. Returns a function that stops it.
+ * Synchronizes the clock periodically, because the machine may sleep and the database may move to another host. Returns a function that
+ * stops it.
  */
 export function startClockSync(database: Queries): () => void {
   const timer = setInterval(() => void synchronizeClock(database).catch(() => {}), syncIntervalMs).unref()

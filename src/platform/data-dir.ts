@@ -1,12 +1,12 @@
 import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Creates the directory durably if it does not exist. */
+/** Creates the directory if it does not exist, and syncs its directory entry to disk. */
 export function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(dirname(dataDir), { recursive: true })
     if (!existsSync(dataDir)) {
-      // PostgreSQL does not run as root. Its user must be able to traverse the directory, but not to list it.
+      // PostgreSQL does not run as root. Its user must be able to enter the directory, but not list it.
       mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
       syncFolder(dirname(dataDir))
     }
@@ -17,7 +17,7 @@ export function makeDataDir(dataDir: string): void {
   }
 }
 
-/** Syncs the directory entries to disk. */
+/** Syncs the entries of a directory to disk. */
 export function syncFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   fsyncSync(descriptor)

@@ -6,8 +6,8 @@ import { megabyte } from './units.js'
 const watchIntervalMs = 1000
 
 /**
- * A file that reserves disk space. It is deleted when the disk is full, so that deletions, a start or a recovery can free more space. It is
- * created again when twice its size is free. On a small disk, it takes an eighth of the disk.
+ * A file that reserves disk space, up to an eighth of the disk. It is deleted when the disk is full, so that deletions, a start or a
+ * recovery can free more space. It is recreated when twice its size is free.
  */
 export class DiskReserve {
   readonly #file: string
@@ -21,10 +21,10 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /** True from the time the disk is full until the reserve fits again. Do not write large data during that time. */
+  /** True after the disk was full, until the reserve fits again. Do not write large data during this time. */
   readonly isFull = (): boolean => this.#isFull
 
-  /** Starts a check every second. */
+  /** Checks the disk every second. */
   watch(): void {
     this.#timer ??= setInterval(() => void this.check(), watchIntervalMs).unref()
   }
@@ -34,17 +34,19 @@ export class DiskReserve {
     await this.#running
   }
 
-  /** Deletes the reserve if the disk is full, and creates it if there is space. Never rejects, because the reserve is optional. */
+  /**
+   * Deletes the reserve if the disk is full, and creates it if there is enough space. Ignores errors, because the reserve is optional.
+   */
   check(): Promise<void> {
     return this.#queue({ release: true })
   }
 
-  /** Creates the reserve if it is missing and there is space. Never rejects. */
+  /** Creates the reserve if it is missing and there is enough space. Ignores errors. */
   recreate(): Promise<void> {
     return this.#queue({ release: false })
   }
 
-  /** Returns false if there was no reserve. */
+  /** Deletes the reserve. Returns false if it did not exist. */
   async release(): Promise<boolean> {
     const existed = (await this.#currentSize()) > 0
     await rm(this.#file, { force: true })
@@ -75,7 +77,7 @@ export class DiskReserve {
 
   async #create(bytes: number): Promise<void> {
     const newFile = `${this.#file}.new`
-    // Random data, because a compressing file system would reserve nothing for zeros.
+    // Use random data, because a compressing file system would allocate no space for zeros.
     const randomData = randomBytes(Math.min(bytes, megabyte))
     const handle = await open(newFile, 'w', 0o600)
     try {

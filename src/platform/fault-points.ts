@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Steps after which tests kill the process. The service must recover from each of them without help. */
+/** Steps after which tests kill the process. The service must recover from each of them without manual intervention. */
 export const faultPoints = [
-  // Upload steps in order. The prefixes are `store.` for the local store, `bucket.` for a bucket and `commit.` for the ledger.
+  // Upload steps in order. Prefixes: `store.` for the local store, `bucket.` for a bucket, and `commit.` for the ledger.
   'upload.spooled',
   'upload.judged',
   'upload.journaling',
@@ -16,15 +16,15 @@ export const faultPoints = [
   'commit.begun',
   'commit.durable',
   'upload.committed',
-  // Rejection of a file.
+  // Steps of rejecting a file.
   'refusal.judged',
-  // A part of a resumable upload, and the verdict on the upload.
+  // Steps of storing a part of a resumable upload, and of the verdict on the complete upload.
   'part.stored',
   'part.kept',
   'part.decided',
   'delete.found',
   'delete.committed',
-  // Trash and expiry.
+  // Steps of the trash and of file expiry.
   'restore.moved',
   'restore.committed',
   'purge.removed',
@@ -38,12 +38,12 @@ export const faultPoints = [
   'bucket.removed',
   'sweep.removed',
   'sweep.forgotten',
-  // Rescan of a file, and quarantine in a bucket.
+  // Steps of rescanning a file, and of quarantining it in a bucket.
   'rescan.scanned',
   'quarantine.marked',
   'quarantine.copied',
   'quarantine.moved',
-  // Adoption of an object.
+  // Steps of adopting an object of another program.
   'adoption.claimed',
   'adoption.adopted',
   'adoption.reported',
@@ -52,7 +52,7 @@ export type FaultPoint = (typeof faultPoints)[number]
 
 const passed = channel('assay:fault-point')
 
-/** Publishes a step. Nothing subscribes in production. test/support/fault-point.mjs kills the process at a step. */
+/** Publishes a step. Nothing subscribes in production. In tests, test/support/fault-point.mjs kills the process. */
 export function faultPoint(name: FaultPoint): void {
   if (passed.hasSubscribers) passed.publish(name)
 }

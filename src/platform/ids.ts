@@ -22,7 +22,7 @@ export type IdPrefix =
   | 'shr'
   | 'ulk'
 
-// The library requests one random byte at a time. With a pool, hundreds of ids need only one system call.
+// The library requests one random byte at a time. This pool provides the bytes for hundreds of ids with one system call.
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
@@ -34,14 +34,15 @@ function random(): number {
   return pool[used++]! / 256
 }
 
-// If the clock is set back by more than this, ids follow it. Otherwise a single wrong jump ahead would give all later ids a future time.
+// If the clock is set back by more than this, new ids use the earlier time. Otherwise one wrong jump ahead would give all later ids a
+// future time.
 const absorbedMs = 5_000
 let next = monotonicFactory(random)
 let latest = 0
 
 /**
- * Creates an id: the prefix and a lower-case ULID. Ids of one process are ascending (unless the clock is set back), so that they order rows
- * by age.
+ * Creates an id from the prefix and a lower-case ULID. Ids of one process ascend, unless the clock is set back, so that they sort rows by
+ * age.
  */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
@@ -50,41 +51,41 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${next(moment).toLowerCase()}`
 }
 
-/** Returns the creation time of an id, in milliseconds. Rows use the time of their id, so that both orders agree. */
+/** Returns the creation time of an id. Rows use this time, so that sorting by id or by time gives the same order. */
 export const idTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
-/** True for a well-formed id of that kind. A malformed id is treated like an unknown one and is never sent to the database. */
+/** True for a well-formed id with that prefix. Malformed ids are treated as unknown and never sent to the database. */
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' &&
   value.length === prefix.length + 27 &&
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-/** Returns the smallest possible id of that time, as a bound for periods on columns that are ordered by id. */
+/** Returns the smallest possible id of that time, as a bound for time ranges on columns that are sorted by id. */
 export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
-/** Highest page number. */
+/** Maximum page number. */
 export const maxPages = 2_147_483_647
 
-/** Creates the cursor of an item: its id and, if the list is not sorted by id, its sort key. */
+/** Creates the cursor of an item from its id and, if the list is not sorted by id, its sort key. */
 export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
   Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
 const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 
-/** The id in a cursor. */
+/** Returns the id in a cursor. */
 export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after'): string {
   const [id] = cursorText(cursor).split(' ', 1)
   if (!isId(prefix, id)) throw invalidCursor(field)
   return id
 }
 
-/** Returns the sort key in a cursor. Undefined if the cursor belongs to a list in another order. */
+/** Returns the sort key in a cursor, or undefined if the cursor belongs to a list in another order. */
 export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
 
-/** Returns the number in a cursor of a list whose items have no id. */
+/** Returns the number in a cursor of a list whose items have no ids. */
 export function parseNumberCursor(cursor: string, field = 'after'): number {
   const text = cursorText(cursor)
   if (!/^\d{1,9}$/.test(text)) throw invalidCursor(field)

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { megabyte } from './units.js'
 
-/** Minimum cost of a file, because opening and scanning even a small file takes time. */
+/** Minimum number of bytes to count per file, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Limit of unused time that later files may use.
+// Maximum unused time that later files may use.
 const maxAheadMs = 1_000
 
-/** Limits the number of bytes per second. */
+/** Limits the number of bytes that are read per second. */
 export class Pace {
   readonly #msPerByte: number
   #next = Number.NEGATIVE_INFINITY
@@ -15,7 +15,7 @@ export class Pace {
     this.#msPerByte = 1000 / (megabytesPerSecond * megabyte)
   }
 
-  /** Resolves when these bytes may be read. Rejects with the signal's reason. */
+  /** Resolves when `bytes` may be read. Rejects with the signal's reason if it is aborted. */
   async pass(bytes: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const now = performance.now()

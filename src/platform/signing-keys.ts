@@ -1,13 +1,13 @@
 export interface SigningSecret {
-  /** Part of the signature, so that existing signatures stay valid after a rotation. */
+  /** Each signature contains this id, so that existing signatures stay valid after a key rotation. */
   id: string
   secret: Buffer
 }
 
-/** Signing keys of one purpose. They are encrypted in the database. */
+/** Signing keys for one purpose. The database stores them encrypted. */
 export interface SigningSecrets {
   current(): Promise<SigningSecret>
-  /** Finds the current key, or a retired key that may still verify. */
+  /** Returns the current key, or a retired key that may still verify signatures. */
   find(id: string): Promise<SigningSecret | undefined>
 }
 

@@ -1,4 +1,4 @@
-/** Waits for `work`, but no longer than `ms`. Returns false if `work` is still pending by then. */
+/** Waits up to `ms` milliseconds for `work`. Returns false if `work` is still pending afterwards. */
 export async function settlesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<false>((resolve) => {

@@ -145,9 +145,9 @@ test('waits for a table that another transaction uses', async () => {
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
   const { lines } = await run({}, (line) => {
-    if (line.startsWith('Other transactions use the tables.')) void other.query('COMMIT')
+    if (line.startsWith('Other transactions are using the tables.')) void other.query('COMMIT')
   })
-  expect(lines[0]).toBe('Other transactions use the tables. Attempt 2 of 20 follows in 3 s.')
+  expect(lines[0]).toBe('Other transactions are using the tables. Retrying in 3 s (attempt 2 of 20).')
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
   await other.end()
 })

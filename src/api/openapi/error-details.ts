@@ -195,7 +195,8 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
       size_bytes: whole('Size of the file, or of the request.'),
     }),
     example: {
-      message: "Context 'invoices' has 1024 bytes of its quota of 10240 MB left. The file has 48213 bytes.",
+      message:
+        "Context 'invoices' has 1024 bytes of its quota of 10240 MB left. The file has 48213 bytes. Delete files or increase the quota.",
       details: { quota_mb: 10240, used_bytes: 10737417216, remaining_bytes: 1024, size_bytes: 48213 },
     },
   },

@@ -2,20 +2,20 @@ import { isIP } from 'node:net'
 import { printable } from '../errors/errors.js'
 import { readSecretFile } from './secret-files.js'
 
-/** Reads environment variables. Collects all errors, so that the operator can fix them together. */
+/** Reads environment variables and collects all errors, so that the operator can fix them together. */
 export class EnvReader {
   readonly errors: string[] = []
   readonly #env: NodeJS.ProcessEnv
   readonly #invalid = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
-  /** `secrets` are the variables whose value may be in a file, which `<name>_FILE` names. */
+  /** `secrets` lists the variables whose value may be in a file that `<name>_FILE` names. */
   constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
     this.#env = env
     for (const name of secrets) this.#readFile(name)
   }
 
-  /** Undefined if the variable is unset or blank. Compose files pass empty strings for unset variables. */
+  /** Returns undefined if the variable is unset or blank, because Compose files pass empty strings for unset variables. */
   text(name: string): string | undefined {
     const value = (this.#fromFiles.get(name) ?? this.#env[name])?.trim()
     return value ? value : undefined
@@ -33,7 +33,7 @@ export class EnvReader {
       } catch (error) {
         this.addError(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
-    // The error about the file is enough. A second error about the missing value would be confusing.
+    // Report only the error about the file. A second error about the missing value would be confusing.
     this.#invalid.add(name)
   }
 
@@ -41,7 +41,9 @@ export class EnvReader {
     return this.#invalid.has(name)
   }
 
-  /** Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, shows only the length of the value. */
+  /**
+   * Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, the error contains only the length of the value.
+   */
   addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
     const shownValue =
       value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${printable(value)}'`
@@ -80,7 +82,7 @@ export class EnvReader {
     return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
-  /** HTTP URL without query, fragment, credentials and trailing slash. */
+  /** Reads an HTTP URL without query, fragment and credentials. Removes trailing slashes. */
   baseUrl(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
@@ -97,7 +99,7 @@ export class EnvReader {
       .filter((item) => item !== '')
   }
 
-  /** Value of the Express setting 'trust proxy'. `true` is invalid, because it trusts any address that a client claims. */
+  /** Reads a value for the Express setting 'trust proxy'. Rejects `true`, which would trust any address that a client claims. */
   proxies(name: string): false | number | string[] {
     const value = this.text(name)
     if (value === undefined) return false

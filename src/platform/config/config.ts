@@ -11,38 +11,38 @@ import { secretVariables } from './secret-files.js'
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-/** The configuration, parsed and frozen. docs/configuration.md lists the variables. */
+/** Parsed and frozen configuration. docs/configuration.md lists the variables. */
 export interface Config extends IdentityConfig {
   readonly host: string
   readonly port: number
-  /** Number of processes that serve HTTP behind the port. */
+  /** Number of processes that serve HTTP on the port. */
   readonly processes: number
   readonly publicUrl: string
   readonly dataDir: string
-  /** If unset, the service starts the embedded PostgreSQL in `dataDir`. */
+  /** If undefined, the service starts the embedded PostgreSQL in `dataDir`. */
   readonly databaseUrl: string | undefined
-  /** Direct URL of PostgreSQL, if `databaseUrl` is a pooler in transaction mode. */
+  /** URL of PostgreSQL itself, if `databaseUrl` points to a pooler in transaction mode. */
   readonly databaseDirectUrl: string | undefined
-  /** Streaming replica of the database. */
+  /** URL of a streaming replica of the database. */
   readonly databaseReadUrl: string | undefined
   readonly databasePoolSize: number
-  /** `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. */
+  /** URL of the blob store: `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. */
   readonly storageUrl: string
   readonly storageEmulatorHost: string | undefined
-  /** HMAC key that signs download URLs of a bucket without a call to IAM. */
+  /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
   readonly storageHmac: { accessId: string; secret: string } | undefined
-  /** If unset, the SDK finds credentials in its variables, files, or the metadata service of the machine. */
+  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
   readonly s3Credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
-  /** Accepts an S3 store that rejects conditional writes. */
+  /** True if an S3 store without conditional writes is acceptable. */
   readonly s3UnconditionalWrites: boolean
-  /** Time-out of one call to a bucket, including its retries. */
+  /** Time-out of one bucket call, including its retries. */
   readonly storageDeadlineSeconds: number
-  /** If unset, a running local clamd, otherwise `yara:`. */
+  /** If undefined, the service uses a running local clamd, or else `yara:`. */
   readonly scannerUrl: string | undefined
   readonly rulesDir: string | undefined
   readonly maxUploadMb: number
   readonly maxUploadsAtOnce: number
-  /** Seconds without data after which the service closes an upload. */
+  /** The service closes an upload that sends no data for this many seconds. */
   readonly uploadIdleSeconds: number
   readonly validationWorkers: number
   readonly production: boolean
@@ -50,34 +50,34 @@ export interface Config extends IdentityConfig {
   /** True if `/` serves the dashboard. */
   readonly dashboard: boolean
   readonly logLevel: LogLevel
-  /** Seconds that the service continues after SIGTERM while its readiness check fails. */
+  /** Seconds that the service continues to serve after SIGTERM, while its readiness check fails. */
   readonly shutdownDelaySeconds: number
-  /** Maximum seconds for calls in progress to finish. */
+  /** Maximum seconds that a shutdown waits for calls in progress. */
   readonly shutdownGraceSeconds: number
-  /** If unset, the metrics need no credential. */
+  /** Token for the metrics endpoint. If undefined, the endpoint needs no credential. */
   readonly metricsToken: string | undefined
-  /** If unset, the metrics use the main port. */
+  /** Separate port for the metrics endpoint. If undefined, the main port serves it. */
   readonly metricsPort: number | undefined
-  /** Base URL of a collector for OTLP over HTTP. If unset, there are no traces. */
+  /** Base URL of an OTLP/HTTP collector. If undefined, the service sends no traces. */
   readonly otlpEndpoint: string | undefined
   /** Value of the Express setting 'trust proxy'. */
   readonly trustProxy: false | number | string[]
-  /** If unset, calls are kept forever. */
+  /** Days that the call log is kept. If undefined, it is kept forever. */
   readonly callLogRetentionDays: number | undefined
   readonly auditLogRetentionDays: number | undefined
-  /** 0 disables the reconciler. */
+  /** Hours between runs of the reconciler. 0 disables it. */
   readonly reconcileIntervalHours: number
-  /** Limit of each replica for scanning stored files again. */
+  /** Maximum read rate of each replica when it rescans stored files. */
   readonly rescanMbPerSecond: number
   readonly rateLimitPerMinute: number
   readonly redisUrl: string | undefined
-  /** Origins, or `['*']`. If empty, CORS is disabled. */
+  /** Allowed origins, or `['*']`. If empty, CORS is disabled. */
   readonly corsOrigins: string[]
-  /** Allows webhooks to use private addresses and plain HTTP. */
+  /** True if webhooks may use private addresses and plain HTTP. */
   readonly webhookAllowPrivate: boolean
 }
 
-/** All errors in the environment, one sentence each. */
+/** Contains all configuration errors, one sentence per error. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   constructor(readonly errors: string[]) {
@@ -88,7 +88,7 @@ export class ConfigError extends Error {
 const week = 7 * 24
 const century = 36_500
 
-/** Reads the environment. No other module reads it. Throws a `ConfigError` that lists all errors. */
+/** Reads the configuration from environment variables, which no other module reads. Throws a `ConfigError` with all errors. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
@@ -169,7 +169,7 @@ function readRetention(read: EnvReader) {
   }
 }
 
-// The processes share these workers, and each process needs at least one.
+// All processes share these workers, so there must be at least one per process.
 function readValidationWorkers(read: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
   const workers = read.integer('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
@@ -180,7 +180,7 @@ function readValidationWorkers(read: EnvReader, processes: number): number {
 
 type DatabaseLocation = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
 
-/** Name of the variable that sets a secret: `name`, or `name_FILE` if that is set. */
+/** Returns the name of the variable that sets a secret: `<name>_FILE` if it is set, and otherwise `<name>`. */
 export const secretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
   env[`${name}_FILE`]?.trim() ? `${name}_FILE` : name
 
@@ -244,7 +244,7 @@ function readS3Credentials(read: EnvReader): Config['s3Credentials'] {
   return undefined
 }
 
-/** Reports the missing one of two variables that must be set together. */
+/** Adds an error if only one of two variables is set that must be set together. */
 function assertBoth(read: EnvReader, first: string, second: string): void {
   for (const [name, other] of [
     [first, second],
@@ -272,7 +272,7 @@ function readScannerUrl(read: EnvReader): string | undefined {
 
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(value)) {
-    // `Object.freeze` throws for a Buffer with elements.
+    // Skip Buffers, because `Object.freeze` throws for a Buffer with elements.
     if (part && typeof part === 'object' && !Buffer.isBuffer(part)) deepFreeze(part)
   }
   return Object.freeze(value)

@@ -1,6 +1,6 @@
 import type { EnvReader } from './config-reader.js'
 
-/** External identity provider, and the names of the claims that the service reads. */
+/** External identity provider, and the names of the claims to read. */
 interface JwtConfig {
   issuer: string
   audience: string
@@ -8,7 +8,7 @@ interface JwtConfig {
   claims: { tenant: string; scopes: string; email: string; name: string }
 }
 
-/** First credentials, external identities, and the keys that encrypt stored secrets. */
+/** Initial credentials, external identity provider, and encryption keys for stored secrets. */
 export interface IdentityConfig {
   readonly bootstrap: {
     readonly apiKey: string | undefined
@@ -16,9 +16,9 @@ export interface IdentityConfig {
     readonly adminPassword: string | undefined
   }
   readonly jwt: JwtConfig | undefined
-  /** 32 bytes. Required with an external database. */
+  /** Encryption key of 32 bytes. Required with an external database. */
   readonly masterKey: Buffer | undefined
-  /** Former values of MASTER_KEY. Stored secrets may still be encrypted with them. */
+  /** Previous values of MASTER_KEY. Stored secrets may still be encrypted with them. */
   readonly previousMasterKeys: Buffer[]
 }
 
@@ -35,7 +35,7 @@ function readBootstrap(read: EnvReader): IdentityConfig['bootstrap'] {
   return {
     apiKey: read.pattern(
       'BOOTSTRAP_API_KEY',
-      // Characters of a Bearer credential (RFC 6750, section 2.1). The dot is excluded, because it marks a token.
+      // Characters of a Bearer credential (RFC 6750, section 2.1), except the dot, which identifies a token.
       /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
       "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
       'secret',

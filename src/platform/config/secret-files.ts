@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** Secrets. `NAME_FILE` may name a file with the value, as Docker and Kubernetes mount them. */
+/** Variables that contain secrets. `<NAME>_FILE` may name a file with the value, as Docker and Kubernetes mount them. */
 export const secretVariables = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
@@ -17,10 +17,10 @@ export const secretVariables = [
   'REDIS_URL',
 ] as const
 
-// A wrong path must not load a disk image into memory.
+// Limits the memory use if the path is wrong and names, for example, a disk image.
 const maxSecretBytes = 65_536
 
-/** Returns the text without its final newline. */
+/** Reads a secret from a file and removes the final newline. */
 export function readSecretFile(path: string): string {
   const file = statFile(path)
   if (!file.isFile()) throw new Error('it is not a regular file')

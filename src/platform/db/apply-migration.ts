@@ -4,7 +4,7 @@ import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
 import { inTransactionOn } from './transaction.js'
 
-// A statement that waits for a lock blocks all later ones. Therefore it waits only briefly and is retried.
+// A statement that waits for a lock blocks all later statements, so it waits only briefly and is retried.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000
@@ -22,10 +22,10 @@ export async function createMigrationTable(client: Client): Promise<void> {
   )`)
 }
 
-/** Applies one migration, or continues an interrupted one. */
+/** Applies one migration, or continues an interrupted migration. */
 export async function applyMigration(client: Client, migration: Migration): Promise<void> {
   try {
-    // The statement of a killed process keeps the lock on all migrations until the server detects the lost connection.
+    // If the process is killed, its statement keeps the migration lock until the server detects the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
     await retryLocks(() => run[migration.mode](client, migration))
   } catch (error) {
@@ -39,7 +39,7 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   transaction: async (client, migration) => {
     await inTransactionOn(client, async () => {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
-      // On Citus, a change of a reference table cannot follow a change that used parallel connections. PostgreSQL ignores the setting.
+      // Citus cannot change a reference table after a change that used parallel connections. Plain PostgreSQL ignores this setting.
       await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)
       await client.query(migration.sql)
       await recordMigration(client, migration)
@@ -62,7 +62,7 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   },
 }
 
-/** Replaces the row that an interrupted attempt may have left. */
+/** Records a finished migration. Replaces the row that an interrupted attempt may have left. */
 export async function recordMigration(client: Client, { name, checksum }: Migration): Promise<void> {
   await client.query('DELETE FROM _prisma_migrations WHERE migration_name = $1 AND finished_at IS NULL', [name])
   await client.query(
@@ -72,7 +72,10 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
   )
 }
 
-/** Drops the invalid index left by an interrupted CREATE INDEX CONCURRENTLY. No plan uses it, but IF NOT EXISTS treats it as existing. */
+/**
+ * Drops invalid indexes that an interrupted CREATE INDEX CONCURRENTLY left behind. The planner ignores them, but IF NOT EXISTS treats them
+ * as existing.
+ */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(
     `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

@@ -10,23 +10,23 @@ import { statementNames } from './statement-names.js'
 import { type Query, SharedPool, TenantShares } from './tenant-shares.js'
 
 export interface Database {
-  /** For reads, and for small writes that wait for no lock. One tenant's statements use at most half of it. */
+  /** Connections for reads, and for small writes that wait for no lock. Each tenant can use at most half of them. */
   readonly pool: pg.Pool
-  /** Separate connections of the ledger, so that its waiting transactions do not delay readers. */
+  /** Separate connections for the ledger, so that its waiting transactions do not delay reads. */
   readonly writes: pg.Pool
-  /** For lists, logs, statistics and exports, which a replica may serve. Without a replica, the same as `pool`. */
+  /** For queries of lists, logs, statistics and exports, which may run on a replica. Without a replica, identical to `pool`. */
   readonly reads: Queries
   readonly replica: ReadReplica | undefined
-  /** Reports whether rows that `pool` reads could still be lost in a crash. */
+  /** Reports whether a database crash could still lose rows that `pool` reads. */
   readonly durability: Durability
-  /** Uses the reader pool for reads, and the writer pool for transactions. */
+  /** Prisma client that uses `pool` for reads and `writes` for transactions. */
   readonly prisma: PrismaClient
   /**
-   * Opens a connection outside of the pool, without a statement time-out: for LISTEN, exports and recounts. The caller must close it, and
-   * must handle its 'error' events if it stays open.
+   * Opens a dedicated connection without a statement time-out, for LISTEN, exports and recounts. The caller must close it, and must handle
+   * its 'error' events if it stays open.
    */
   dedicated(applicationName: string): Promise<pg.Client>
-  /** Like `dedicated`, but connects to a read replica if one has the required data. */
+  /** Like `dedicated`, but connects to the read replica if it has the required data. */
   dedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
@@ -34,26 +34,26 @@ export interface Database {
 export interface DatabaseOptions {
   poolSize: number
   logger: PoolLogger
-  /** Direct URL of PostgreSQL if `url` is a pooler in transaction mode. */
+  /** URL of PostgreSQL itself, if `url` points to a pooler in transaction mode. */
   directUrl?: string
   /** URL of a streaming replica. */
   readUrl?: string | undefined
-  /** Statement time-out, which both the server and the client enforce. */
+  /** Statement time-out that both the server and the client enforce. */
   statementTimeoutMs?: number
 }
 
 const prismaNames = statementNames('prisma')
-// PostgreSQL would otherwise plan a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+// Without this setting, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
-// If a replica is unavailable, the primary serves its reads.
+// This time-out is short, because the primary serves the reads if a replica is unavailable.
 const replicaConnectMs = 1000
-// Five groups or changes of different tenants, two more for locked tenants, two for appends, and one for the fold.
+// Connections for five groups or changes of different tenants, two locked tenants, two append groups, and one fold.
 const maxWriters = 10
-// In milliseconds. A transaction that waits longer for a lock is rolled back and retried.
+// A transaction that waits longer for a lock is rolled back and retried.
 const lockTimeoutMs = 1000
 
-/** Opens no connection yet. Connections are opened on demand, and if the database is down, each call fails within 5 s. */
+/** Creates the connection pools. Connections are opened on demand. If the database is down, each call fails within 5 seconds. */
 export function createDatabase(
   url: string,
   { poolSize, logger, directUrl = url, readUrl, statementTimeoutMs = 30_000 }: DatabaseOptions,
@@ -61,14 +61,14 @@ export function createDatabase(
   const behindPooler = directUrl !== url
   const limits = {
     statement_timeout: statementTimeoutMs,
-    // A transaction that its process has abandoned must not keep its locks.
+    // Releases the locks of a transaction that its process has abandoned.
     idle_in_transaction_session_timeout: 60_000,
   }
   const pooled = { url, limits, behindPooler }
   const pool = new SharedPool({ ...poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }), max: poolSize })
   const writes = new pg.Pool(poolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
-  // Without a listener, losing an idle connection would end the process. Logs only the message, because pg attaches the whole client with
-  // all its prepared statements to the error. During shutdown, such errors are ignored, because PostgreSQL may stop first.
+  // Without a listener, a lost idle connection would end the process. Logs only the message, because pg attaches the whole client to the
+  // error. Ignores errors during shutdown, because PostgreSQL may stop first.
   let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
@@ -116,7 +116,7 @@ function poolConfig(applicationName: string, { url, behindPooler, limits, ...own
   return {
     ...connection(url, applicationName),
     idleTimeoutMillis: 60_000,
-    // A frozen server cannot enforce its time-out, so the client does, slightly later than the server would.
+    // A frozen server cannot enforce its own time-out, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
     max: own.max,
     ...(behindPooler
@@ -159,7 +159,9 @@ async function dedicatedToReplica(replica: ReadReplica, url: string, name: strin
   return undefined
 }
 
-/** For Prisma, which queries the pool directly and takes a connection from it only for a transaction. */
+/**
+ * Returns a pool for Prisma that runs queries on `pool` and transactions on `writes`. Prisma calls `connect` only for transactions.
+ */
 function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, name) {
@@ -196,12 +198,12 @@ const timestamptz = 1184
 
 const bigints = pg.types.getTypeParser(textArray as number) as (value: string) => (string | null)[]
 
-// Applies only to our own statements. Prisma passes its own parsers with each query.
+// Parsers for the statements of this service. Prisma passes its own parsers with each query.
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, format?: string) => {
   if (format !== 'binary') {
     if (oid === int8) return exactNumber
     if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : exactNumber(item)))
-    // pg would interpret a timestamp without a zone in the machine's time zone. All our timestamps are UTC.
+    // pg would interpret a timestamp without a time zone as local time. All timestamps of the service are UTC.
     if (oid === timestamp) return (value: string) => new Date(`${value.replace(' ', 'T')}Z`)
     if (oid === timestamptz) return moment
   }
@@ -216,9 +218,9 @@ const digits = (text: string, at: number, count: number): number => {
   return number
 }
 
-// Timestamp format of a session in UTC, such as 2026-01-31 12:00:00.5+00. Reading its digits takes a fifth of the time of a date parser.
+// Parses a timestamp of a UTC session, such as 2026-01-31 12:00:00.5+00, in a fifth of the time of a general date parser.
 const moment = (value: string): Date => {
-  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999, so the general parser handles early years.
   if (value.length > 29 || value[10] !== ' ' || value[0] === '0' || !value.endsWith('+00')) return anyMoment(value) as Date
   const fraction = Math.min(3, value.length - 23)
   const milliseconds = fraction > 0 ? digits(value, 20, fraction) * 10 ** (3 - fraction) : 0
@@ -235,10 +237,10 @@ const moment = (value: string): Date => {
   )
 }
 
-// Sends date parameters as UTC, whatever the machine's time zone.
+// Sends Date parameters as UTC, regardless of the machine's time zone.
 pg.defaults.parseInputDatesAsUTC = true
 
-/** Counts are exact. A number beyond 2^53 would be rounded, so it causes an error. */
+/** Throws if a number exceeds 2^53, because rounding would make a count inexact. */
 function exactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))

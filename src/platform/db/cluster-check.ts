@@ -1,14 +1,14 @@
 import type { ClientBase } from 'pg'
 import { distributedTables, hasCitus, localTables, referenceTables } from './distribution.js'
 
-/** Result of `admin distribute --check`. */
+/** Report of the command `admin distribute --check`. */
 export interface ClusterReport {
   versions: Record<string, string | null>
   settings: Record<string, string | null>
   nodes: object[]
-  /** Kind of each table in the cluster, such as `distributed`. `missing` are tables that `distribute` has not distributed yet. */
+  /** Citus type of each table, such as `distributed`. `missing` lists the tables that `distribute` has not distributed yet. */
   tables: { placed: Record<string, string>; missing: string[]; local: string[] }
-  /** Functions of the service, and whether every node has them. */
+  /** Functions of the service, and whether they exist on every node or only on the coordinator. */
   functions: Record<string, 'on every node' | 'coordinator'>
 }
 
@@ -28,7 +28,7 @@ const settings = [
   'wal_level',
 ]
 
-/** Reads the state of a cluster without changing it. Without the extension, lists and versions of Citus are empty. */
+/** Reads the state of a Citus cluster without changing it. Without the extension, the Citus lists and versions are empty. */
 export async function checkCluster(client: ClientBase): Promise<ClusterReport> {
   const isCitus = await hasCitus(client)
   const select = async <Row extends object>(text: string, values: unknown[] = []) => (await client.query<Row>(text, values)).rows

@@ -1,19 +1,20 @@
-/** URLs of a database. They differ only for a pooler in transaction mode. */
+/** Connection URLs of a database. The two differ only if `url` points to a pooler in transaction mode. */
 export interface DatabaseUrls {
   url: string
-  /** URL for uses that need a session: LISTEN, advisory locks, migrations and exports. */
+  /** URL for operations that need a session: LISTEN, advisory locks, migrations and exports. */
   directUrl: string
 }
 
-/** Returns the URL in a form that every parser accepts. Undefined if it is not a PostgreSQL URL. */
+/** Converts a PostgreSQL URL to a form that every parser accepts. Returns undefined if the text is not a PostgreSQL URL. */
 export function parseDatabaseUrl(text: string): string | undefined {
-  // postgresql://user:password@/db?host=/cloudsql/…, as in Google's documentation, is not a WHATWG URL. `host` overrides the authority.
+  // Google documents URLs of the form postgresql://user:password@/db?host=/cloudsql/…, which are not valid WHATWG URLs. `host` overrides the
+  // authority.
   const url = URL.canParse(text) ? text : text.replace('@/', '@localhost/')
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) return undefined
   return url
 }
 
-/** Describes a database URL for logs: user, host and database, without password and options. */
+/** Returns the user, host and database of a URL for logs, without its password and options. */
 export function withoutSecrets(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url)
   const folder = searchParams.get('host')

@@ -3,14 +3,14 @@ import type { ClientBase, DatabaseError } from 'pg'
 import { distributedTables, hasCitus, referenceTables } from './distribution.js'
 import { inTransactionOn } from './transaction.js'
 
-/** A foreign key or trigger that is removed during the distribution, and its definition afterwards. */
+/** A foreign key or trigger that the distribution removes temporarily, with the definition to restore. */
 interface Dependency {
   table: string
   name: string
   definition: string
 }
 
-/** Work that is left. All lists are empty if the tables are distributed. */
+/** Remaining work. All lists are empty if the tables are already distributed. */
 export interface DistributionPlan {
   reference: string[]
   distributed: string[]
@@ -19,20 +19,20 @@ export interface DistributionPlan {
   triggers: Dependency[]
 }
 
-// Calls wait for a lock on every table. If one is not available soon, the attempt ends, so that they wait only shortly.
+// While an attempt waits for its table locks, calls of the service wait too. The attempt therefore ends after this time.
 const lockTimeout = '5s'
 const lockAttempts = 20
 const lockPauseMs = 3_000
 const lockErrors = new Set(['55P03', '40P01'])
 
-/** Reads which tables are not distributed yet. Throws if the extension is missing. */
+/** Determines which tables are not distributed yet. Throws if the Citus extension is missing. */
 export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
   if (!(await hasCitus(client)))
     throw new Error('The database does not have the extension citus. Run CREATE EXTENSION citus on a Citus cluster first.')
   const { rows } = await client.query<{ name: string; kind: string }>(
     'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables',
   )
-  // Citus lists a table as `local` if it only has a foreign key to another table of the cluster.
+  // Citus lists a table as `local` if it merely has a foreign key to another table of the cluster.
   const done = new Set(rows.filter(({ kind }) => kind !== 'local').map(({ name }) => name))
   const missing = (tables: readonly string[]) => tables.filter((table) => !done.has(table))
   const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
@@ -47,7 +47,7 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   }
 }
 
-// Ids never change, and Citus rejects ON UPDATE CASCADE on the tenant of a distributed table.
+// Citus rejects ON UPDATE CASCADE on the tenant id of a distributed table. Ids never change, so it is not needed.
 const selectForeignKeys = `
 SELECT conrelid::regclass::text AS table, quote_ident(conname) AS name, replace(pg_get_constraintdef(oid), ' ON UPDATE CASCADE', '') AS definition
 FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid::regclass::text = ANY ($1) OR confrelid::regclass::text = ANY ($1)) ORDER BY 1, 2`
@@ -56,7 +56,10 @@ const selectTriggers = `
 SELECT tgrelid::regclass::text AS table, quote_ident(tgname) AS name, pg_get_triggerdef(oid) AS definition
 FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text = ANY ($1) ORDER BY 1, 2`
 
-/** IMMUTABLE functions, which statements on a node may call. Citus creates only those on every node that were created after its extension. */
+/**
+ * Returns the IMMUTABLE functions that Citus must create on every node, because statements on a node may call them. Citus creates only
+ * functions that are newer than its extension.
+ */
 async function missingFunctions(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT p.oid::regprocedure::text AS name FROM pg_proc p
@@ -67,13 +70,14 @@ async function missingFunctions(client: ClientBase): Promise<string[]> {
   return rows.map(({ name }) => name)
 }
 
-/** True if the plan has nothing to do. */
+/** True if nothing is left to distribute. */
 const isDistributed = ({ reference, distributed, functions }: DistributionPlan): boolean =>
   reference.length + distributed.length + functions.length === 0
 
 /**
- * Distributes the tables to the nodes of a Citus cluster, in one transaction: after an error, nothing has changed. Calls of a running service
- * wait, or get 503. Skips tables that are distributed already. `print` receives the progress. Returns the work that was done.
+ * Distributes the tables to the nodes of a Citus cluster in one transaction, so that an error changes nothing. Meanwhile, calls of a
+ * running service wait or fail with 503. Skips tables that are already distributed. `print` receives progress messages. Returns the
+ * completed work.
  */
 export async function distribute(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
   for (let attempt = 1; ; attempt++)
@@ -81,7 +85,9 @@ export async function distribute(client: ClientBase, print: (message: string) =>
       return await inTransactionOn(client, () => distributeAll(client, print))
     } catch (error) {
       if (!lockErrors.has((error as DatabaseError).code ?? '') || attempt === lockAttempts) throw error
-      print(`Other transactions use the tables. Attempt ${attempt + 1} of ${lockAttempts} follows in ${lockPauseMs / 1000} s.`)
+      print(
+        `Other transactions are using the tables. Retrying in ${lockPauseMs / 1000} s (attempt ${attempt + 1} of ${lockAttempts}).`,
+      )
       await sleep(lockPauseMs)
     }
 }
@@ -91,15 +97,15 @@ async function distributeAll(client: ClientBase, print: (message: string) => voi
   if (isDistributed(found)) return found
   const tables = [...found.reference, ...found.distributed]
   await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`)
-  // All locks first: later, the copies would be lost if a lock were not available, and two transactions could wait for each other.
+  // Lock all tables first. A lock failure later would discard the copied data, and two transactions could deadlock.
   if (tables.length > 0) await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`)
   const plan = await planDistribution(client)
-  // One connection per node: Citus rejects a parallel access to tables that have foreign keys to a reference table.
+  // Use one connection per node, because Citus rejects parallel access to tables with foreign keys to a reference table.
   await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)
   if (plan.triggers.length > 0) await client.query('SET LOCAL citus.enable_unsafe_triggers TO on')
   for (const { table, name } of plan.foreignKeys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
   for (const { table, name } of plan.triggers) await client.query(`DROP TRIGGER ${name} ON ${table}`)
-  print(`Removed ${plan.foreignKeys.length} foreign keys and ${plan.triggers.length} triggers until the end of the distribution.`)
+  print(`Temporarily removed ${plan.foreignKeys.length} foreign keys and ${plan.triggers.length} triggers.`)
   await moveTables(client, plan, print)
   for (const { table, name, definition } of plan.foreignKeys)
     await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
@@ -124,7 +130,7 @@ async function moveTables(client: ClientBase, plan: DistributionPlan, print: (me
 const toReferenceTable = (client: ClientBase, table: string) =>
   client.query('SELECT create_reference_table($1::regclass)', [table])
 
-/** The first table defines the placement of tenants, and all others follow it. */
+/** The first table determines the placement of tenants. All other tables are colocated with it. */
 const toDistributedTable = (client: ClientBase, table: string) =>
   client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
     table,

@@ -1,12 +1,14 @@
 import type { Queries } from './queries.js'
 
-/** Small, and looked up before the tenant is known: a copy on every node. */
+/** Small tables that are read before the tenant is known. Every node has a copy. */
 export const referenceTables = ['tenants', 'users', 'sessions', 'api_keys', 'signing_keys', 'file_contexts', 'webhooks'] as const
 
-/** Tables of the service, not of tenants. They stay on the coordinator, because their upserts use expressions that no reference table accepts. */
+/**
+ * Tables that belong to no tenant. They stay on the coordinator, because reference tables do not support the expressions in their upserts.
+ */
 export const localTables = ['rate_limits', 'service_state'] as const
 
-/** Growing tables. All rows of a tenant are on one node, and every key begins with the tenant. */
+/** Growing tables that are distributed by tenant. All rows of a tenant are on one node, and every key begins with the tenant. */
 export const distributedTables = [
   'tenant_heads',
   'files',
@@ -42,7 +44,7 @@ export const distributedTables = [
   'webhook_deliveries',
 ] as const
 
-/** True if the database has the extension citus, whether or not tables are distributed. */
+/** True if the Citus extension is installed, even if no table is distributed. */
 export async function hasCitus(database: Queries): Promise<boolean> {
   return (await database.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'", [])).rows.length > 0
 }

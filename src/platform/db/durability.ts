@@ -4,8 +4,8 @@ import { hasCitus } from './distribution.js'
 import type { PoolLogger } from './queries.js'
 
 /**
- * Reports whether visible rows can still be lost in a crash of the database, and waits until they cannot. A move becomes visible shortly
- * before it is durable (see `ledger_groups` in prisma/migrations). Nothing may be signed or sent to others that a crash could still undo.
+ * Reports whether a database crash could still lose visible rows, and waits until it cannot. A move becomes visible shortly before it is
+ * durable (see `ledger_groups` in prisma/migrations). The service must not sign or send data that a crash could undo.
  */
 export class Durability {
   readonly #pool: Pool
@@ -25,7 +25,8 @@ export class Durability {
   }
 
   /**
-   * Returns a SQL expression that is true if everything that its statement sees is durable. It is tested once on the database, at startup.
+   * Returns an SQL expression that is true if all rows that its statement sees are durable. The expression is tested on the database at
+   * startup.
    */
   expression(): Promise<string> {
     this.#expression ??= this.#test().catch((error) => {
@@ -35,19 +36,19 @@ export class Durability {
     return this.#expression
   }
 
-  /** Resolves when everything that was visible before the call is durable. Concurrent callers share one commit. */
+  /** Resolves when all rows that were visible before the call are durable. Concurrent callers share one commit. */
   flush(): Promise<void> {
     return this.#flushes.add()
   }
 
   async #test(): Promise<string> {
-    // The log position of the coordinator says nothing about the workers. Commits are synchronous there, so that visible rows are durable.
+    // On Citus, the log position of the coordinator does not cover the workers. Commits there are synchronous, so visible rows are durable.
     if (await hasCitus(this.#pool)) return 'true'
     try {
       await this.#pool.query(`SELECT ${byLogPosition}`)
       return byLogPosition
     } catch (error) {
-      // An error without a SQLSTATE means that the database did not respond at all.
+      // An error without a severity does not come from PostgreSQL: the database did not respond.
       if (!(error as { code?: string; severity?: string }).severity) throw error
       const { message } = error as Error
       this.#logger.warn(
@@ -63,6 +64,6 @@ export class Durability {
 // the commit. Amazon Aurora rejects pg_logical_emit_message under some settings, and the functions below under most settings.
 const waitedCommit = { name: 'flush', text: `SELECT setval('wal_flush', 1)` }
 
-// A standby contains only changes that are durable on the primary. If commits wait for a standby, the local position is not sufficient.
+// A standby contains only changes that are durable on the primary. The local log position is not sufficient if commits wait for a standby.
 const byLogPosition = `CASE WHEN pg_is_in_recovery() THEN true ELSE current_setting('synchronous_standby_names') = '' AND pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END`
 const unknown = 'pg_is_in_recovery()'

@@ -1,4 +1,4 @@
-/** Processes the rows of one tenant after another, because a distributed database can change only one tenant's rows in a statement. */
+/** Processes rows tenant by tenant, because a statement on a distributed database can change rows of only one tenant. */
 export async function eachTenant<Row extends { tenant_id: string }, Done>(
   rows: readonly Row[],
   work: (tenantId: string, rows: Row[]) => Promise<readonly Done[]>,

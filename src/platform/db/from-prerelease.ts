@@ -15,12 +15,12 @@ const baselineName = /_baseline$/
 
 export const conversionCommand = 'npm run migrate -- --from-prerelease'
 
-/** True if these migrations belong to a version before the baseline. */
+/** True if the applied migrations belong to a version before the baseline. */
 export const isPrerelease = (applied: readonly string[]): boolean => applied.includes(firstMigration)
 
 /**
- * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` are the names of its
- * finished migrations. Throws one sentence if the database cannot be converted.
+ * Converts a database of the last pre-release version to the state of the baseline, in one transaction. `applied` lists its finished
+ * migrations. Throws an error with one sentence if the database cannot be converted.
  */
 export async function convertPrerelease(client: pg.Client, applied: readonly string[], migrations: Migration[]): Promise<void> {
   const baseline = migrations.find(({ name }) => baselineName.test(name))!
@@ -45,7 +45,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
   })
 }
 
-/** Throws if a service is running, because it would call functions that no longer exist. */
+/** Throws if a service is running, because it would call functions that no longer exist after the conversion. */
 async function assertNotInUse(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ connections: number }>(
     `SELECT count(*)::int AS connections FROM pg_stat_activity
@@ -60,7 +60,7 @@ async function assertNotInUse(client: pg.Client): Promise<void> {
 
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
-/** Returns the last section of the baseline, whose functions replace existing functions of the same name. */
+/** Returns the last section of the baseline, which replaces the existing functions. */
 function getFunctions({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline migration contains no functions.')

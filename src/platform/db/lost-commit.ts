@@ -1,7 +1,10 @@
 import { outcomeUnknown } from '../errors/errors.js'
 import { getSqlErrorKind } from './sql-errors.js'
 
-/** Wraps a statement that commits by itself. Throws `outcomeUnknown` if its connection was lost after the statement may have been sent. */
+/**
+ * Wraps a statement that runs outside a transaction. Throws `outcomeUnknown` if the connection was lost after the statement may have been
+ * sent.
+ */
 export async function committed<T>(statement: Promise<T>): Promise<T> {
   try {
     return await statement
@@ -10,10 +13,10 @@ export async function committed<T>(statement: Promise<T>): Promise<T> {
   }
 }
 
-/** True if no connection was established, so nothing was sent. */
+/** True if no connection was established, so that no statement was sent. */
 function isConnectFailure(error: unknown): boolean {
   const { code, syscall, message, errors } = error as { code?: string; syscall?: string; message?: string; errors?: unknown[] }
-  // For a host with several addresses, Node.js tries all of them and reports an AggregateError without a syscall.
+  // If a host has several addresses, Node.js tries all of them and throws an AggregateError without a syscall.
   if (errors) return errors.every(isConnectFailure)
   return (
     syscall === 'connect' ||

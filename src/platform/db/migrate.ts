@@ -8,18 +8,18 @@ import { toConnectionError } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
-// The lock of `prisma migrate deploy`, so that the two never run at the same time.
+// Advisory lock key of `prisma migrate deploy`, so that both commands never run at the same time.
 const lockKey = 72_707_369
 const lockPollMs = 200
 
 /**
- * Applies all pending migrations. The files and the table are those of `prisma migrate deploy`. If several replicas start together, one of
- * them migrates and the others wait. If it is killed at any point, the next start continues. Returns the names of the applied migrations.
+ * Applies all pending migrations, using the files and the table of `prisma migrate deploy`. If several replicas start together, one
+ * migrates and the others wait. The next start continues an interrupted migration. Returns the names of the applied migrations.
  */
 export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)
   return withClient(url, async (client) => {
-    // Checked before the lock, so that an ordinary start does not wait for others.
+    // Check without the lock first, so that an ordinary start does not wait for other replicas.
     if ((await pending(client, migrations)).length === 0) return []
     await lock(client)
     await createMigrationTable(client)
@@ -29,7 +29,7 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
   })
 }
 
-/** Converts a database of the last pre-release version. Returns true if it converted the database. */
+/** Converts a database of the last pre-release version. Returns false for any other database. */
 export async function migrateFromPrerelease(url: string): Promise<boolean> {
   return withClient(url, async (client) => {
     await lock(client)
@@ -53,7 +53,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-// Polls for the lock. A session that waits in pg_advisory_lock holds a snapshot, and CREATE INDEX CONCURRENTLY waits for that snapshot.
+// Polls for the lock. A session that waits in pg_advisory_lock would hold a snapshot, which blocks CREATE INDEX CONCURRENTLY.
 async function lock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey])
@@ -77,7 +77,7 @@ async function appliedMigrations(client: pg.Client): Promise<Known[]> {
   return known.rows
 }
 
-/** Returns the migrations that the database lacks. Throws if the database does not belong to this version. */
+/** Returns the pending migrations. Throws if another version of Assay created or migrated the database. */
 async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
   const known = await appliedMigrations(client)
   if (isPrerelease(known.map(({ migration_name }) => migration_name)))
@@ -91,7 +91,7 @@ async function pending(client: pg.Client, migrations: Migration[]): Promise<Migr
       `A newer version of Assay created or migrated this database (migration '${newer.migration_name}' is unknown). Start that version, or restore a backup from before the upgrade.`,
     )
   const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
-  // An edited migration would make this database different from every new one.
+  // A migration that was edited later would make this database differ from every new one.
   for (const { name, checksum } of migrations)
     if (finished.has(name) && finished.get(name) !== checksum)
       throw new Error(

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Execution mode of a migration. `transaction`: all statements and its own row in one transaction. `alone`: one statement that PostgreSQL
- * does not allow in a transaction. `batches`: one statement that is repeated and committed until it changes no row.
+ * Execution mode of a migration. `transaction`: all statements and the migration's row in one transaction. `alone`: one statement that
+ * PostgreSQL does not allow in a transaction. `batches`: one statement that is repeated and committed until it changes no row.
  */
 export type MigrationMode = 'transaction' | 'alone' | 'batches'
 
@@ -15,7 +15,7 @@ export interface Migration {
   mode: MigrationMode
 }
 
-/** Every migration of a folder, oldest first. */
+/** Reads all migrations of a folder, oldest first. */
 export function readMigrations(folder: string): Migration[] {
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, 'migration.sql')))
@@ -29,7 +29,7 @@ export function readMigrations(folder: string): Migration[] {
 
 const markers: Record<string, MigrationMode> = { 'outside a transaction': 'alone', 'in batches': 'batches' }
 
-// The mode is an SQL comment, so that Prisma's command line accepts the file (prisma/migrations/README.md).
+// The mode is in an SQL comment, so that Prisma's command line accepts the file. See prisma/migrations/README.md.
 function parseMode(name: string, sql: string): MigrationMode {
   const asked = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
   if (asked === undefined) return 'transaction'

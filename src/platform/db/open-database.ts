@@ -3,16 +3,16 @@ import { type EmbeddedDatabase, type EmbeddedUse, openEmbedded } from './embedde
 import { diskFull } from './embedded/server.js'
 import { proveDatabase } from './prove-database.js'
 
-/** True for an external database, which the service does not stop and whose loss it does not detect. */
+/** The open database of the service or of a command. The service neither stops an external database nor detects its loss. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
-  /** Throws one sentence if an external database lacks a feature that the service needs. */
+  /** Throws an error with one sentence if an external database lacks a required feature. */
   prove(): Promise<void>
 }
 
 export interface DatabasePlace {
   dataDir: string
   databaseUrl: string | undefined
-  /** Required if `databaseUrl` is a pooler in transaction mode. */
+  /** Required if `databaseUrl` points to a pooler in transaction mode. */
   databaseDirectUrl?: string | undefined
   /** Maximum number of connections that the service opens. The embedded server allows at least 100. */
   connections?: number
@@ -23,7 +23,7 @@ type Say = (message: string) => void
 /** Opens the database of the service: the external one, or the embedded one in a DATA_DIR that no other service uses. */
 export const openDatabase = (place: DatabasePlace, say?: Say) => open(place, 'service', say)
 
-/** Opens the database for an operator command: that of the running service, or one that is started for the command. */
+/** Opens the database for an operator command: that of the running service, or a server that is started for the command. */
 export const borrowDatabase = (place: DatabasePlace, say?: Say) => open(place, 'command', say)
 
 async function open(place: DatabasePlace, purpose: EmbeddedUse['purpose'], say: Say = () => {}): Promise<OpenDatabase> {

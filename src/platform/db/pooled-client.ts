@@ -4,8 +4,8 @@ import { StatementClient } from './statement-client.js'
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
 /**
- * A client for a pooler in transaction mode. Each transaction may use another connection to the server, so statements have no names.
- * Poolers reject `limits` as start-up parameters, so each transaction sets them.
+ * Client for a pooler in transaction mode. Statements have no names, because each transaction may use another server connection. Each
+ * transaction sets `limits`, because poolers reject them as start-up parameters.
  */
 export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {
   const known = Object.entries(limits).filter(([, value]) => value !== undefined)
@@ -14,7 +14,7 @@ export function pooledClient(limits: Record<string, number | undefined>): typeof
   const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, unnamed(statement), ...rest)
-    // If this fails, every later statement of the transaction fails too.
+    // Ignore an error of the settings, because all later statements of the transaction then fail too.
     if (settings && begins(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']

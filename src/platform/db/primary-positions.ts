@@ -1,17 +1,17 @@
 import { Batcher } from '../batcher.js'
 
-/** Position in the primary's log at a certain time. */
+/** Position in the primary's write-ahead log at a certain time. */
 export interface Position {
-  /** Everything committed before this time is in the log up to `lsn`. Measured by the monotonic clock of this process. */
+  /** The log up to `lsn` includes all commits before this time. Measured by the monotonic clock of this process. */
   at: number
   lsn: bigint
 }
 
-// Covers the last minute, the maximum age that a request may allow. During busy periods, not every position is stored.
+// Covers the last minute, which is the maximum data age that a request may allow. Stores at most one position per `stepMs`.
 const maxKept = 256
 const stepMs = 250
 
-/** Positions of the primary's log with their times. One query serves all waiting callers. */
+/** Stores positions in the primary's log with their times. Concurrent callers share one query. */
 export class PrimaryPositions {
   /** Sorted by position and by time. */
   readonly #known: Position[] = []
@@ -23,19 +23,19 @@ export class PrimaryPositions {
     },
   })
 
-  /** `queryPosition` returns the position that is durable now. */
+  /** `queryPosition` returns the position up to which the log is currently durable. */
   constructor(queryPosition: () => Promise<string>) {
     this.#queryPosition = queryPosition
   }
 
-  /** Returns a position that includes everything committed before `moment`: the earliest known one, or else the current one. */
+  /** Returns a position that includes all commits before `moment`: the earliest stored one, or else the current one. */
   async since(moment: number): Promise<Position> {
     const latest = this.#known.at(-1)
     if (!latest || latest.at < moment) return this.#queries.add()
     return this.#known.find(({ at }) => at >= moment) ?? latest
   }
 
-  /** Returns the minimum age in milliseconds of data at `lsn`: the age of the latest known position before it. */
+  /** Returns the minimum age of data at `lsn` in milliseconds: the age of the latest stored position up to `lsn`. */
   getAge(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY
@@ -51,7 +51,7 @@ export class PrimaryPositions {
   }
 }
 
-/** Parses a log position, which PostgreSQL writes as two hexadecimal halves. */
+/** Parses a log sequence number (LSN), which PostgreSQL writes as two hexadecimal numbers. */
 export function parseLsn(text: string): bigint {
   const [high, low] = text.split('/')
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)

@@ -5,8 +5,8 @@ const minVersion = 15
 const supported = `Assay supports PostgreSQL ${minVersion} or newer, including Amazon Aurora and Citus`
 
 /**
- * Checks that an external database supports the service: a recent version of PostgreSQL that is writable, and sessions that stay on one
- * connection. Throws one sentence if it does not.
+ * Checks that an external database is a recent, writable PostgreSQL server whose sessions stay on one connection. Otherwise throws an error
+ * with one sentence.
  */
 export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
@@ -33,12 +33,12 @@ interface Server {
   place: string
 }
 
-/** Databases that use PostgreSQL's protocol and report a recent version, but fail during a migration. */
+/** Databases that implement PostgreSQL's protocol and report a recent version, but fail during a migration. */
 const unsupported: Record<string, RegExp> = {
   CockroachDB: /cockroach/i,
   YugabyteDB: /yugabyte|-YB-/i,
-  // PostgreSQL itself always names its compiler, but on Windows not always its platform: 'PostgreSQL 16.4, compiled by Visual C++ build
-  // 1940, 64-bit'. Emulators do not: PGAdapter of Google Spanner returns 'PostgreSQL 14.1' for this exact statement.
+  // PostgreSQL always names its compiler, for example 'PostgreSQL 16.4, compiled by Visual C++ build 1940, 64-bit'. Emulators do not:
+  // PGAdapter of Google Spanner returns 'PostgreSQL 14.1'.
   'an unknown database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
 }
 
@@ -66,7 +66,7 @@ function assertServer({ version, encoding, standby }: Server, url: string): void
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/** Throws if two clients share connections of the server. Then a pooler assigns a different connection to each transaction. */
+/** Throws if two clients share server connections, which means that a pooler assigns a connection to each transaction. */
 async function assertSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
   const seen = [await getProcessId(one), await getProcessId(other), await getProcessId(one), await getProcessId(other)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
@@ -107,7 +107,7 @@ async function withClient(
   }
 }
 
-/** Creates the error message for a failed connection. */
+/** Creates an error that explains the failed connection. */
 export function toConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused

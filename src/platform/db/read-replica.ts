@@ -4,12 +4,12 @@ import { type Position, PrimaryPositions, parseLsn } from './primary-positions.j
 import type { PoolLogger, Queries } from './queries.js'
 import { replicaReadContext } from './replica-read-context.js'
 
-/** Pauses between checks of a replica that lags slightly, about 60 ms in total. */
+/** Delays between checks of a replica that lags slightly, about 60 ms in total. */
 const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
-/** Time for which requests do not wait again for a replica that lags further behind. */
+/** After a longer lag, requests use the primary for this time instead of waiting for the replica. */
 const lagPauseMs = 1_000
 const checkIntervalMs = 1_000
-/** Time-out of queries about the replica itself, so that a frozen replica does not delay requests. */
+/** Time-out of status queries, so that a frozen replica does not delay requests. */
 const statusTimeoutMs = 1_000
 const statementTimedOut = '57014'
 
@@ -31,8 +31,8 @@ const identityStatement = {
 
 /**
  * Reads from a streaming replica if it has every commit before the request, and otherwise from the primary. A request may allow older data.
- * The check compares positions in the primary's log, so it covers the writes of all replicas of the service. It runs on the same connection
- * as the read, so it is also valid if an address stands for several database replicas.
+ * The check compares log positions, so it covers writes of all service replicas. It uses the connection of the read, so several database
+ * replicas may share one address.
  */
 export class ReadReplica implements Queries {
   readonly #primary: pg.Pool
@@ -43,12 +43,12 @@ export class ReadReplica implements Queries {
   #identity: Promise<string> | undefined
   #ticking = false
   #behindUntil = 0
-  /** Error because of which the replica is not used at present. */
+  /** Error that currently prevents use of the replica. */
   #error: string | undefined
-  /** Number of statements by the server that executed them. */
+  /** Number of statements that each server executed. */
   readonly served = { replica: 0, primary: 0 }
 
-  /** `pool` opens the connections to the replica, and calls `verify` for each of them. */
+  /** `pool` opens connections to the replica and calls `verify` for each of them. */
   constructor(parts: { primary: pg.Pool; pool: (verify: Verify) => pg.Pool; logger: PoolLogger }) {
     this.#primary = parts.primary
     this.#pool = parts.pool((client, done) => void this.#verify(client).then(() => done(), done))
@@ -75,20 +75,20 @@ export class ReadReplica implements Queries {
       return answer
     } catch (error) {
       client.release(error as Error)
-      // The primary would probably take just as long.
+      // Do not retry on the primary, which would probably take as long.
       if ((error as { code?: string }).code === statementTimedOut) throw error
       this.#onUnavailable(error)
       return queryPrimary()
     }
   }
 
-  /** True if the replica behind `client` has the data that the request needs. For callers with their own connection. */
+  /** True if the replica behind `client` has the data that the request needs. For callers with a dedicated connection. */
   async hasRequiredData(client: pg.Client): Promise<boolean> {
     await this.#verify(client)
     return this.#hasReached(client, await this.#getRequiredPosition())
   }
 
-  /** Maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
+  /** Returns the maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
   async getLagMs(): Promise<number> {
     const present = await this.#positions.since(performance.now())
     const position = getPosition(await this.#pool.query<ReplicaStatus>(statusStatement))
@@ -129,7 +129,7 @@ export class ReadReplica implements Queries {
       const position = getPosition(await client.query<ReplicaStatus>(statusStatement))
       if (position < wanted.lsn) continue
       const now = performance.now()
-      // Later positions may have been discarded, but the replica has every commit before the wanted position.
+      // The required position also limits the age, because later positions may have been discarded.
       const age = Math.min(this.#positions.getAge(position, now), now - wanted.at)
       reading?.served(Math.max(0, age - (now - (reading?.arrivedAt ?? 0))))
       return true
@@ -138,7 +138,7 @@ export class ReadReplica implements Queries {
     return false
   }
 
-  /** Checks that the replica belongs to this primary, so that rows of another database are never returned. */
+  /** Checks that the replica belongs to this primary, so that reads never return rows of another database. */
   async #verify(client: pg.ClientBase): Promise<void> {
     this.#identity ??= this.#primary.query<{ id: string }>(identityStatement).then(({ rows }) => rows[0]!.id)
     const { rows } = await client.query<{ id: string }>(identityStatement)
@@ -158,7 +158,7 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /** Checks the replica periodically. Requests then do not have to detect its recovery, and older log positions are known. */
+  /** Checks the replica periodically, so that requests do not have to detect its recovery, and older log positions are stored. */
   async #check(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true

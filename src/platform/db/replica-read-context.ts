@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** The data of a request that is relevant for reads from a replica. */
+/** Properties of a request that affect its reads from a replica. */
 export interface ReplicaReadContext {
-  /** Time at which the request arrived, by the monotonic clock of this process. */
+  /** Arrival time of the request, by the monotonic clock of this process. */
   arrivedAt: number
   /** Maximum age of the data at the start of the request, in milliseconds. */
   maxAgeMs: number
@@ -10,5 +10,5 @@ export interface ReplicaReadContext {
   served(ageMs: number): void
 }
 
-/** The request on whose behalf the current code reads. Not set if no read replica is configured. */
+/** Request that the current code belongs to. Undefined if no read replica is configured. */
 export const replicaReadContext = new AsyncLocalStorage<ReplicaReadContext>()

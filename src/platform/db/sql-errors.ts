@@ -1,13 +1,13 @@
 /**
- * Kind of a failed statement. `contention`: rolled back to resolve a deadlock, can be retried. `missing_partition`: the partition of the
- * month must be created. `duplicate`: violates a unique key. `hardship`: the server is running, but cannot execute the statement now.
- * `unreachable`: no connection to the server. `other`: the statement is invalid.
+ * Kind of a failed statement. `contention`: a serialization failure or deadlock, which can be retried. `missing_partition`: the partition
+ * of the month does not exist. `duplicate`: a unique key is violated. `locked`: the lock time-out expired. `hardship`: the server is
+ * running, but currently cannot execute the statement. `unreachable`: no connection to the server. `other`: the statement is invalid.
  */
 export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 
-// https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
+// Error codes: https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
 const patterns: [SqlErrorKind, RegExp][] = [
-  // Serialization failure, deadlock, and Prisma's code for both.
+  // Serialization failure, deadlock, and the Prisma error code for both.
   ['contention', /^(40001|40P01|P2034)$/],
   ['duplicate', /^(23505|P2002)$/],
   [
@@ -15,7 +15,7 @@ const patterns: [SqlErrorKind, RegExp][] = [
     /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
   ],
   ['locked', /^55P03$/],
-  // Resources are exhausted, a statement, transaction or connection timed out, or the server is read-only after a failover.
+  // Resources are exhausted, a time-out expired, an I/O error occurred, or the server is read-only after a failover.
   ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
 const unreachableMessages =
@@ -32,7 +32,7 @@ export function getSqlErrorKind(error: unknown): SqlErrorKind {
   return 'other'
 }
 
-/** True if the cause is the database, not the request. */
+/** True if the database, not the request, caused the error. */
 export function isDatabaseOutage(error: unknown): boolean {
   const kind = getSqlErrorKind(error)
   return ['unreachable', 'hardship', 'locked', 'contention'].includes(kind)
@@ -48,7 +48,7 @@ interface Failed {
 
 function classify({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
-  // Prisma reports P2010 for every failed raw statement, whatever PostgreSQL's error is.
+  // Prisma reports P2010 for every failed raw statement, so the PostgreSQL error code is needed.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')
   if (codes.includes('23514') && routine === 'ExecFindPartition') return 'missing_partition'
   if (codes.includes('ENOENT') && syscall === 'connect') return 'unreachable'

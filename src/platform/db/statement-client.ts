@@ -3,13 +3,13 @@ import pg from 'pg'
 type Callback = (error: Error | null, result?: unknown) => void
 type QueryFunction = (statement: unknown, values?: unknown, callback?: Callback) => unknown
 
-// Reads the method for each statement, because tracing libraries for pg replace it.
+// Looks up the method for each statement, because tracing libraries for pg replace it.
 const runQuery = (client: pg.Client, ...parameters: Parameters<QueryFunction>): unknown =>
   (pg.Client.prototype.query as QueryFunction).apply(client, parameters)
 
 /**
- * A client with its own promise and `query_timeout` for each statement. V8 allocates a function that is assigned to a property, as in pg,
- * outside of the young generation. It would keep the whole call in memory until the next full garbage collection.
+ * A pg client with its own promise and `query_timeout` for each statement. pg assigns a function to a property, which V8 allocates outside
+ * the young generation. Each call would then stay in memory until the next full garbage collection.
  */
 export class StatementClient extends pg.Client {
   readonly #timeoutMs: number
@@ -42,7 +42,7 @@ export class StatementClient extends pg.Client {
     if (!this.#timeoutMs) return void runQuery(this, statement, values, callback)
     const timer = setTimeout(() => {
       callback(new Error('Query read timeout'))
-      // A late response could no longer be assigned to a statement, so the connection is closed.
+      // Close the connection, because a late response could not be assigned to a statement.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#timeoutMs)

@@ -1,7 +1,9 @@
-// Prepared statements stay on the server as long as their connection, so their number must be limited.
+// Prepared statements stay on the server until the connection closes, so their number is limited.
 const maxStatements = 500
 
-/** Assigns names to the statements of one kind. With a name, PostgreSQL does not parse and plan the same text again. */
+/**
+ * Returns a function that assigns names to statements of one kind. PostgreSQL parses a named statement only once per connection.
+ */
 export function statementNames(kind: string): (text: string) => string {
   const names = new Map<string, string>()
   return (text) => {
@@ -10,7 +12,7 @@ export function statementNames(kind: string): (text: string) => string {
       name = `${kind}_${names.size}`
       names.set(text, name)
     }
-    // An empty name means PostgreSQL's unnamed statement, which is parsed each time and not stored.
+    // An empty name selects PostgreSQL's unnamed statement, which is parsed each time and not stored.
     return name ?? ''
   }
 }

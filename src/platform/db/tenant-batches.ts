@@ -2,12 +2,12 @@ import DataLoader from 'dataloader'
 
 const maxBatchSize = 64
 
-/** Combines lookups from the same iteration of the event loop into one statement per tenant. Caches nothing. */
+/** Combines lookups from one event loop iteration into one statement per tenant. Does not cache results. */
 export class TenantBatches<Item extends { tenantId: string }, Found> {
   readonly #load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>
   readonly #loaders = new Map<string, DataLoader<Item, Found | null>>()
 
-  /** `load` returns its results in the order of the items. */
+  /** `load` must return one result per item, in the same order. */
   constructor(load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>) {
     this.#load = load
   }

@@ -4,10 +4,10 @@ import { overloaded } from '../errors/errors.js'
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
-// Number of unused entries to keep, because a Map that is emptied and refilled with each statement reallocates its table.
+// Number of idle entries to keep, because a Map that is repeatedly emptied and refilled reallocates its table.
 const maxIdleQueues = 1_000
 
-/** `query` of a pool, with any of its arguments. */
+/** The `query` method of a pool, with any arguments. */
 export type Query = (...given: unknown[]) => Promise<unknown>
 
 interface TenantQueue {
@@ -16,8 +16,8 @@ interface TenantQueue {
 }
 
 /**
- * Limits the concurrent statements of one tenant to half of the connections of a pool, so that other tenants always get some. The tenant of
- * a statement is its first parameter that is a tenant id.
+ * Limits the concurrent statements of one tenant to half of a pool's connections, so that other tenants always get some. The first
+ * parameter that is a tenant id determines the tenant of a statement.
  */
 export class TenantShares {
   readonly #maxRunning: number
@@ -27,7 +27,7 @@ export class TenantShares {
     this.#maxRunning = Math.max(1, Math.floor(poolSize / 2))
   }
 
-  /** Wraps a `query` of pg with the limit. */
+  /** Wraps the `query` method of a pool with the limit per tenant. */
   limit(query: Query): Query {
     return (...given) => {
       const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
@@ -50,7 +50,7 @@ export class TenantShares {
     }
   }
 
-  /** Waits until a finished statement of the tenant passes on its place. */
+  /** Waits until another statement of the tenant finishes and frees its slot. */
   #waitForSlot(queue: TenantQueue): Promise<void> {
     return new Promise((resolve, reject) => {
       const rejectOverload = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
@@ -68,7 +68,7 @@ export class TenantShares {
   }
 }
 
-/** A pool that limits the statements of each tenant. */
+/** A connection pool that limits the concurrent statements of each tenant. */
 export class SharedPool extends pg.Pool {
   readonly #query: Query
 
@@ -77,7 +77,7 @@ export class SharedPool extends pg.Pool {
     this.#query = new TenantShares(config.max).limit(super.query.bind(this) as Query)
   }
 
-  // The types of pg have one overload for each kind of statement.
+  // The pg types define one overload per kind of statement.
   static {
     const query = function (this: SharedPool, ...given: unknown[]) {
       return this.#query(...given)

@@ -1,13 +1,13 @@
 import type { ClientBase, Pool, PoolClient } from 'pg'
 
-/** All statements of the transaction see the same snapshot of the database. */
+/** Starts a read-only transaction whose statements all see the same snapshot of the database. */
 export const readOnlySnapshot = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
 /** Runs `work` in a transaction on a connection of the pool. */
 export const inTransaction = <T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> =>
   withConnection(pool, (client) => inTransactionOn(client, () => work(client)))
 
-/** Runs `work` in a transaction on `client`. `begin`: the statement that begins it. */
+/** Runs `work` in a transaction on `client`. `begin` is the statement that starts the transaction. */
 export async function inTransactionOn<T>(client: ClientBase, work: () => Promise<T>, begin = 'BEGIN'): Promise<T> {
   await client.query(begin)
   try {
@@ -20,7 +20,7 @@ export async function inTransactionOn<T>(client: ClientBase, work: () => Promise
   }
 }
 
-/** Runs `work` with a connection of the pool. An error closes the connection, because it may have an open transaction. */
+/** Runs `work` with a connection of the pool. After an error, closes the connection, because a transaction may still be open. */
 export async function withConnection<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let failure: Error | undefined

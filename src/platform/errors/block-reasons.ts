@@ -6,8 +6,8 @@ interface BlockReasonRow {
 }
 
 /**
- * Reasons to reject a file, in the order of the checks. A new reason needs a row here, a check in src/inspection/checks.ts, and the output
- * of `npm run migration:reason`. Codes, statuses, schemas and statistics are derived from these rows.
+ * Reasons to reject a file, in the order of the checks. Each new reason needs a row here, a check in src/inspection/checks.ts, and the
+ * migration that `npm run migration:reason` prints. Error codes, statuses, schemas and statistics are derived from these rows.
  */
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
@@ -19,7 +19,9 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
-/** Rejections required by the policy of a context. Each has its own code and counts as the reason of its check. */
+/**
+ * Rejections that the policy of a context requires. Each has its own error code, but counts as the reason `countedAs` in statistics.
+ */
 export const policyRejections = {
   encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
   active_content: {
@@ -31,13 +33,13 @@ export const policyRejections = {
 
 export type PolicyRejection = keyof typeof policyRejections
 
-/** Reason that a rejection counts as. Undefined if the code is not a verdict on the file. */
+/** Returns the reason under which a rejection is counted. Undefined if the code is not a verdict on the file. */
 export const toBlockReason = (reason: string): BlockReason | undefined =>
   Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.countedAs
 
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
-/** Names of the reasons in the order of the checks. They are also the names of the counter columns. */
+/** Names of the reasons, in the order of the checks. The counter columns have the same names. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
@@ -45,5 +47,5 @@ type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}
   : Name
 export type BlockReasonField = CamelCase<BlockReason>
 
-/** Name of the reason in GraphQL, such as `blankFile`. */
+/** Returns the GraphQL field name of a reason, such as `blankFile`. */
 export const reasonField = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField

@@ -9,11 +9,13 @@ export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, err
   number
 >
 
-/** An invalid field. `field` is the path in the request, and `message` completes the sentence "`page_size` …". */
+/**
+ * An invalid request field. `field` is its path in the request, and `message` states the rule, such as "must be between 1 and 100".
+ */
 export interface FieldError {
   field: string
   message: string
-  /** The rejected value. It is shown in the message of the error, but not in its details. */
+  /** Rejected value. The error message contains it, but the error details do not. */
   value?: string | number
 }
 
@@ -21,11 +23,11 @@ export interface PublicError {
   code: ErrorCode
   message: string
   details: Record<string, unknown>
-  /** Seconds to wait before a retry. Sent as `Retry-After`. */
+  /** Seconds to wait before a retry, sent in the `Retry-After` header. */
   retryAfter?: number
 }
 
-/** An error with a message that the client may read. Any other error becomes `internal_server_error`. */
+/** An error with a message that the client may read. All other errors become `internal_server_error`. */
 export class AssayError extends Error implements PublicError {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
@@ -60,26 +62,26 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** `noun` is for example 'file', 'context' or 'API key'. The error is the same if the id belongs to another tenant. */
+/** `noun` is, for example, 'file', 'context' or 'API key'. Ids of other tenants cause the same error. */
 export const notFound = (noun: string, id: string) =>
   new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${printable(id)}' was not found.`, {
     details: { [noun.toLowerCase().replace(' ', '_')]: printable(id) },
   })
 
-/** The only response to an upload link that is unknown, expired, used up or revoked, so that it reveals nothing. */
+/** Same error for unknown, expired, used and revoked upload links, so that it reveals nothing. */
 export const invalidUploadLink = () =>
   new AssayError('not_found', 'This upload link does not exist or is no longer valid. Ask the person who sent it for a new link.')
 
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
-/** The response also lists `allowed` in the `Allow` header. */
+/** The response also lists `allowed` in its `Allow` header. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
   new AssayError('method_not_allowed', `Method ${method} is not allowed for this path. Allowed methods: ${allowed.join(', ')}.`, {
     details: { allowed },
   })
 
-/** Handler for all unsupported methods of a read-only path. */
+/** Rejects all unsupported methods of a read-only path. */
 export function rejectMethod({ method }: { method: string }): never {
   throw methodNotAllowed(method, ['GET', 'HEAD'])
 }
@@ -104,7 +106,7 @@ export const idempotencyMismatch = (key: string) =>
     `Idempotency-Key '${printable(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
-/** `reason` is the reason of the check that failed. */
+/** `reason` is the reason code of the failed check. */
 export const rejected = (
   reason: BlockReason | PolicyRejection | 'scan_incomplete',
   message: string,
@@ -127,7 +129,7 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
-/** Only this 503 may follow a stored change. Any other 503 means that nothing was stored. */
+/** The only 503 error that may follow a stored change. All other 503 errors mean that nothing was stored. */
 export const outcomeUnknown = (cause: unknown) =>
   new AssayError(
     'database_unavailable',
@@ -135,7 +137,7 @@ export const outcomeUnknown = (cause: unknown) =>
     { retryAfter: 5, cause, details: { outcome: 'unknown' } },
   )
 
-/** Prepares a client's value for a message: at most 100 characters, without control characters. */
+/** Prepares a client's value for an error message: truncates it to 100 characters and replaces control characters. */
 export function printable(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean

@@ -2,11 +2,13 @@ import { type Config, secretSource } from '../config/config.js'
 import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
-/** The last startup message. On the first start, it contains the generated secrets, but never a secret that the operator set. */
+/**
+ * Returns the last startup message. On the first start, it contains the generated secrets, but never secrets that the operator set.
+ */
 export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
-  // PUBLIC_URL contains port 0 if PORT is 0. The actual port is known only now.
+  // If PORT is 0, PUBLIC_URL contains port 0, because the system selects the actual port later.
   const url = config.publicUrl.replace(/:0$/, `:${port}`)
   const lines = [
     '',
@@ -41,7 +43,7 @@ function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url:
   ]
 }
 
-/** Authorization header for a shell in which the variable is set. */
+/** Returns the Authorization header as a shell argument, for a shell in which the variable is set. */
 function headerFromVariable(): string {
   const source = secretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`

@@ -3,16 +3,16 @@ import { Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 export interface DrainOptions {
-  /** Maximum time for calls in progress. After that, the server closes their connections. */
+  /** Maximum time for calls in progress, after which the server closes their connections. */
   graceMs: number
-  /** Idle connections stay open for this time after their last response, in case a client is about to send a request. */
+  /** Time that an idle connection stays open after its last response, because the client may be about to send a request. */
   lingerMs: number
 }
 
 const maxTurns = 200
 const idleTurnMs = 0.5
 
-/** Waits until the event loop has accepted all pending connections, which would otherwise be reset when the server closes. */
+/** Waits until the event loop has accepted all pending connections, because closing the server would reset them. */
 async function acceptPendingConnections(): Promise<void> {
   for (let turn = 0; turn < maxTurns; turn++) {
     const from = performance.now()
@@ -22,7 +22,7 @@ async function acceptPendingConnections(): Promise<void> {
 }
 
 /**
- * Returns a function that shuts the server down without failing a call. The server stops accepting connections, closes each connection
+ * Returns a function that shuts down the server without failing a call. The server stops accepting connections, closes each connection
  * after its response, and closes idle connections.
  */
 export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
@@ -42,7 +42,7 @@ export function makeDrainable(server: Server): (options: DrainOptions) => Promis
     for (const response of activeResponses) if (!response.headersSent) response.shouldKeepAlive = false
     await acceptPendingConnections()
     const from = performance.now()
-    // Closing the HTTP server would immediately close idle connections, even if a request is already on its way.
+    // Close only the listening socket. Closing the HTTP server would also close idle connections, even if a request is on its way.
     const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)))
     for (;;) {
       if (performance.now() - Math.max(from, lastKeptAliveAt) >= lingerMs) server.closeIdleConnections()

@@ -1,4 +1,4 @@
-/** Closes all components once, in reverse order. If `close` is called while a component is being opened, it waits for that. */
+/** Closes all components once, in reverse order. `close` waits for a component that is still being opened. */
 export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()
@@ -8,7 +8,7 @@ export class Lifecycle {
     return this.#closed !== undefined
   }
 
-  /** Opens one component and registers its `close`. */
+  /** Opens a component and registers its `close` function. */
   async open<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T> {
     this.assertNotClosing()
     const opening = open().then((opened) => {
@@ -22,10 +22,10 @@ export class Lifecycle {
   }
 
   assertNotClosing(): void {
-    if (this.isClosing) throw new Error('Stopped during start-up.')
+    if (this.isClosing) throw new Error('The service was stopped during start-up.')
   }
 
-  /** Closes all components, even if one `close` fails. Then throws the first error. */
+  /** Closes all components, even if some fail to close. Then throws the first error. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed

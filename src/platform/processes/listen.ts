@@ -7,7 +7,7 @@ interface Address {
   port: number
 }
 
-/** Returns the port, which the system selects if PORT is 0. */
+/** Starts listening. Returns the port, which the system selects if PORT is 0. */
 export async function listen(server: Server, address: Address): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(error, address)))
@@ -16,7 +16,7 @@ export async function listen(server: Server, address: Address): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-// A stopped or killed service frees its port with a short delay. A restart must not fail because of that.
+// A stopped or killed service releases its port after a short delay, which must not fail a restart.
 const portTimeoutMs = 2000
 
 export async function assertPortIsFree(address: Address): Promise<void> {

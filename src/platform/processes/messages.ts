@@ -5,7 +5,7 @@ export interface StartParameters {
   database: { url: string; directUrl: string }
 }
 
-/** Sent once by a process that is ready. The first start also contains its credentials. */
+/** Sent once by each process that is ready. On the first start, it also contains the generated credentials. */
 export interface Started<FirstRun = unknown> {
   port: number
   descriptions: { storage: string; scanner: string }
@@ -23,11 +23,11 @@ export type ToProcess =
   | ({ kind: 'state' } & ClusterState)
   /** Requests the metrics of this process for the supervisor. */
   | { kind: 'metrics requested'; id: number }
-  /** Metrics of all processes. */
+  /** Response with the metrics of all processes. */
   | { kind: 'all metrics'; id: number; text: string }
 
 export type FromProcess =
-  /** The process is ready to receive messages. Node.js drops earlier ones. */
+  /** The process is ready to receive messages. Node.js drops messages that are sent earlier. */
   | { kind: 'listening' }
   | ({ kind: 'started' } & Started)
   | { kind: 'metrics'; id: number; text: string }

@@ -1,17 +1,19 @@
 /** Number of this process, and total number of processes. */
 export interface ProcessNumber {
-  /** Starts at 1. */
+  /** Number of this process, starting at 1. */
   number: number
   of: number
 }
 
 export const singleProcess: ProcessNumber = { number: 1, of: 1 }
 
-/** Returns the share of one process in a limit for all processes. It is at least 1. Otherwise the shares add up to the total. */
+/**
+ * Returns the share of one process in a limit for all processes. Each share is at least 1. Otherwise, the shares add up to the total.
+ */
 export const getShare = (total: number, { number, of }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
 
-/** Argument that the supervisor passes to the processes. */
+/** Command-line argument that the supervisor passes to serving processes. */
 export const servingProcessArgument = 'serving-process'
 
 /** True in a process that the supervisor started. */

@@ -16,7 +16,7 @@ interface ServeOptions {
   config: Config
   logger: Logger
   database: { url: string; directUrl: string; isDiskFull: () => boolean }
-  /** Defined if several processes serve behind the port. */
+  /** Undefined if only one process serves. */
   siblings?: Siblings
 }
 

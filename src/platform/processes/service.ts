@@ -12,7 +12,7 @@ import type { Started } from './messages.js'
 import { type Serving, shutdownDelayMs } from './serving.js'
 import { exitOnSignals, exitOnUncaughtError, fail, printError } from './shutdown.js'
 
-/** The state that the signal handlers share with the start. */
+/** State that the signal handlers share with the start-up code. */
 interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication
@@ -20,7 +20,7 @@ interface Service {
   prepareShutdown?: Serving['prepareShutdown']
 }
 
-/** Reads the configuration, opens the database and serves. On exit, everything closes in reverse order. */
+/** Reads the configuration, opens the database and serves requests. On exit, closes everything in reverse order. */
 export async function runService(loadApplication: LoadApplication): Promise<void> {
   const service: Service = { lifecycle: new Lifecycle(), loadApplication }
   const { lifecycle } = service
@@ -28,7 +28,7 @@ export async function runService(loadApplication: LoadApplication): Promise<void
   try {
     await start(service)
   } catch (error) {
-    // A signal during the start already closes everything.
+    // A signal during start-up already closes everything.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)
@@ -44,7 +44,7 @@ async function start(service: Service): Promise<void> {
   process.on('exit', () => output.flushSync())
   const logger = pino({ level: config.logLevel, base: undefined }, output)
   exitOnUncaughtError(logger)
-  // Check the port first. Otherwise the credentials of a first start, shown once, could be lost to a port in use.
+  // Check the port first. Otherwise the credentials of a first start, which are shown only once, could be lost if the port is in use.
   await assertPortIsFree(config)
 
   print(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
@@ -54,7 +54,7 @@ async function start(service: Service): Promise<void> {
     () => openDatabase(location, print),
     (database) => database.stop(),
   )
-  // Loading the modules takes half a second, during which PostgreSQL starts.
+  // PostgreSQL starts while the modules load, which takes half a second.
   const [database, run] = await Promise.all([
     opening,
     processes === 1 ? serveInThisProcess(service) : serveInProcesses(service, processes),
@@ -76,9 +76,9 @@ async function start(service: Service): Promise<void> {
 }
 
 async function stop({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
-  // A load balancer sends requests until its next readiness check fails. A service in a terminal has no load balancer.
+  // Load balancers send requests until their next readiness check fails. A service in a terminal has no load balancer.
   const delayMs = prepareShutdown && config ? shutdownDelayMs(signal, config) : 0
-  if (delayMs > 0) print(`${signal}: not ready any more. Calls are accepted for another ${delayMs / 1000} s…`)
+  if (delayMs > 0) print(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
   await prepareShutdown?.(signal)
   print(
     `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
@@ -93,10 +93,10 @@ interface StartOptions {
 }
 type Run = (options: StartOptions) => Promise<Started<FirstRun>>
 
-// Connections of each process outside of its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
+// Connections of each process outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
 const extraConnections = 20
 
-/** Loads the modules of a serving process. */
+/** Returns a function that serves in this process. Loads the modules first. */
 async function serveInThisProcess(service: Service): Promise<Run> {
   const [{ serve }, createApp] = await Promise.all([import('./serve.js'), service.loadApplication()])
   return async (options) => {
@@ -106,14 +106,14 @@ async function serveInThisProcess(service: Service): Promise<Run> {
   }
 }
 
-/** Loads the supervisor of several processes. */
+/** Returns a function that starts several serving processes. Loads the supervisor first. */
 async function serveInProcesses(service: Service, processes: number): Promise<Run> {
   const { Supervisor } = await import('./supervisor.js')
   return async ({ config, logger, database }) => {
     const { url, directUrl, isDiskFull } = database
     const stopTimeoutMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + closeTimeoutSeconds) * 1000
     const startParameters = { database: { url, directUrl } }
-    // Register the supervisor before starting it, so that a signal during the start also ends processes that are already running.
+    // Register the supervisor before it starts, so that a signal during start-up also stops processes that are already running.
     const supervisor = await service.lifecycle.open(
       async () => new Supervisor({ processes, startParameters, isDiskFull, stopTimeoutMs, logger }),
       (opened) => opened.close(),

@@ -8,7 +8,7 @@ import type { Serving } from './serving.js'
 import { exitOnSignals, exitOnUncaughtError, printError } from './shutdown.js'
 import { Siblings } from './siblings.js'
 
-/** Runs one of several processes that serve behind one port. The supervisor starts, replaces and stops them. */
+/** Runs one of several processes that serve on one port. The supervisor starts, replaces and stops them. */
 export async function runServingProcess(loadApplication: LoadApplication): Promise<void> {
   const lifecycle = new Lifecycle()
   let serving: Serving | undefined
@@ -28,7 +28,7 @@ export async function runServingProcess(loadApplication: LoadApplication): Promi
     output.flushSync()
     siblings.reportStarted({ port: serving.port, descriptions: serving.descriptions, firstRun: serving.firstRun })
   } catch (error) {
-    // A signal during the start already closes everything.
+    // A signal during start-up already closes everything.
     if (lifecycle.isClosing) return
     printError(error)
     await lifecycle.close().catch(printError)

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ConfigError } from '../config/config.js'
 
-// npm forwards Ctrl-C, which the process also receives directly from the terminal. Two signals within a second therefore count as one.
+// npm forwards Ctrl-C, which the terminal also sends to the process directly. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
 /** Exits on SIGTERM and SIGINT after `end` has finished, and immediately on a second signal. */
@@ -33,9 +33,9 @@ export function exitOnUncaughtError(logger: Logger): void {
 
 let isFailing = false
 
-// Does not drain, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
+// Exits without draining, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
 export function fail(logger: Logger, message: string, error?: unknown): never {
-  // Only once, because an error of this log line would call `fail` again.
+  // Log only once, because an error in this log line would call `fail` again.
   if (!isFailing) {
     isFailing = true
     logger.fatal({ err: error }, message)
@@ -43,7 +43,7 @@ export function fail(logger: Logger, message: string, error?: unknown): never {
   process.exit(1)
 }
 
-/** Prints only the message of a known error. */
+/** Prints an expected error without its stack trace. */
 export function printError(error: unknown): void {
   const known = error instanceof ConfigError || (error instanceof Error && error.constructor === Error)
   console.error(known ? error.message : error)

@@ -5,7 +5,7 @@ import type { ProcessNumber } from './process-number.js'
 
 const metricsTimeoutMs = 5_000
 
-/** Connects one of several processes to the others through the supervisor. The process exits if the supervisor does. */
+/** Connects a serving process to the others through the supervisor. The process exits if the supervisor exits. */
 export class Siblings {
   readonly #metricsRequests = new Map<number, (text: string) => void>()
   #nextRequestId = 0
@@ -36,7 +36,7 @@ export class Siblings {
     send({ kind: 'started', ...started })
   }
 
-  /** Metrics of all processes, or only of this one if the supervisor does not respond. */
+  /** Returns the metrics of all processes, or only of this one if the supervisor does not respond. */
   async allMetrics(): Promise<string> {
     const id = this.#nextRequestId++
     const text = await new Promise<string | undefined>((resolve) => {
@@ -59,5 +59,5 @@ export class Siblings {
   }
 }
 
-// The process exits together with its supervisor, so errors are irrelevant.
+// Ignore errors, because the process exits together with its supervisor.
 const send = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
 const metricsTimeoutMs = 2_000
 
-/** Combines the metrics of all processes and of the supervisor. A process that does not respond in time is omitted. */
+/** Combines the metrics of the supervisor and of all processes. Omits processes that do not respond in time. */
 export class SupervisorMetrics {
   readonly registry = new Registry()
   readonly #replacements: Counter
@@ -34,7 +34,7 @@ export class SupervisorMetrics {
     this.#replacements.inc()
   }
 
-  /** Requests the metrics of all processes. Each request has an id, which the response repeats. */
+  /** Requests the metrics of all processes. Each response repeats the id of its request. */
   async collect(requests: ((id: number) => void)[]): Promise<string> {
     const texts = requests.map(async (sendRequest) => {
       const id = this.#nextRequestId++

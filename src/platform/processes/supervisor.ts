@@ -9,18 +9,18 @@ import { servingProcessArgument } from './process-number.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
 interface SupervisorOptions {
-  /** Number of processes that serve. */
+  /** Number of serving processes. */
   processes: number
   startParameters: StartParameters
   isDiskFull: () => boolean
-  /** Time between a termination signal and SIGKILL. */
+  /** Time between the termination signal and SIGKILL. */
   stopTimeoutMs: number
   logger: Logger
 }
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 10_000
-/** A process that has run for this long did not fail during its start. */
+/** A process that runs for this long has started successfully. */
 const stableAfterMs = 60_000
 const stateIntervalMs = 1_000
 
@@ -31,7 +31,7 @@ interface Member {
   isReady: boolean
 }
 
-/** Starts the processes that serve behind one port. Replaces those that exit unexpectedly, and stops all of them. */
+/** Starts the processes that serve on one port, replaces those that exit unexpectedly, and stops all of them. */
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #members = new Map<number, Member>()
@@ -50,7 +50,7 @@ export class Supervisor {
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
-  /** Resolves when all processes are ready. The first one creates shared data, such as keys. The others then start together. */
+  /** Resolves when all processes are ready. The first process creates shared data, such as keys, before the others start. */
   async start(): Promise<Started> {
     const first = await this.#fork(1)
     const numbers = Array.from({ length: this.#options.processes - 1 }, (_, at) => at + 2)
@@ -61,7 +61,7 @@ export class Supervisor {
     return first
   }
 
-  /** Forwards a signal to all processes. They are not replaced any more. */
+  /** Forwards a signal to all processes and stops replacing them. */
   signal(signal: NodeJS.Signals): void {
     this.#stopping = true
     clearInterval(this.#stateTimer)
@@ -86,7 +86,7 @@ export class Supervisor {
     return [...this.#members.values()].filter(({ isReady }) => isReady).length
   }
 
-  /** Starts one process. Resolves when it is ready. Rejects if it exits before that. */
+  /** Starts one process. Resolves when it is ready, and rejects if it exits earlier. */
   #fork(number: number): Promise<Started> {
     const worker = cluster.fork()
     passOnConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
@@ -111,7 +111,7 @@ export class Supervisor {
         if (this.#isStarted && !this.#stopping) this.#replace(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
-      // A process that could not be started emits no 'exit' event.
+      // A process that could not be started emits an 'error' event instead of 'exit'.
       worker.on('error', (error) => worker.process.pid === undefined && onEnd(error.message, false))
     })
   }
@@ -126,7 +126,7 @@ export class Supervisor {
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
     this.#metrics.countReplacement()
     void sleep(delayMs).then(() => {
-      // If the process fails again, its exit event starts the next one.
+      // Ignore errors. If the new process also fails, its 'exit' event starts another one.
       if (!this.#stopping) this.#fork(number).catch(() => {})
     })
   }
@@ -151,7 +151,7 @@ export class Supervisor {
 }
 
 function sendTo(worker: Worker, message: ToProcess): void {
-  // A process that is about to exit does not need the message. Its 'exit' event follows.
+  // Skip a process that is about to exit. Its 'exit' event follows.
   if (worker.isConnected()) worker.send(message, undefined, () => {})
 }
 

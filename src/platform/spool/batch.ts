@@ -1,7 +1,7 @@
-// A Buffer takes about 100 bytes in addition to its content.
+// A Buffer needs about 100 bytes in addition to its content.
 const blockBytes = 4_096
 
-/** Collects chunks until they are used. Small chunks are copied into blocks, which also limits the number of Buffers. */
+/** Collects chunks until they are taken. Copies small chunks into blocks, which limits the number of Buffers. */
 export class Batch {
   size = 0
   #chunks: Buffer[] = []

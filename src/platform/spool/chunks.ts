@@ -1,8 +1,8 @@
 import { finished, type Readable } from 'node:stream'
 
 /**
- * Yields the chunks of a stream as they arrived. The stream's own iterator joins pending chunks. For a large upload, that copies nearly
- * everything and doubles the garbage collection. An early exit destroys the stream.
+ * Yields the chunks of a stream as they arrive. The stream's own iterator joins pending chunks, which copies most of a large upload and
+ * doubles garbage collection. An early exit destroys the stream.
  */
 export async function* readChunks(source: Readable): AsyncGenerator<Buffer> {
   const waiting: Buffer[] = []

@@ -5,13 +5,13 @@ import { Readable } from 'node:stream'
 import { badUserInput } from '../errors/errors.js'
 import { invisibleCharacters } from '../text.js'
 
-/** The bytes of one upload, in memory or in a temporary file. The creator of the content disposes of it. */
+/** Content of one upload, in memory or in a temporary file. Its creator must dispose of it. */
 export interface Content {
   readonly size: number
-  /** Hexadecimal. */
+  /** SHA-256 of the content, in hexadecimal. */
   readonly sha256: string
   readonly bytes?: Buffer
-  /** The temporary file. A local store may turn it into the blob by a hard link or a rename. */
+  /** Path of the temporary file. A local store may link or rename it to become the blob. */
   readonly path?: string
   /** Opens a stream of all bytes, or of the bytes from `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
@@ -32,7 +32,7 @@ export const fileContent = (path: string, size: number, sha256: string): Content
   stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
 })
 
-/** Reads the existing bytes from `start` to `end`, exclusive. For a few KiB at the beginning or the end. */
+/** Reads the bytes from `start` to `end`, exclusive, as far as they exist. Intended for a few KiB at the beginning or end. */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
   const from = Math.max(0, start)
   const to = Math.min(content.size, end)
@@ -41,38 +41,35 @@ export async function readRange(content: Content, start: number, end: number): P
   return Buffer.concat(await content.stream({ start: from, end: to - 1 }).toArray())
 }
 
-/** A received upload. `content` is undefined if the upload exceeded its limit. */
+/** A received upload. `content` is undefined if the upload exceeded its size limit. */
 export interface Spooled {
   content?: Content
   /** Number of received bytes. */
   sizeBytes: number
-  /** Releases the memory or deletes the temporary file. It can be called twice, and after a store has taken the file. */
+  /** Releases the memory or deletes the temporary file. May be called twice, and after a store has taken over the file. */
   dispose(): Promise<void>
-  /**
-   * Makes the memory available to the next upload, which overwrites it. Do not call this if a scanner or a store may still read the
-   * content.
-   */
+  /** Makes the memory available to the next upload. Do not call it if a scanner or a store may still read the content. */
   recycle?(): void
 }
 
-// Smaller blocks hardly affect the garbage collector.
+// Minimum size of blocks to reuse. Smaller blocks hardly affect the garbage collector.
 const minReusedBytes = 64 * 1024
 
 /**
- * Limits the memory of all uploads of a process, and reuses its blocks. V8 counts a new block against its heap limit. Without
- * reuse, it marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
+ * Limits the memory of all uploads of a process, and reuses its blocks. V8 counts new blocks against its heap limit: without reuse, it
+ * marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
  */
 export class UploadMemory {
-  /** Part of the budget that no block uses, in bytes. */
+  /** Number of bytes of the budget that no block uses. */
   #free: number
   readonly #idle: Buffer[] = []
 
-  /** `bytes` limits the blocks in use and the idle blocks together. */
+  /** `bytes` limits the total size of used and idle blocks. */
   constructor(bytes: number) {
     this.#free = bytes
   }
 
-  /** Returns a block of `bytes` to `2 * bytes` bytes with arbitrary content, or undefined if the memory is in use. */
+  /** Returns a block of `bytes` to `2 * bytes` bytes with arbitrary content, or undefined if too little memory is free. */
   take(bytes: number): Buffer | undefined {
     const index = this.#idle.findLastIndex(({ length }) => length >= bytes && length <= 2 * bytes)
     if (index >= 0) return this.#idle.splice(index, 1)[0]
@@ -82,12 +79,12 @@ export class UploadMemory {
     return Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** Frees a block that may still be read. It is not reused. */
+  /** Frees a block without reusing it, because it may still be read. */
   release(block: Buffer): void {
     this.#free += block.length
   }
 
-  /** Returns a block that is no longer read. The next upload overwrites it. */
+  /** Makes a block available to the next upload. The block must no longer be read. */
   reuse(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
     else this.release(block)
@@ -96,7 +93,7 @@ export class UploadMemory {
 
 type Receive = (limit: () => number) => Promise<Spooled>
 
-/** A file of a request whose bytes may still arrive. */
+/** A file in a request. Its bytes may still be arriving. */
 export class IncomingFile {
   readonly #name: string | Promise<string>
   readonly #receive: Receive
@@ -107,14 +104,14 @@ export class IncomingFile {
     this.#receive = receive
   }
 
-  /** Untrusted name from the client. See `cleanFilename`. */
+  /** Returns the untrusted file name from the client. See `cleanFilename`. */
   async name(): Promise<string> {
     return this.#name
   }
 
   /** Receives up to `limit()` bytes. The caller must dispose of the result. */
   async receive(limit: () => number): Promise<Spooled> {
-    // The first field has already disposed of the content.
+    // The first field that used the file has already disposed of the content.
     if (this.#isReceived)
       throw badUserInput([{ field: 'file', message: 'must be used by only one field. Send the file once for each field' }])
     this.#isReceived = true
@@ -124,7 +121,7 @@ export class IncomingFile {
 
 const maxNameBytes = 255
 
-/** Returns the last path segment in NFC, with at most 255 bytes and without control and invisible characters. */
+/** Returns the last path segment of a file name in NFC, limited to 255 bytes, without control and invisible characters. */
 export function cleanFilename(name: string): string {
   const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
   // Normalize last, because a removed character may have separated a letter from its accent.
@@ -137,7 +134,7 @@ export function cleanFilename(name: string): string {
   return truncateName(clean)
 }
 
-// Shorten the stem, because the extension selects the checks.
+// Shorten the name but not the extension, because the extension selects the checks.
 function truncateName(name: string): string {
   if (Buffer.byteLength(name) <= maxNameBytes) return name
   const dot = name.lastIndexOf('.')
@@ -155,7 +152,7 @@ function truncateName(name: string): string {
 
 const maxBytesInMemory = 256 * 1024
 
-/** Opens a local file in the same form as an upload: in memory if it is small. */
+/** Opens a local file like an upload: in memory if it is small. */
 export async function openLocalContent(path: string): Promise<Content> {
   const { size } = await stat(path)
   if (size <= maxBytesInMemory) return memoryContent(await readFile(path))

@@ -10,21 +10,21 @@ import { fileContent, memoryContent, type Spooled, UploadMemory } from './conten
 
 // Maximum size of a multipart form without the file.
 const formBytes = 64 * 1024
-// Uploads up to this announced size stay in memory.
+// Maximum size of uploads in memory if the client declares their size.
 const maxAnnouncedBytes = 4 * megabyte
 
 export interface SpoolOptions {
   directory: string
-  /** Size limit of an upload in memory if the client announces no size. */
+  /** Maximum size of an upload in memory if the client declares no size. */
   memoryLimit?: number
-  /** Limit of all uploads in memory together. Beyond it, small uploads also go to files. */
+  /** Maximum memory of all uploads. Beyond it, small uploads also go to temporary files. */
   memoryBudget?: number
 }
 
 /** Returns a new name for a file or directory in the spool folder. After a crash, the next start removes it. */
 export const spoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
 
-/** Receives, counts and hashes uploads in memory or in temporary files. One per process. */
+/** Receives, counts and hashes uploads in memory or in temporary files. Each process has one spool. */
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
@@ -36,11 +36,11 @@ export class Spool {
     this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }
 
-  /** Creates the directory, and removes files of processes that have ended. */
+  /** Creates the directory, and removes files of processes that have exited. */
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {
-      // Files with other names may belong to another program.
+      // Keep files with other names, which may belong to another program.
       const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
       if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
     }
@@ -56,13 +56,13 @@ export class Spool {
       await rm(file, { force: true })
     } catch (error) {
       throw storageUnavailable(
-        `The spool directory '${this.directory}' is not writable (${(error as { code?: string }).code}).`,
+        `The spool directory '${this.directory}' is not writable (${(error as { code?: string }).code}). Check its permissions and free disk space.`,
         error,
       )
     }
   }
 
-  /** Creates a hard link to a file. The caller removes it. Returns undefined if the file systems do not support hard links. */
+  /** Creates a hard link to a file, which the caller must remove. Returns undefined if the file systems do not support it. */
   async link(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
@@ -78,7 +78,7 @@ export class Spool {
     return this.#inDirectory(() => open(file, 'wx', 0o600))
   }
 
-  // A cleanup of temporary files may have deleted the directory.
+  // A program that deletes temporary files may have deleted the directory.
   async #inDirectory<T>(work: () => Promise<T>): Promise<T> {
     return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error
@@ -92,8 +92,8 @@ export class Spool {
   }
 
   /**
-   * Receives `source` completely, or destroys it at the first byte beyond `limit()`. If `expected`, the announced size, is large,
-   * the upload goes to a file from its first byte.
+   * Receives `source` completely, or destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the upload
+   * goes directly to a file.
    */
   async take(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
     const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
@@ -115,11 +115,11 @@ export class Spool {
 }
 
 interface IntakeOptions {
-  /** Called with every chunk, because the limit may become known only while the body arrives. */
+  /** Called for every chunk, because the limit may become known only while the body arrives. */
   limit(): number
-  /** Size that the client announced, or 0. The block is allocated with that size. */
+  /** Size that the client declared, or 0. The block is allocated with that size. */
   expected: number
-  /** An upload with more bytes goes to a temporary file. */
+  /** Larger uploads go to a temporary file. */
   memoryLimit: number
   memory: UploadMemory
   file: string
@@ -129,15 +129,15 @@ interface IntakeOptions {
 const fileBlockBytes = 128 * 1024
 
 /**
- * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block, because pending chunks
- * would be promoted to the old generation and cause V8 to mark the whole heap.
+ * Counts and hashes one upload, and stores it in memory or in a temporary file. Copies chunks into one block, because V8 would promote
+ * pending chunks to the old generation and mark the whole heap.
  */
 class Intake {
   readonly #options: IntakeOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** True if the block belongs to the upload memory. The block of a file does not. */
+  /** True if the block counts as upload memory. The block of a file does not. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
@@ -146,7 +146,7 @@ class Intake {
     this.#options = options
   }
 
-  /** Returns false if the upload exceeds its limit. The source pauses only for the disk, because a pause per chunk is slow. */
+  /** Returns false if the upload exceeds its limit. Pauses the source only for disk writes, because a pause per chunk is slow. */
   receive(source: Readable): Promise<boolean> {
     return new Promise((resolve, reject) => {
       let writing: Promise<void> | undefined
@@ -169,7 +169,7 @@ class Intake {
         )
       }
       finished(source, { writable: false }, (error) => {
-        // A paused stream may end or fail while its last chunk is written.
+        // A paused stream may end or fail while its last chunk is being written.
         Promise.resolve(writing).then(() => (error ? reject(error) : resolve(true)), reject)
       })
       source.on('data', onData)
@@ -178,7 +178,7 @@ class Intake {
 
   async end(): Promise<Spooled> {
     const { limit, file, memoryLimit } = this.#options
-    // The limit may have become known after the last byte.
+    // The limit may have become known after the last byte arrived.
     if (this.#size > limit()) return this.discard()
     const size = this.#size
     if (!this.#handle && memoryLimit >= size) {
@@ -208,7 +208,7 @@ class Intake {
     return { sizeBytes: this.#size, dispose: async () => {} }
   }
 
-  /** Doubles the block in memory. Returns false if the upload must go to a file. */
+  /** Enlarges the block in memory to `size` or more. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
     const { expected, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false
@@ -221,7 +221,7 @@ class Intake {
     return true
   }
 
-  /** Returns undefined if the chunk was copied. Otherwise it writes the block to the file first. */
+  /** Copies the chunk into the block. If the block is full, returns a promise for writing it to the file first. */
   #write(chunk: Buffer): Promise<void> | undefined {
     for (let at = 0; at < chunk.length; ) {
       if (this.#used === this.#block.length && !this.#growTo(this.#size))
@@ -256,7 +256,7 @@ class Intake {
   }
 }
 
-// `rm` would read the attributes of the file before deleting it.
+// Unlike `unlink`, `rm` would read the attributes of the file first.
 const deleteFile = (file: string): Promise<void> =>
   unlink(file).catch((error) => {
     if (error.code !== 'ENOENT') throw error
@@ -264,7 +264,7 @@ const deleteFile = (file: string): Promise<void> =>
 
 const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG']
 
-/** Converts errors of the disk to `storage_unavailable`. */
+/** Converts disk errors to `storage_unavailable`. */
 const toIntakeError = (error: unknown): unknown =>
   !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
     ? storageUnavailable('There is not enough disk space to receive the upload. Nothing was stored. Retry later.', error)

@@ -1,7 +1,7 @@
 import contentDisposition from 'content-disposition'
 
 /**
- * Returns the `Content-Disposition` header of a download (RFC 6266). `filename` is in ASCII, because clients decode other bytes
+ * Returns the `Content-Disposition` header of a download (RFC 6266). Its `filename` parameter is ASCII, because clients decode other bytes
  * differently.
  */
 export const attachmentHeader = (filename: string): string =>

@@ -1,4 +1,4 @@
-/** Prefix of internal objects, such as readiness probes. They are not listed. */
+/** Path prefix of internal objects, such as readiness probes, which are not listed. */
 export const reservedPrefix = '.assay/'
 
 /**
@@ -10,7 +10,7 @@ export function assertBlobPath(path: string): void {
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
 }
 
-/** True if stores can use the path. Other programs may have stored objects with other paths. */
+/** True if a store can use the path. Objects of other programs may have other paths. */
 export const isBlobPath = (path: string): boolean => pathProblem(path) === undefined
 
 function pathProblem(path: string): string | undefined {
@@ -26,7 +26,10 @@ function pathProblem(path: string): string | undefined {
   return undefined
 }
 
-/** Compares paths by UTF-8 bytes, like buckets and PostgreSQL's collation "C". The operator `<` gives a different order above U+FFFF. */
+/**
+ * Compares paths by their UTF-8 bytes, like buckets and PostgreSQL's collation "C". The operator `<` orders characters above U+FFFF
+ * differently.
+ */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
@@ -36,5 +39,5 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-// Surrogates represent code points above all other code units.
+// Surrogates represent code points above all other code units, so they must sort last.
 const byCodePoint = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)

@@ -6,28 +6,28 @@ import type { Content } from '../spool/content.js'
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /** API key or user. If it is revoked, the URL of a local store becomes invalid too. */
+  /** Id of the API key or user. If it is revoked, URLs of a local store become invalid too. */
   by: string
-  /** Single use. Only a local store supports it. */
+  /** True for a single-use URL, which only a local store supports. */
   once?: boolean
   expiresInSeconds: number
 }
 
-/** Additional data for the URL of a bucket. */
+/** Download permission with additional data for the URL of a bucket. */
 export interface BlobDownloadGrant extends DownloadGrant {
   path: string
   filename: string
   contentType: string
 }
 
-/** An entry of `BlobStorage.list`. */
+/** A blob in the result of `BlobStorage.list`. */
 export interface StoredBlob {
   path: string
   size: number
   storedAt: Date
 }
 
-/** Thrown by `put`, which never overwrites a blob. Each path ends with a new id, so this is a bug. */
+/** Thrown by `put`, which never overwrites a blob. This error indicates a bug, because each path ends with a new id. */
 export class BlobExistsError extends AssayError {
   constructor(path: string) {
     super(
@@ -42,33 +42,33 @@ export class BlobExistsError extends AssayError {
 }
 
 /**
- * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Errors of the store become
- * `storageUnavailable` within a bounded time. `blobStorageContract` in test/contract defines the behaviour.
+ * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Store errors become `storageUnavailable`
+ * within a limited time. `blobStorageContract` in test/contract defines the behaviour.
  */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs' | 's3'
-  /** Location of the blobs for the banner, without secrets. */
+  /** Location of the blobs without secrets, shown at startup. */
   readonly description: string
   /**
-   * The blob is durable when it resolves. Throws `BlobExistsError`. May turn `content.path` into the blob, so do not write to it
-   * afterwards.
+   * Stores a blob, which is durable when the promise resolves. Throws `BlobExistsError`. Do not write to `content.path` afterwards, because
+   * it may have become the blob.
    */
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
-  /** Opens the blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
+  /** Opens a blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>
-  /** Copies a blob. Like `put`, it is durable and never overwrites. Throws `notFound`. */
+  /** Copies a blob durably, and never overwrites one. Throws `notFound`. */
   copy(from: string, to: string): Promise<void>
-  /** Size in bytes. Null if the blob does not exist. */
+  /** Returns the size in bytes, or null if the blob does not exist. */
   size(path: string): Promise<number | null>
-  /** Also succeeds if the blob does not exist. */
+  /** Deletes a blob. Succeeds if the blob does not exist. */
   remove(path: string): Promise<void>
-  /** Lists the blobs with a path after `after`, ascending by UTF-8 bytes. Only for the reconciler. */
+  /** Lists the blobs with a path after `after`, in ascending order of UTF-8 bytes. Used only by the reconciler. */
   list(after?: string): AsyncIterable<StoredBlob>
-  /** Deletes the stored parts of uploads that ended more than a day ago without an object. Returns the number of these uploads. */
+  /** Deletes the stored parts of unfinished uploads that are more than a day old. Returns the number of these uploads. */
   abortUploads(): Promise<number>
   /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
   signDownload(grant: BlobDownloadGrant): Promise<string>
-  /** Throws `storageUnavailable` if the store is not writable and readable. */
+  /** Throws `storageUnavailable` if the store cannot be written and read. */
   ready(): Promise<void>
   close(): Promise<void>
 }

@@ -8,15 +8,15 @@ import { parseS3Url } from './s3/s3-url.js'
 import { DownloadUrls } from './signed-url.js'
 
 export interface OpenStorageOptions {
-  /** Public URL of the service, which local download URLs use. */
+  /** Public URL of the service, used in local download URLs. */
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
-  /** HMAC key that signs download URLs of a bucket without a call to IAM. */
+  /** HMAC key that signs download URLs of a Google Cloud Storage bucket without calls to IAM. */
   hmac?: { accessId: string; secret: string } | undefined
   /** Credentials and settings of an S3 bucket. */
   s3?: Pick<S3Options, 'credentials' | 'unconditionalWrites'>
-  /** Time-out of one call to a bucket, including its retries. */
+  /** Time-out of one bucket call, including its retries. */
   deadlineMs?: number
 }
 
@@ -30,20 +30,20 @@ export async function openStorage(url: string, options: OpenStorageOptions): Pro
   throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory.`)
 }
 
-// https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode the name and convert it to lower case.
+// Bucket names: https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode them and convert them to lower case.
 async function openGcs(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])
     throw new Error(
       `STORAGE_URL '${url}' contains no valid bucket. Use gs://name or gs://name/prefix. A name has lower-case letters, digits, '-', '_' and '.'.`,
     )
-  // The Google client takes 11 MB of memory, which a local store does not need.
+  // Load on demand, because the Google SDK takes 11 MB of memory, which a local store does not need.
   const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],
     prefix: parts[2]?.replace(/^\/+|\/+$/g, ''),
     emulatorHost: options.emulatorHost,
-    // An emulator is not meant for production data.
+    // Emulators need no proof, because they store no production data.
     requireProof: options.emulatorHost === undefined,
     ...(options.hmac && { hmac: options.hmac }),
     ...(options.deadlineMs && { limits: { callMs: options.deadlineMs } }),
@@ -53,7 +53,7 @@ async function openGcs(url: string, options: OpenStorageOptions): Promise<BlobSt
 async function openS3(url: string, { s3, deadlineMs }: OpenStorageOptions): Promise<BlobStorage> {
   const location = parseS3Url(url)
   if (typeof location === 'string') throw new Error(`STORAGE_URL is '${url}'. It must be ${location}.`)
-  // The SDK takes memory that other stores do not need.
+  // Load on demand, because the AWS SDK takes memory that other stores do not need.
   const { S3Storage } = await import('./s3/s3.js')
   return new S3Storage({ ...location, ...s3, requireProof: true, ...(deadlineMs && { limits: { callMs: deadlineMs } }) })
 }

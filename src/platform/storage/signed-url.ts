@@ -4,10 +4,10 @@ import { isId } from '../ids.js'
 import type { SigningSecret, SigningSecrets } from '../signing-keys.js'
 import type { DownloadGrant } from './blob-storage.js'
 
-/** Query parameters of a download URL. They are untrusted. */
+/** Untrusted query parameters of a download URL. */
 type DownloadQuery = Record<string, unknown>
 
-/** Content of a valid URL. It allows the download as long as the credential `by` is valid. */
+/** Content of a valid URL. It permits the download only while the credential `by` is valid. */
 export interface SignedDownload {
   tenantId: string
   fileId: string
@@ -18,7 +18,7 @@ export interface SignedDownload {
 
 export type DownloadVerdict = SignedDownload | 'expired' | 'invalid'
 
-/** Signs download URLs of the local store with HMAC-SHA-256. The host is the configured one, never that of a request. */
+/** Signs download URLs of the local store with HMAC-SHA-256. The host comes from the configuration, never from a request. */
 export class DownloadUrls {
   readonly #base: string
   readonly #secrets: SigningSecrets
@@ -30,7 +30,7 @@ export class DownloadUrls {
 
   async sign({ tenantId, fileId, by, once, expiresInSeconds }: DownloadGrant): Promise<string> {
     const key = await this.#secrets.current()
-    // Round up, so that a URL is valid for at least the promised time.
+    // Round up, so that a URL is valid for at least the requested time.
     const expires = Math.ceil(now() / 1000) + expiresInSeconds
     const fields = {
       expires: String(expires),
@@ -42,7 +42,7 @@ export class DownloadUrls {
     return `${this.#base}${fileId}?${new URLSearchParams({ ...fields, signature: sign(key, fileId, fields) })}`
   }
 
-  /** The URL names its signing key, so that URLs signed with a retired key stay valid until they expire. */
+  /** Verifies a download URL. The URL names its signing key, so that it stays valid after a key rotation until it expires. */
   async verify(fileId: string, { expires, tenant, by, once, key: keyId, signature }: DownloadQuery): Promise<DownloadVerdict> {
     if (!isId('file', fileId) || !isId('ten', tenant) || !(isId('key', by) || isId('usr', by))) return 'invalid'
     if (typeof keyId !== 'string' || keyId.length > 100) return 'invalid'
@@ -58,7 +58,7 @@ export class DownloadUrls {
   }
 }
 
-// Compared as text, because decoding ignores some bits of the last character. The first line distinguishes this format from others.
+// Signatures are compared as text, because decoding ignores some bits of the last character. The first signed line identifies the format.
 function sign(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
   const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')

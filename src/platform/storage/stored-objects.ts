@@ -3,13 +3,13 @@ import type { BlobStorage, StoredBlob } from './blob-storage.js'
 import { ForeignFiles } from './local/foreign-files.js'
 import { LocalStorage } from './local/local.js'
 
-/** Objects of a store, including those that another program stored. Only for their adoption. */
+/** Objects in a store, including those of other programs. Used only to adopt objects. */
 export interface StoredObjects extends Pick<BlobStorage, 'open'> {
-  /** Lists the objects after `after`, ascending. */
+  /** Lists the objects after `after`, in ascending order. */
   list(after: string): AsyncIterable<StoredBlob>
-  /** Makes the object a durable blob, in place. */
+  /** Makes the object a durable blob without changing its path. */
   claim(path: string): Promise<void>
-  /** Reverts `claim`, if the object does not become a file. */
+  /** Reverts `claim` if the object does not become a file. */
   release(path: string): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export function openStoredObjects(storage: BlobStorage): StoredObjects {
 }
 
 /**
- * Converts the URL of a folder in the store `storageUrl` to a path with a slash at its end. Returns undefined if the folder is outside the
+ * Converts the URL of a folder to its path in the store `storageUrl`, with a trailing slash. Returns undefined if the folder is outside the
  * store.
  */
 export function toStoreFolder(url: string, storageUrl: string): string | undefined {
@@ -33,7 +33,7 @@ export function toStoreFolder(url: string, storageUrl: string): string | undefin
   return folder?.startsWith(root!) ? folder.slice(root!.length) : undefined
 }
 
-/** The URL without parameters, with one slash at its end. A local directory is decoded. */
+/** Returns the URL without parameters, with one trailing slash. Decodes the path of a local directory. */
 function toLocation(url: string): string | undefined {
   const plain = url.replace(/[?#].*$/s, '')
   if (!/^(gs|s3|file):\/\//.test(plain)) return undefined

@@ -1,17 +1,17 @@
 import fs from 'node:fs'
 import { megabyte } from '../units.js'
 
-// Lines within this time are combined into one write. At 1000 calls per second, that is ten lines.
+// Lines within this time are combined into one write. At 1000 calls per second, a write contains ten lines.
 const flushDelayMs = 10
 const maxBatchBytes = 64 * 1024
-// PIPE_BUF of Linux. A longer line is written separately.
+// Value of PIPE_BUF on Linux. Longer lines are written separately.
 const atomicPipeWriteBytes = 4096
 const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
 /**
- * Writes log lines to a descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines, and writes their
- * number before the next line. Ignores errors of the descriptor, because it cannot report them.
+ * Writes log lines to a file descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines and reports
+ * their number before the next line. Ignores write errors, because it cannot report them.
  */
 export class LogOutput {
   readonly #descriptor: number
@@ -23,7 +23,9 @@ export class LogOutput {
   #timer: NodeJS.Timeout | undefined
   #isWriting = false
 
-  /** `isShared`: other processes write to the same descriptor. Each write is then small enough to be atomic on a pipe. */
+  /**
+   * `isShared` is true if other processes write to the same descriptor. Each write is then small enough to be atomic on a pipe.
+   */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
     this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor
@@ -41,7 +43,7 @@ export class LogOutput {
     else this.#flushSoon()
   }
 
-  /** Writes the pending lines before the process exits. It stops after a time-out. */
+  /** Writes the pending lines synchronously before the process exits, within a time-out. */
   flushSync(): void {
     const deadline = Date.now() + finalFlushTimeoutMs
     for (let rest = this.#takeBatch(); rest.length > 0; ) {

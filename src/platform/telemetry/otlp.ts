@@ -16,10 +16,10 @@ import type { Attributes, Span, Tracing } from './span.js'
 
 // A collector that does not respond must delay neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
-// ExportResultCode.FAILED of @opentelemetry/core, which is not a dependency of this package.
+// Value of ExportResultCode.FAILED in @opentelemetry/core, which is not a dependency of this package.
 const exportFailed = 1
 
-/** Sends spans in batches to a collector for OTLP over HTTP. Global instrumentation and context are not changed. */
+/** Sends spans in batches to an OTLP/HTTP collector. Does not change global instrumentation or context. */
 export function openOtlp(endpoint: string): Tracing {
   const exporter = timedExporter(() => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }))
   const provider = new BasicTracerProvider({
@@ -33,14 +33,14 @@ export function openOtlp(endpoint: string): Tracing {
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
       return new TracedSpan(tracer, span, parent)
     },
-    // Lost spans are no reason to report a failed shutdown.
+    // Ignore errors, because lost spans must not fail the shutdown.
     close: () => provider.shutdown().catch(() => {}),
   }
 }
 
 /**
- * Ends exports that the exporter's own time-out does not end, such as after a response with status 101. Otherwise the exporter would count
- * them as running forever, and reject all exports after thirty of them. Therefore this function replaces the exporter.
+ * Ends exports that the exporter's own time-out misses, such as after a response with status 101. The exporter would count them as running,
+ * and reject all exports after thirty of them, so a new exporter replaces it.
  */
 export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
@@ -90,7 +90,7 @@ class TracedSpan implements Span {
 
   end(error?: unknown): void {
     if (error !== undefined) {
-      // The message may contain data of a client, so only the code is sent.
+      // Send only the error code, because the message may contain client data.
       const { code = 'error' } = error as { code?: unknown }
       this.#span.setStatus({ code: SpanStatusCode.ERROR, message: String(code) })
     }
@@ -100,7 +100,7 @@ class TracedSpan implements Span {
 
 const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
 
-// The caller's flag decides whether its trace is sampled. An invalid traceparent is ignored.
+// The sampling flag in the caller's header determines whether the trace is sampled. Invalid headers are ignored.
 function remoteContext(traceparent: string | undefined): Context {
   const [, traceId, spanId, flags] = traceparentPattern.exec(traceparent ?? '') ?? []
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT

@@ -3,16 +3,16 @@ export type Attributes = Record<string, string | number | boolean>
 /** One operation in a trace. */
 export interface Span {
   readonly traceId: string
-  /** Header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
+  /** Value of the header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
   readonly traceparent: string
   child(name: string): Span
   set(attributes: Attributes): void
   end(error?: unknown): void
 }
 
-/** Undefined unless the operator configures a collector. */
+/** Creates spans. Available only if the operator configures a collector. */
 export interface Tracing {
-  /** Starts the span of a request. A `traceparent` of the client continues its trace. */
+  /** Starts the span of a request. A `traceparent` header from the client continues the client's trace. */
   request(name: string, options: { traceparent: string | undefined; attributes: Attributes }): Span
   /** Sends the pending spans. */
   close(): Promise<void>

@@ -6,7 +6,7 @@ const current = new AsyncLocalStorage<Span>()
 /** Makes `span` the parent of all spans that `work` starts. */
 export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
 
-/** Measures `work` as a child of the current span. Without a current span, it only runs `work`. */
+/** Runs `work` in a child of the current span. If there is no current span, runs it without tracing. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   const parent = current.getStore()
   return parent ? runInSpan(parent.child(name), work) : work()
@@ -23,13 +23,13 @@ async function runInSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Headers that continue the trace in another service. */
+/** Returns the headers that continue the trace in another service. */
 export function traceHeaders(): { traceparent?: string } {
   const span = current.getStore()
   return span ? { traceparent: span.traceparent } : {}
 }
 
-/** Opens the connection to the collector. Without an endpoint, loads no tracing modules. */
+/** Opens the connection to the collector. Loads no tracing modules if `endpoint` is undefined. */
 export async function openTracing(endpoint: string | undefined): Promise<Tracing | undefined> {
   if (endpoint === undefined) return undefined
   const { openOtlp } = await import('./otlp.js')

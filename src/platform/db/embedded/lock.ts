@@ -2,22 +2,22 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** Content of a lock file. It only describes the lock itself, which the kernel holds. */
+/** Content of a lock file. It only describes the holder: the kernel holds the actual lock. */
 export interface LockHolder {
   host: string
   pid: number
   purpose: 'service' | 'command'
-  /** The database, if it is running. */
+  /** URL of the database, if it is running. */
   url?: string | undefined
 }
 
 /**
- * Locks the file at `path`, also against other containers. The lock ends with `release`, or when this process and all processes that
- * inherited `descriptor` have ended.
+ * Locks the file at `path`, also against processes in other containers. The lock ends with `release`, or when this process and all
+ * processes that inherited `descriptor` have exited.
  */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)
-  // The previous holder may have removed the file after it was opened here.
+  // The previous holder may have deleted the file after it was opened here.
   const isCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
   if (!flock(descriptor) || !isCurrent()) {
     closeSync(descriptor)
@@ -35,7 +35,7 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   return { held: true as const, descriptor, publish, release }
 }
 
-/** Node.js has no flock(2). The lock belongs to the open file, which these programs inherit as descriptor 3. macOS has no flock(1). */
+/** Node.js has no flock(2). These programs lock the open file, which they inherit as descriptor 3. macOS has no flock(1). */
 function flock(descriptor: number): boolean {
   const perl = 'open(F, "+<&=", 3) or exit 2; exit(flock(F, 6) ? 0 : $!{EWOULDBLOCK} ? 1 : 2)'
   for (const [program, ...args] of [['flock', '-n', '3'] as const, ['perl', '-e', perl] as const]) {

@@ -9,41 +9,44 @@ import { chooseAccount, createCluster, isCluster, loadPrograms, makeFolder, succ
 export interface EmbeddedServer {
   url: string
   pid: number
-  /** Determines the URL. */
+  /** Directory of the server's Unix socket, which is part of the URL. */
   socketFolder: string
-  /** Resolves when the server has ended. */
+  /** Resolves when the server has exited. */
   exited: Promise<unknown>
-  /** Closes all connections and keeps everything that was committed. */
+  /** Closes all connections and stops the server. Committed transactions are kept. */
   stop(): Promise<void>
 }
 
 export interface EmbeddedOptions {
-  /** An existing folder, for the database cluster, its socket and its log. */
+  /** Existing directory for the database cluster, its socket and its log. */
   folder: string
   settings?: Record<string, string>
-  /** Keeps the URL of an earlier server. */
+  /** Socket directory of an earlier server, so that the URL stays the same. */
   socketFolder?: string | undefined
-  /** The open lock file of the directory. The server inherits it, so that the lock lasts until the last server process has ended. */
+  /**
+   * Descriptor of the open lock file. The server inherits it, so that the lock lasts until the last server process has exited.
+   */
   lock?: number | undefined
   say?: (message: string) => void
 }
 
-// Settings suitable for a laptop and safe for data: fsync and synchronous_commit stay on.
+// Settings for a laptop. fsync and synchronous_commit stay on, so that no data is lost.
 const defaultSettings = {
   listen_addresses: '',
   effective_cache_size: '1GB',
   checkpoint_timeout: '15min',
   wal_compression: 'on',
   random_page_cost: '1.1',
-  // Clients receive their errors. SQL statements do not belong in a log.
+  // Log no errors of statements, because clients receive them, and a log must not contain SQL statements.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
 
-// Runs its arguments as a program. If this process ends, which closes the pipe, sends it the signal for a fast shutdown.
+// Shell script that runs its arguments as a program. If this process exits, the pipe closes, and the script requests a fast shutdown of the
+// program.
 const endWithParent = 'exec 4<&0; ((read -r _ <&4 || kill -INT $$ 2> /dev/null) 3<&- &); exec "$@" 4<&- < /dev/null'
 
-/** Starts PostgreSQL in `folder`. The caller holds the lock of the folder. */
+/** Starts PostgreSQL in `folder`. The caller must hold the lock of the folder. */
 export async function startServer(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const { folder, lock, say = () => {} } = options
   const data = join(folder, 'postgres')
@@ -62,10 +65,10 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // The process id in the file may meanwhile belong to another program, which PostgreSQL would mistake for a running server.
+  // The process id in the file may now belong to another program, which PostgreSQL would mistake for a running server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLog(join(folder, 'postgres.log'))
-  // Detached: Ctrl-C in a terminal must not end the server before the service has finished.
+  // Detached, so that Ctrl-C in a terminal does not end the server before the service has finished.
   const stdio: StdioOptions = ['pipe', log.descriptor, log.descriptor, lock ?? 'ignore']
   const child = spawn(program!, args, { ...account.options, stdio, detached: true })
   closeSync(log.descriptor)
@@ -75,7 +78,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
     await exited
     if (!socketFolder.startsWith(folder)) rmSync(socketFolder, { recursive: true, force: true })
   }
-  // Without `sslmode`, PGSSLMODE in the environment would apply to the socket.
+  // Without `sslmode`, the environment variable PGSSLMODE would apply to the socket.
   const url = `postgresql://assay@localhost/assay?host=${encodeURIComponent(socketFolder)}&sslmode=disable`
   const slow = setTimeout(() => say('PostgreSQL is still starting (after a crash, this includes recovery)…'), 3000)
   try {
@@ -96,7 +99,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
 
 function chooseSocketFolder(folder: string): string {
   const path = join(folder, 'postgres.socket')
-  // The path of a unix socket has at most 107 bytes.
+  // The path of a Unix socket can have at most 107 bytes.
   return Buffer.byteLength(join(path, '.s.PGSQL.5432')) <= 107 ? path : mkdtempSync('/tmp/assay-pg-')
 }
 
@@ -122,11 +125,11 @@ export const diskFull = (folder: string, reason: string) =>
 /** True if the server at `url` accepts connections. */
 export const isReady = (url: string): Promise<boolean> => succeeds(query(url, 'SELECT 1'))
 
-/** Runs a statement in the default database of initdb. */
+/** Runs a statement in the database `postgres`, which initdb creates. */
 async function query(url: string, statement: string): Promise<pg.QueryResult> {
   const connectionString = url.replace('/assay?', '/postgres?')
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })
-  // Without a listener, a server that is killed in the meantime would end this process.
+  // Without a listener, a server that is killed during the query would end this process.
   client.on('error', () => {})
   await client.connect()
   return client.query(statement).finally(() => client.end())

@@ -3,7 +3,7 @@ import type { Content } from '../../spool/content.js'
 import type { BlobDownloadGrant, StoredBlob } from '../blob-storage.js'
 import type { BucketLimits } from './retry.js'
 
-/** An object of the bucket. `name` includes the prefix. `path` is for error messages. */
+/** An object in the bucket. `name` includes the prefix, and error messages contain `path`. */
 export interface BucketObject {
   name: string
   path: string
@@ -12,7 +12,7 @@ export interface BucketObject {
 export interface BucketUpload extends BucketObject {
   content: Content
   contentType: string
-  /** Identifies this upload if its response is lost and an object exists at the path. */
+  /** Unique id of this upload. If the response is lost, the id shows whether the stored object belongs to this upload. */
   id: string
   signal?: AbortSignal | undefined
 }
@@ -23,51 +23,51 @@ export interface BucketRead extends BucketObject {
 }
 
 export interface BucketPage {
-  /** Their paths are object names. */
+  /** Objects of the page. Their `path` is the object name with the prefix. */
   objects: StoredBlob[]
   nextPageToken: string | undefined
 }
 
-/** Result of a write that the bucket must reject. `unsupported`: the bucket rejects conditional writes as not implemented. */
+/** Result of a write that the bucket should reject. `unsupported`: the bucket does not implement conditional writes. */
 export type TrialResult = 'stored' | 'rejected' | 'unsupported'
 
-/** A small write whose rejection `proveBucket` examines. */
+/** A small write that the bucket should reject, used by `proveBucket`. */
 export interface TrialWrite {
   name: string
   bytes: Buffer
-  /** The bytes whose checksum is sent. */
+  /** Bytes whose checksum the request declares. They may differ from the sent bytes. */
   declared: Buffer
-  /** Only if no object has the name. */
+  /** True if the write must fail when an object has this name. */
   ifAbsent: boolean
 }
 
-/** Requests of one kind of bucket. Each call is bounded in time and throws `storageUnavailable`. */
+/** Sends requests to one kind of bucket. Each call has a time-out, and failed calls throw `storageUnavailable`. */
 export interface BucketApi {
   readonly kind: 'gcs' | 's3'
   readonly description: string
   readonly bucketName: string
   readonly limits: BucketLimits
-  /** False if the operator accepts a bucket that rejects conditional writes. */
+  /** False if the operator accepts a bucket without conditional writes. */
   readonly requiresConditions: boolean
-  /** Stores the object and verifies its checksum. Throws `BlobExistsError` if another object has the name. */
+  /** Stores an object and verifies its checksum. Throws `BlobExistsError` if another object has the name. */
   upload(upload: BucketUpload): Promise<void>
-  /** Overwrites an object. */
+  /** Stores an object, replacing an existing one. */
   overwrite(name: string, bytes: Buffer): Promise<void>
   tryToWrite(write: TrialWrite): Promise<TrialResult>
-  /** Throws `notFound`. */
+  /** Opens an object. Throws `notFound` if it does not exist. */
   read(read: BucketRead): Promise<Readable>
-  /** The bucket copies the content, so that the service transfers nothing. Throws `notFound`. */
+  /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>
-  /** Null if the object does not exist. */
+  /** Returns the size in bytes, or null if the object does not exist. */
   size(object: BucketObject): Promise<number | null>
-  /** Also succeeds if the object does not exist. */
+  /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>
-  /** Lists objects in ascending order, after the name `after` or at the page token. */
+  /** Returns a page of objects in ascending order, after the name `after` or at the page token. */
   page(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
-  /** Aborts uploads that began before this time and were never completed. Returns their number. */
+  /** Aborts unfinished uploads that started before this time. Returns their number. */
   abortUploads(prefix: string, before: Date): Promise<number>
-  /** Throws `storageUnavailable` if the clock of this machine differs too much from that of the bucket. */
+  /** Throws `storageUnavailable` if the clocks of this machine and the bucket differ too much. */
   assertClock?(): void
   close(): void
 }

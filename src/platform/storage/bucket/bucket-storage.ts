@@ -12,19 +12,21 @@ import { getCauseStatus, getMessage } from './retry.js'
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
 
-// An upload must be committed within two hours, so older unfinished uploads belong to processes that have ended.
+// An upload must be committed within two hours, so older unfinished uploads belong to processes that have exited.
 const uploadLifetimeMs = 24 * 3_600_000
 
-// The operator must fix these, so the error contains the message of the bucket.
+// Statuses that the operator must fix, so the error contains the bucket's message.
 const permanentStatuses = new Set([301, 400, 401, 403, 404])
 
 export interface BucketStorageOptions {
   prefix?: string | undefined
-  /** Writes nothing before the guarantees of the bucket are proved. */
+  /** True if the guarantees of the bucket must be proved before the first write. */
   requireProof?: boolean
 }
 
-/** Blobs in a bucket: paths, prefix, readiness and proof. `BucketApi` sends the requests. */
+/**
+ * Stores blobs in a bucket. This class handles paths, the prefix, readiness and the proof of guarantees. `BucketApi` sends the requests.
+ */
 export class BucketStorage implements BlobStorage {
   readonly kind: 'gcs' | 's3'
   readonly description: string
@@ -79,7 +81,7 @@ export class BucketStorage implements BlobStorage {
       const page = await this.#api.page({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
       for (const { path: name, ...blob } of page.objects) {
         const path = name.slice(this.#prefix.length)
-        // Some buckets also list the start itself.
+        // Some buckets also list the object at the start position.
         if (path === after || path.startsWith(reservedPrefix) || path === '' || path.endsWith('/')) continue
         yield { path, ...blob }
       }
@@ -123,7 +125,7 @@ export class BucketStorage implements BlobStorage {
     return { name: this.#prefix + path, path }
   }
 
-  // A successful proof is remembered. The next call repeats one that failed.
+  // Proves the guarantees once. The next call repeats a failed proof.
   #assertProved(): Promise<void> {
     if (!this.#requireProof) return Promise.resolve()
     this.#proof ??= this.prove().then((guarantees) => assertSafe(guarantees, this.#api))
@@ -134,7 +136,10 @@ export class BucketStorage implements BlobStorage {
     })
   }
 
-  /** Writes one object every ten minutes and reads it each time. With versioning, every object with another name would be retained. */
+  /**
+   * Writes the probe object every ten minutes and reads it on each call. The name is fixed, because a versioned bucket retains every
+   * object.
+   */
   async #probe(): Promise<void> {
     const name = `${this.#prefix}${reservedPrefix}ready`
     if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeIntervalMs) {

@@ -10,17 +10,17 @@ export interface BucketRequest {
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
   signal?: AbortSignal
-  /** Time without data after which the request fails. By default, that of the connection. */
+  /** Time without data after which the request fails. Defaults to the time-out of the connection. */
   idleMs?: number
 }
 
-/** A body that is produced while it is sent, so that it needs no memory. */
+/** A request body that is produced while it is sent, so that it is never completely in memory. */
 export interface StreamedBody {
   byteLength: number
   read(): Readable
 }
 
-/** Maximum number of idle connections for each protocol. */
+/** Maximum number of idle connections per protocol. */
 export const idleConnections = 32
 
 export interface BucketResponse {
@@ -30,8 +30,8 @@ export interface BucketResponse {
 }
 
 /**
- * Replaces the HTTP requests of the library, which hang on truncated downloads, cannot cancel uploads, and close connections of other
- * calls.
+ * Replaces the HTTP client of the storage SDK, whose requests hang on truncated downloads, cannot cancel uploads, and close connections of
+ * other calls.
  */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -42,7 +42,7 @@ export class BucketConnection {
     this.#idleMs = idleMs
   }
 
-  /** Resolves with the head of the response. The body fails if no data arrives for `idleMs`. */
+  /** Resolves when the response headers arrive. The body fails if no data arrives for `idleMs`. */
   send(request: BucketRequest): Promise<BucketResponse> {
     const isSecure = request.url.startsWith('https:')
     const client = isSecure ? https : http
@@ -58,12 +58,12 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // The only event after a response with status 101. It also removes the time-out and the signal.
+      // After a response with status 101, only 'close' is emitted. It also clears the time-out and the signal.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )
       const { body } = request
-      // An error of either side also becomes an 'error' event of the request.
+      // An error of either stream also becomes an 'error' event of the request.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
       else outgoing.end(body)
     })
@@ -75,7 +75,7 @@ export class BucketConnection {
   }
 }
 
-// A page has 1000 objects with names of at most 1024 bytes.
+// A page has up to 1000 objects with names of up to 1024 bytes.
 const maxTextLength = 4_000_000
 
 export async function readText(response: BucketResponse): Promise<string> {
@@ -88,7 +88,7 @@ export async function readText(response: BucketResponse): Promise<string> {
   return text
 }
 
-/** Streams the body. Fails with `storageUnavailable` if the body does not have `length` bytes. */
+/** Returns the body as a stream. The stream fails with `storageUnavailable` if the body does not have `length` bytes. */
 export function readContent(body: Readable, content: { action: string; length: number }): Readable {
   const { action, length } = content
   let receivedBytes = 0
@@ -105,6 +105,6 @@ export function readContent(body: Readable, content: { action: string; length: n
       done(error && unavailable(action, error))
     },
   })
-  // `countingStream` reports errors, so the callback is empty. Destroying that stream closes the connection.
+  // The callback is empty, because `countingStream` reports errors. Destroying the stream closes the connection.
   return pipeline(body, countingStream, () => {})
 }

@@ -19,14 +19,14 @@ export function getPart(content: Content, { start, end }: { start: number; end: 
   return { byteLength: end - start, read: () => content.stream({ start, end: end - 1 }) }
 }
 
-/** Reads a small content completely, and adds it to the checksum. */
+/** Reads small content completely, and adds it to the checksum. */
 export async function readWithChecksum(content: Content, checksum: Checksum): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of hashChunks(content, { start: 0, end: content.size }, checksum)) chunks.push(chunk)
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
-// Adding 8 MiB in one step would block the event loop.
+// Yields small chunks, because hashing 8 MiB in one step would block the event loop.
 async function* hashChunks(
   content: Content,
   { start, end }: { start: number; end: number },

@@ -3,22 +3,22 @@ import { AssayError } from '../../errors/errors.js'
 import { reservedPrefix } from '../blob-path.js'
 import type { BucketApi, TrialResult } from './bucket-api.js'
 
-/** Guarantees that only the server of a bucket can keep. */
+/** Guarantees that only the server of a bucket can provide. */
 export interface BucketGuarantees {
-  /** The bucket rejects a write if the object already exists. */
+  /** `kept`: the bucket rejects a conditional write if the object already exists. */
   conditionalWrites: 'kept' | 'ignored' | 'unsupported'
-  /** The bucket rejects content that does not match its checksum. */
+  /** `kept`: the bucket rejects content that does not match its checksum. */
   checksums: 'kept' | 'ignored'
 }
 
-/** The bucket could lose or damage files. The service does not start. */
+/** Thrown if the bucket could lose or damage files. The service then does not start. */
 export class UnsafeBucketError extends AssayError {
   constructor(message: string) {
     super('storage_unavailable', message, { retryAfter: 60, cause: new Error(message) })
   }
 }
 
-/** Tests the guarantees with temporary objects, which it removes. */
+/** Tests the guarantees with temporary objects, and deletes them afterwards. */
 export async function proveBucket(api: BucketApi, prefix: string): Promise<BucketGuarantees> {
   const names = ['condition', 'checksum'].map((what) => `${prefix}${reservedPrefix}proof-${what}-${randomUUID()}`)
   const [conditional, damaged] = names as [string, string]

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { BlobExistsError } from '../blob-storage.js'
 
-/** Time-outs of the bucket. */
+/** Time-outs of calls to a bucket. */
 export interface BucketLimits {
-  /** Limit for one request with a small response, up to its last byte. */
+  /** Time-out of one request with a small response, up to its last byte. */
   requestMs: number
-  /** Time without data on a connection that transfers content. */
+  /** Maximum time without data while content is transferred. */
   idleMs: number
-  /** A call with all its retries. The transfer of content may take longer. */
+  /** Time-out of a call with all its retries. The transfer of content may take longer. */
   callMs: number
   /** Delay before the first retry. It doubles for each further retry, up to 16 times this value. */
   retryDelayMs: number
@@ -30,7 +30,7 @@ export class BucketError extends Error {
   }
 }
 
-// Maximum of `Retry-After` in responses to clients.
+// Maximum value of the `Retry-After` header in responses to clients.
 const maxRetryAfterSeconds = 3600
 
 class TimeoutError extends Error {
@@ -41,7 +41,7 @@ export const toBucketError = ({ status, headers }: { status: number; headers: In
   new BucketError(status, `${status}: ${text}`, headers['retry-after'])
 
 export interface RetryOptions {
-  /** Completes the error message, for example "store 'path'". */
+  /** Action for the error message, for example "store 'path'". */
   action: string
   limits: BucketLimits
   attemptMs?: number
@@ -50,7 +50,7 @@ export interface RetryOptions {
   onTimeout?: () => void
 }
 
-/** Runs `attempt` until it succeeds, fails permanently, or the call times out. In the last two cases, throws `storageUnavailable`. */
+/** Runs `attempt` until it succeeds. Throws `storageUnavailable` if it fails permanently or the call times out. */
 export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { limits, signal, action } = attempts
   const deadline = Date.now() + limits.callMs
@@ -64,7 +64,7 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
     } catch (caught) {
       if (signal?.aborted) throw signal.reason
       if (isServiceError(caught)) throw caught
-      // The last attempt may have had too little time, so the previous error states the actual cause.
+      // The last attempt may have had too little time, so report the previous error, which states the actual cause.
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), retryAfterMs(error))
@@ -93,7 +93,9 @@ async function withTimeout<T>(
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Parses Retry-After, which is a number of seconds or a date. If it exceeds the time-out of the call, the call fails. */
+/**
+ * Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the time-out of the call, the call fails.
+ */
 function retryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
   const value = retryAfter ?? response?.headers?.['retry-after']
@@ -104,7 +106,7 @@ function retryAfterMs(error: unknown): number {
 
 const isServiceError = (error: unknown) => error instanceof AssayError || error instanceof BlobExistsError
 
-/** True if a retry may succeed. https://cloud.google.com/storage/docs/retry-strategy */
+/** True if a retry may succeed. See https://cloud.google.com/storage/docs/retry-strategy */
 function isTransient(error: unknown): boolean {
   const { type } = error as { type?: unknown }
   const code = getStatus(error)
@@ -132,11 +134,11 @@ const connectionErrorCodes = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ])
 
-/** Status of the error response that caused an error of `retry`. */
+/** Returns the HTTP status of the error response that caused an error of `retry`. */
 export const getCauseStatus = (error: unknown): number | undefined =>
   getStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
 
-/** Error message of the bucket, from JSON or text. */
+/** Returns the bucket's error message, from JSON or text. */
 export function getMessage(error: unknown): string {
   const text = error instanceof Error ? error.message.replace(/^\d{3}: /, '') : String(error)
   try {
@@ -146,7 +148,7 @@ export function getMessage(error: unknown): string {
   }
 }
 
-/** HTTP status of an error of the library or of this service. */
+/** Returns the HTTP status of an error of the SDK or of this service. */
 export function getStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {

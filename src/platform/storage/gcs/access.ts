@@ -5,7 +5,7 @@ import { createClient, type GcsOptions, setTokenTimeout } from './client.js'
 
 type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: BucketLimits }
 
-/** Access to one bucket. The Google client provides credentials and signs URLs. All requests to the bucket go through `connection`. */
+/** Access to one bucket. The Google SDK provides credentials and signs URLs. All requests to the bucket use `connection`. */
 export class GcsAccess {
   readonly limits: BucketLimits
   readonly connection: BucketConnection
@@ -21,7 +21,7 @@ export class GcsAccess {
     this.#client = createClient(options)
   }
 
-  /** For signing only. */
+  /** Returns a file of the Google SDK, which is used only to sign URLs. */
   file(name: string): File {
     return this.#client.bucket(this.#options.bucket).file(name)
   }
@@ -30,16 +30,16 @@ export class GcsAccess {
     return this.#options.bucket
   }
 
-  /** Base URL of the API, without a final slash. */
+  /** Base URL of the API, without a trailing slash. */
   get endpoint(): string {
     return this.#client.apiEndpoint
   }
 
-  /** Calls `retry`, and creates a new client after a time-out. */
+  /** Calls `retry`. Creates a new client after a time-out. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let client = this.#client
     return retry({ limits: this.limits, ...options, onTimeout: () => this.#renew(client) }, async (signal) => {
-      // Another call may have already replaced it.
+      // Another call may have already replaced the client.
       client = this.#client
       if (!this.emulated) await setTokenTimeout(client, this.limits)
       return attempt(signal)
@@ -62,7 +62,7 @@ export class GcsAccess {
     return text === '' ? undefined : parseJson(text)
   }
 
-  /** Path of an object in the JSON API. */
+  /** Returns the path of an object in the JSON API. */
   objectPath(name: string): string {
     return `/storage/v1/b/${this.bucketName}/o/${encodeURIComponent(name)}`
   }
@@ -71,7 +71,7 @@ export class GcsAccess {
     this.connection.close()
   }
 
-  // All calls of a client wait for the same token request, which may never end. A new client sends a new token request.
+  // Replaces the client, because all of its calls wait for the same token request, which may never end.
   #renew(client: Storage): void {
     if (this.emulated || client !== this.#client) return
     this.#client = createClient(this.#options)

@@ -24,10 +24,10 @@ import { parseObject } from './object-metadata.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { uploadObject } from './upload-object.js'
 
-/** Larger uploads take several requests. */
+/** Larger uploads need several requests. */
 const maxSingleRequestBytes = 8 * megabyte
 
-/** Blobs in a bucket of Google Cloud Storage. */
+/** Stores blobs in a bucket of Google Cloud Storage. */
 export class GcsStorage extends BucketStorage {
   constructor(options: GcsOptions) {
     super(new GcsBucket(options), options)
@@ -79,7 +79,7 @@ class GcsBucket implements BucketApi {
     await this.#access.call({ action: 'write a probe', limits }, (signal) => uploadObject(this.#access, object, signal))
   }
 
-  /** https://cloud.google.com/storage/docs/request-preconditions */
+  /** Request preconditions: https://cloud.google.com/storage/docs/request-preconditions */
   tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
     const crc32c = new Crc32c()
     crc32c.update(declared)
@@ -106,7 +106,7 @@ class GcsBucket implements BucketApi {
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
           if (getStatus(error) === 404) throw notFound('blob', from.path)
-          // The response to an earlier attempt was lost. No other upload uses this reserved path.
+          // An earlier attempt succeeded, but its response was lost. No other upload uses this reserved path.
           if (getStatus(error) === 412) return { done: true }
           throw error
         }
@@ -125,7 +125,7 @@ class GcsBucket implements BucketApi {
   }
 
   async sign(name: string, grant: BlobDownloadGrant): Promise<string> {
-    // Use the same time for both. Otherwise rounding could shorten the lifetime by a second.
+    // Use the same time for the start and the expiry. Otherwise rounding could shorten the lifetime by a second.
     const now = Date.now()
     if (this.#hmac) return this.#signWithHmac(this.#hmac, { ...grant, name }, new Date(now))
     const [url] = await this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
@@ -153,7 +153,9 @@ class GcsBucket implements BucketApi {
     })
   }
 
-  /** Unfinished uploads expire after a week. https://cloud.google.com/storage/docs/resumable-uploads#session-uris */
+  /**
+   * The bucket deletes unfinished uploads after a week. See https://cloud.google.com/storage/docs/resumable-uploads#session-uris
+   */
   async abortUploads(): Promise<number> {
     return 0
   }
@@ -229,10 +231,10 @@ class GcsBucket implements BucketApi {
     const path = `/storage/v1/b/${this.#access.bucketName}/o?${new URLSearchParams(parameters)}`
     return this.#access.call({ action: 'list its blobs' }, async (signal) => {
       const page = await this.#access.json(path, { method: 'GET', headers: {}, signal })
-      // A page without items is `{}`.
+      // The response for a page without items is `{}`.
       if (typeof page !== 'object' || page === null) throw new BucketError(502, 'a response that is not a list')
       const { items = [], nextPageToken } = page as Page
-      // Emulators in Go omit a size of 0.
+      // Emulators that are written in Go omit a size of 0.
       const objects = items.map(({ name, size, timeCreated }) => ({
         path: name,
         size: Number(size ?? 0),
@@ -242,7 +244,7 @@ class GcsBucket implements BucketApi {
     })
   }
 
-  /** Deletes a blob. Succeeds if the blob does not exist. With `ifGenerationMatch`, fails if another upload has replaced it. */
+  /** Deletes a blob if it exists. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
   async #delete({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
     const url = `${this.#access.objectPath(name)}?${new URLSearchParams(query)}`
     await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
@@ -255,7 +257,7 @@ class GcsBucket implements BucketApi {
   }
 }
 
-/** Page of a list: https://cloud.google.com/storage/docs/json_api/v1/objects/list */
+/** A page of the object list: https://cloud.google.com/storage/docs/json_api/v1/objects/list */
 interface Page {
   items?: { name: string; size?: string; timeCreated: string }[]
   nextPageToken?: string

@@ -7,19 +7,19 @@ export interface HmacKey {
 }
 
 export interface DownloadRequest {
-  /** Base URL, such as `https://storage.googleapis.com`. */
+  /** Base URL of the API, such as `https://storage.googleapis.com`. */
   endpoint: string
   bucket: string
   name: string
   expiresInSeconds: number
   now: Date
-  /** Response parameters, such as response-content-disposition. */
+  /** Query parameters for response headers, such as response-content-disposition. */
   query: Record<string, string>
 }
 
 const algorithm = 'GOOG4-HMAC-SHA256'
 
-/** Creates a V4 signed URL. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+/** Creates a V4 signed URL. See https://cloud.google.com/storage/docs/authentication/canonical-requests */
 export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): string {
   const time = get.now.toISOString().replace(/[-:]|\.\d{3}/g, '')
   const date = time.slice(0, 8)

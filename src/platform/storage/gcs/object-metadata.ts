@@ -9,9 +9,9 @@ export interface ObjectMetadata {
   upload?: unknown
 }
 
-/** Throws a `BucketError`, which causes a retry, if the response does not describe an object. */
+/** Parses the metadata of an object. Throws a `BucketError`, which causes a retry, if the response describes no object. */
 export function parseObject(resource: unknown): ObjectMetadata {
-  // Emulators in Go omit a size of 0.
+  // Emulators that are written in Go omit a size of 0.
   const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
   if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
     throw new BucketError(502, 'a response that does not describe an object')

@@ -21,12 +21,12 @@ export interface ResumableUpload extends BucketUpload {
   getMetadata(): Promise<ObjectMetadata | null>
 }
 
-/** The protocol requires a multiple of 256 KiB. */
+/** The protocol requires chunk sizes that are multiples of 256 KiB. */
 const chunkSize = 8 * megabyte
 const maxStalls = 4
 
 /**
- * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. An aborted upload is cancelled.
+ * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. An aborted upload is cancelled. See
  * https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
@@ -38,7 +38,7 @@ export async function uploadResumable(upload: ResumableUpload): Promise<StoredOb
   }
 }
 
-// Wrong checksum, expired session, or a conflict without an object. A new session may succeed.
+// Statuses for a wrong checksum, an expired session, or a conflict without an object. A new session may succeed.
 const staleStatuses = new Set([400, 404, 410, 412])
 
 async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
@@ -47,7 +47,7 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await sendAll(upload, session)
   } catch (error) {
-    // A session that is not cancelled expires and never becomes an object.
+    // Ignore errors, because a session that is not cancelled expires and never becomes an object.
     await cancel(upload, session).catch(() => {})
     throw error
   }
@@ -71,7 +71,7 @@ async function openSession({
   }
   const body = Buffer.from(JSON.stringify({ metadata: { upload: id } }))
   return access.call({ action: `store '${path}'`, signal }, async () => {
-    // The caller's signal does not apply here, because a session can be cancelled only if its URL is known.
+    // Ignore the caller's signal, because a session can be cancelled only after its URL is known.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
     const response = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
     const text = await readText(response)
@@ -91,7 +91,7 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
   let stalls = 0
   for (let offset = 0; ; ) {
     const end = Math.min(offset + chunkSize, content.size)
-    // Reads each chunk twice, because the header of the last chunk must contain the checksum of all bytes.
+    // Each chunk is read twice, because the header of the last chunk must contain the checksum of all bytes.
     if (end > hashedBytes || end === 0) await updateChecksum(content, { start: hashedBytes, end }, crc32c)
     hashedBytes = Math.max(hashedBytes, end)
     const part = { session, offset, chunk: getPart(content, { start: offset, end }), crc32c: crc32c.toString() }
@@ -111,7 +111,7 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
   }
 }
 
-/** Sends a chunk. If the response is lost, requests the received offset. The time-out applies to each chunk. */
+/** Sends one chunk, with its own time-out. If the response is lost, requests the offset that the bucket has received. */
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
   let isSent = false
@@ -123,7 +123,9 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
   })
 }
 
-/** Finds the object of this upload. The last response may have been lost, and the session may have expired since. */
+/**
+ * Finds the completed object of this upload. The last response may have been lost, and the session may have expired since then.
+ */
 async function recoverCompletedUpload({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
   const existing = [404, 410, 412].includes(getCauseStatus(error) ?? 0) ? await getMetadata() : null
   if (existing?.upload === id) return { stored: existing }
@@ -140,7 +142,7 @@ interface Part {
 function getHeaders({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
   const end = offset + chunk.byteLength
   const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
-  // For the last chunk, the bucket verifies the checksum of all bytes.
+  // With the last chunk, the bucket verifies the checksum of all bytes.
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
 }
 

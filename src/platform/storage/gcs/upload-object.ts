@@ -6,13 +6,13 @@ export interface ObjectUpload {
   /** Object name, including the prefix. */
   name: string
   bytes: Buffer
-  /** https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
+  /** Object resource: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
   resource: object
-  /** '0' prevents overwriting. */
+  /** Required generation of the existing object. '0' prevents overwriting. */
   ifGenerationMatch?: string
 }
 
-/** https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object */
+/** Uploads an object with one request: https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object */
 export async function uploadObject(access: GcsAccess, object: ObjectUpload, signal: AbortSignal): Promise<ObjectMetadata> {
   const query = new URLSearchParams({
     uploadType: 'multipart',

@@ -7,7 +7,7 @@ import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { isOfEndedProcess, processFileName } from '../../process-file-names.js'
 import { BlobExistsError } from '../blob-storage.js'
 
-/** Creates directories whose entries survive a power failure. Concurrent callers share one fsync of a directory. */
+/** Creates directories whose entries survive a power failure. Concurrent callers share one fsync per directory. */
 export class DurableDirectories {
   readonly #syncs: Batcher<string, unknown>
   readonly #making = new Map<string, Promise<void>>()
@@ -25,17 +25,17 @@ export class DurableDirectories {
     })
   }
 
-  /** Resolves when all existing entries of `directory` are on disk. */
+  /** Resolves when all existing entries of `directory` are durable. */
   async sync(directory: string): Promise<void> {
     await this.#syncs.add(directory)
   }
 
-  /** True if the cache contains `directory`: its entry is on disk, and `forget` has not removed it from the cache since. */
+  /** True if `directory` is in the cache of durable directories. `forget` removes it. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
 
-  /** Creates `directory` and its missing parents durably. The root must exist. */
+  /** Creates `directory` and its missing parents durably. The root directory must exist. */
   make(directory: string): Promise<void> {
     if (this.has(directory)) return Promise.resolve()
     const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
@@ -54,14 +54,14 @@ export class DurableDirectories {
     await mkdir(directory, { mode: 0o700 }).catch((error) => {
       if (error.code !== 'EEXIST') throw error
     })
-    // Sync an existing directory too, because another process may have created it and not synced it yet.
+    // Sync existing directories too, because another process may have created them without having synced them yet.
     await this.sync(parent)
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)
   }
 }
 
-// A FileHandle costs twice as much as a descriptor. This matters because a small upload needs only six calls.
+// A FileHandle costs twice as much as a descriptor, which matters because a small upload needs only six calls.
 const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
 
 async function fsyncDirectory(directory: string): Promise<void> {
@@ -69,7 +69,7 @@ async function fsyncDirectory(directory: string): Promise<void> {
   try {
     await sync(descriptor)
   } finally {
-    // Synchronous, because it writes nothing, and an asynchronous call would use another thread.
+    // Close synchronously, because closing writes nothing, and an asynchronous call would need another thread.
     fs.closeSync(descriptor)
   }
 }
@@ -78,7 +78,9 @@ const staleAfterMs = 60 * 60 * 1000
 
 export const temporaryPath = (directory: string) => join(directory, processFileName())
 
-/** Removes files of ended processes from `directory`. Files of other hosts are kept for an hour after their last write. */
+/**
+ * Removes files of processes that have exited from `directory`. Keeps files of other hosts for an hour after their last write.
+ */
 export async function removeStaleFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (await isStale(directory, name)) await unlink(join(directory, name)).catch(() => {})
@@ -95,7 +97,7 @@ const [write, datasync] = [promisify(fs.write), promisify(fs.fdatasync)]
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
 const newFile = O_WRONLY | O_CREAT | O_EXCL
-// O_DSYNC writes and syncs in one call. On other systems, it may guarantee less than `fdatasync`.
+// O_DSYNC writes and syncs in one call. On systems other than Linux, it may guarantee less than `fdatasync`.
 const synchronousWrite = process.platform === 'linux' ? O_DSYNC : 0
 
 interface WriteOptions {
@@ -104,7 +106,7 @@ interface WriteOptions {
   syncName?: () => Promise<void>
 }
 
-/** Writes a new file at `path`. Resolves to its size when its content and directory entry are on disk. Removes the file on failure. */
+/** Writes a new file at `path`, and syncs its content and directory entry. Returns its size. Removes the file on failure. */
 export async function writeDurably(
   path: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -121,7 +123,7 @@ export async function writeDurably(
   }
 }
 
-// Not awaited, because the data is already on disk. Must run only once, because the system reuses descriptors.
+// Do not wait for `close`, because the data is already on disk. Call it only once, because the system reuses descriptors.
 const close = (file: number) => fs.close(file, () => {})
 
 async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
@@ -141,21 +143,21 @@ async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8A
   return size
 }
 
-// On a full disk, a write may be incomplete. The next write then fails.
+// On a full disk, a write may be incomplete, and the next write fails.
 async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
   for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
 }
 
 export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
-/** Returns a handler for `catch` that ignores one error code. */
+/** Returns a `catch` handler that ignores one error code. */
 export const ignore =
   (code: string) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (error.code !== code) throw error
   }
 
-/** Converts errors of system calls to `storageUnavailable`. Other errors remain unchanged. */
+/** Converts errors of system calls to `storageUnavailable`. Rethrows other errors unchanged. */
 export async function withStorageErrors<T>(action: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -178,13 +180,13 @@ const reasons: Record<string, string> = {
 
 const reason = (code: string) => reasons[code] ?? code
 
-/** Waits until the content of a file is on disk. */
+/** Waits until the content of a file is durable. */
 export async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r+')
   await handle.sync().finally(() => handle.close())
 }
 
-/** Links or renames `source` to `target`, the file of the blob `path`. Unlike rename, it never overwrites a file. */
+/** Links or renames `source` to `target`, the file of the blob at `path`. Unlike `rename`, it never overwrites a file. */
 export async function linkWithoutOverwrite(source: string, target: string, path: string): Promise<void> {
   try {
     await link(source, target)
@@ -196,7 +198,7 @@ export async function linkWithoutOverwrite(source: string, target: string, path:
   }
 }
 
-// For file systems without hard links: reserves the name and then renames the file over it.
+// Fallback for file systems without hard links: reserves the name, and then renames the file over it.
 async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
   const reserved = await open(target, 'wx', 0o600).catch((error) => {
     throw error.code === 'EEXIST' ? new BlobExistsError(path) : error

@@ -8,7 +8,9 @@ import type { StoredBlob } from '../blob-storage.js'
 import { DurableDirectories, ignore, withStorageErrors } from './disk.js'
 import { listPaths, toFilePath } from './layout.js'
 
-/** Files that another program wrote to the directory of a local store. Blobs with long names have other directories than these files. */
+/**
+ * Files that another program wrote to the directory of a local store. Unlike blobs with long names, they are not in fan-out directories.
+ */
 export class ForeignFiles {
   readonly #root: string
   readonly #directories: DurableDirectories
@@ -18,19 +20,19 @@ export class ForeignFiles {
     this.#directories = new DurableDirectories(root)
   }
 
-  /** Lists blobs and other files after `after`, ascending. If both exist at a path, it lists the blob. */
+  /** Lists blobs and other files after `after`, in ascending order. If a path has both, lists the blob. */
   async *list(after: string): AsyncGenerator<StoredBlob> {
     let previous: string | undefined
     for await (const path of listPaths(this.#root, after)) {
       if (path === previous) continue
       previous = path
       const stats = isBlobPath(path) ? await this.#stat(path) : undefined
-      // A file without a size was deleted in the meantime, or its name is reserved or invalid. Opening it fails.
+      // The size is missing if the file was deleted in the meantime, or if its name is reserved or invalid. Opening it then fails.
       yield { path, size: stats?.size ?? 0, storedAt: stats?.mtime ?? new Date(0) }
     }
   }
 
-  /** Throws `notFound`. */
+  /** Opens the blob or the other file at `path`. Throws `notFound` if neither exists. */
   async open(path: string): Promise<Readable> {
     return withStorageErrors(`read '${path}'`, async () => {
       const handle = await open(await this.#find(path), 'r').catch(ignore('ENOENT'))
@@ -39,7 +41,7 @@ export class ForeignFiles {
     })
   }
 
-  /** Makes the file a durable blob. Renames it if blobs with such a name have another directory. */
+  /** Makes the file a durable blob. Moves it if a blob with this name belongs in a fan-out directory. */
   async claim(path: string): Promise<void> {
     const [file, blob] = [await this.#find(path), this.#blobFile(path)]
     await withStorageErrors(`use the file '${path}'`, async () => {
@@ -53,7 +55,7 @@ export class ForeignFiles {
     })
   }
 
-  /** Reverts `claim`. */
+  /** Moves the file back to its path before `claim`. */
   async release(path: string): Promise<void> {
     const [plain, blob] = [this.#plainFile(path), this.#blobFile(path)]
     if (plain === blob) return

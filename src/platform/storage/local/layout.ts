@@ -4,24 +4,26 @@ import { join } from 'node:path'
 import { assertBlobPath, comparePaths } from '../blob-path.js'
 
 /**
- * Layout of the blobs on disk. The path of a blob is its path in the tree, with additional fan-out directories that repeat the start of a
+ * Layout of the blobs on disk. The file path of a blob is its blob path, with additional fan-out directories that repeat the start of a
  * long name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
- * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a time, so these prefixes
- * stand for 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of one second.
- * Simultaneous uploads share a directory and its fsync. The order of the tree is the order of the paths, so listing needs only the names of
- * one branch. Sharding by a hash would require sorting all names.
+ * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a timestamp, so these
+ * prefixes cover 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of one second.
+ * Concurrent uploads share a directory and its fsync. Files and blob paths have the same order, so listing needs only the names of one
+ * branch in memory. Sharding by a hash would require sorting all names.
  */
-// The first 9, 11 and 13 characters of a longer name.
+// Captures the first 9, 11 and 13 characters of a longer name.
 const prefixes = /^(((.{9})..)..)./su
 
-/** Directory of temporary files. Its name is shorter than that of any fan-out directory. */
+/** Directory of temporary files. Its name is shorter than the names of fan-out directories. */
 export const temporaryDirectory = '+tmp'
-/** Marker file, which shows that the store is mounted. The mount point of an unmounted disk is an empty directory. */
+/**
+ * Marker file that proves that the store is mounted. Without it, the directory may be the empty mount point of an unmounted disk.
+ */
 export const markerFile = '+assay-store'
-/** File that reserves disk space, which is released if a deletion needs it. */
+/** File that reserves disk space. It is released if a deletion needs the space. */
 export const reserveFile = '+reserve'
 
-/** Returns the relative file path of a blob. Throws if the path is invalid, so that no file outside of the store is used. */
+/** Returns the relative file path of a blob. Throws if the path is invalid, so that no file outside the store is used. */
 export function toFilePath(path: string): string {
   assertBlobPath(path)
   const directories = path.split('/').map(escapeName)
@@ -35,12 +37,12 @@ function fanOut(name: string): string[] {
   return match ? [`+${match[3]}`, `+${match[2]}`, `+${match[1]}`] : []
 }
 
-// '+' marks internal names of the store. '!' escapes other names that start with either character.
+// '+' marks internal names of the store. '!' escapes other names that start with '+' or '!'.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
-// A name with one '!' that escapes nothing belongs to another program.
+// A name with one '!' that escapes no character belongs to another program.
 const unescapeName = (name: string) => (/^![+!]/.test(name) ? name.slice(1) : name)
 
-/** Lists the paths after `after`, ascending. Keeps only the names of one branch in memory. */
+/** Lists the paths after `after`, in ascending order. Keeps only the names of one branch in memory. */
 export function listPaths(root: string, after = ''): AsyncGenerator<string> {
   return listDirectory(root, { prefix: '', after, top: true })
 }
@@ -54,9 +56,9 @@ interface Position {
 async function* listDirectory(directory: string, at: Position): AsyncGenerator<string> {
   const entries = await readEntries(directory, at.top)
   const fanOutEntries = entries.filter((entry) => entry.isDirectory() && entry.name.startsWith('+'))
-  // Only another program writes a file with '+' below the top level.
+  // Below the top level, files whose names start with '+' belong to other programs.
   const ownEntries = entries.filter((entry) => !entry.name.startsWith('+') || (!at.top && entry.isFile()))
-  // Short names are next to the fan-out directories of long names. Both lists are ascending, so they are merged.
+  // Short names are next to the fan-out directories of long names. Both lists are sorted, so they are merged.
   yield* merge(listOwn(directory, ownEntries, at), listFanOut(directory, fanOutEntries, at))
 }
 
@@ -64,7 +66,7 @@ async function readEntries(directory: string, top = false): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true })
   } catch (error) {
-    // Another process pruned the directory after its parent was read.
+    // Another process deleted the directory after its parent was read.
     if (!top && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }

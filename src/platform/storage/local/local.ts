@@ -23,7 +23,7 @@ import {
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 
 const readBytes = 256 * 1024
-// Paths are reserved for at most two hours, so directories of older files receive no new ones.
+// Paths are reserved for at most two hours, so directories of older files receive no new files.
 const pruneAfterMs = 3 * 3_600_000
 
 interface WriteOptions {
@@ -31,13 +31,13 @@ interface WriteOptions {
   signal: AbortSignal | undefined
 }
 
-/** Stores blobs in a directory of a local or mounted disk. Several processes may use it. layout.ts defines the paths. */
+/** Stores blobs in a directory of a local or mounted disk. Several processes may use it. layout.ts defines the file paths. */
 export class LocalStorage implements BlobStorage {
   readonly kind = 'local'
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
-  // For each directory, the result of a trial to link a file from it.
+  // Maps each directory to the result of a trial hard link to a file in it.
   readonly #linkable = new Map<string, Promise<boolean>>()
   // Copy-on-write file systems need free space even to delete a file.
   readonly #reserve: DiskReserve
@@ -151,7 +151,7 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  /** `open` deletes temporary files of ended processes. */
+  /** Nothing to abort: `open` deletes temporary files of processes that have exited. */
   async abortUploads(): Promise<number> {
     return 0
   }
@@ -181,7 +181,7 @@ export class LocalStorage implements BlobStorage {
 
   // Writes directly to the final path. After a crash, the sweep deletes the file, because its path is in the garbage journal.
   async #write(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
-    // Syncs the directory entry while the content is written, so that there is only one wait.
+    // Sync the directory entry while the content is being written, so that the caller waits only once.
     const syncName = () => this.#directories.sync(dirname(target))
     const written = await this.#createFile(target, () =>
       writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncName }),
@@ -196,7 +196,7 @@ export class LocalStorage implements BlobStorage {
     )
   }
 
-  // Device numbers are not sufficient: two mounts of one file system have the same number, but link() fails between them.
+  // Tests with an actual link. Two mounts of one file system have the same device number, but link() fails between them.
   #canLinkFrom(path: string): Promise<boolean> {
     const directory = dirname(path)
     const known = this.#linkable.get(directory) ?? this.#tryLink(path)
@@ -214,7 +214,7 @@ export class LocalStorage implements BlobStorage {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EXDEV') return false
-      // Without hard links, rename is used, which has the same limit. For rename, only the device number shows it.
+      // Without hard links, files are renamed, which also fails between mounts. Only the device number can show this.
       if (code === 'EPERM' || code === 'ENOTSUP') return (await stat(path)).dev === (await stat(this.#temporary)).dev
       throw error
     }
@@ -225,7 +225,7 @@ export class LocalStorage implements BlobStorage {
       try {
         return await create()
       } catch (error) {
-        // Another process pruned the directory as empty.
+        // Another process deleted the directory because it was empty.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
         this.#directories.forget(dirname(target))
         await this.#makeDirectory(dirname(target))
@@ -233,7 +233,7 @@ export class LocalStorage implements BlobStorage {
     }
   }
 
-  // An unmounted disk leaves an empty directory. Create nothing in it.
+  // Checks the mount first, so that nothing is created in the empty mount point of an unmounted disk.
   async #makeDirectory(directory: string): Promise<void> {
     if (this.#directories.has(directory)) return
     await this.#assertMounted()
@@ -244,7 +244,7 @@ export class LocalStorage implements BlobStorage {
     for (const relativePath of getPrunableDirectories(toFilePath(path))) {
       const directory = join(this.root, relativePath)
       this.#directories.forget(directory)
-      // A directory that is not empty stays, and its parents do too.
+      // Stop at the first directory that is not empty.
       if (
         !(await rmdir(directory).then(
           () => true,
@@ -264,7 +264,7 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  // The blob is missing only if the store is mounted.
+  // A missing file proves that the blob is missing only if the store is mounted.
   async #assertMounted(): Promise<void> {
     await access(join(this.root, markerFile), constants.F_OK)
   }

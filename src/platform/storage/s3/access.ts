@@ -6,21 +6,21 @@ import type { S3Location } from './s3-url.js'
 import { SdkConnection } from './sdk-connection.js'
 
 export interface S3Options extends S3Location {
-  /** If unset, the SDK finds credentials in its variables, files, or the metadata service of the machine. */
+  /** If undefined, the AWS SDK finds credentials in its environment variables, files, or the metadata service of the machine. */
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
-  /** Accepts a store that rejects conditional writes. */
+  /** True if a store without conditional writes is acceptable. */
   unconditionalWrites?: boolean
-  /** Writes nothing before the guarantees of the bucket are proved. */
+  /** True if the guarantees of the bucket must be proved before the first write. */
   requireProof?: boolean
   limits?: Partial<BucketLimits>
 }
 
 type CallOptions = Omit<RetryOptions, 'limits'> & { limits?: BucketLimits }
 
-// A download URL is valid for 300 s by the clock of the store.
+// A larger offset is an error, because download URLs are valid for 300 s by the clock of the store.
 const maxClockOffsetMs = 60_000
 
-/** Access to one bucket. The SDK signs requests and parses responses. Retries and connections are those of all buckets. */
+/** Access to one bucket. The SDK signs requests and parses responses. Retries and connections use the shared code for buckets. */
 export class S3Access {
   readonly limits: BucketLimits
   readonly client: S3Client
@@ -35,11 +35,11 @@ export class S3Access {
       region: options.region,
       forcePathStyle: options.pathStyle,
       ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
-      // A copy, because the SDK adds properties.
+      // Copy the credentials, because the SDK adds properties to the object.
       ...(options.credentials && { credentials: { ...options.credentials } }),
       requestHandler: this.#connection as unknown as NonNullable<S3ClientConfig['requestHandler']>,
       maxAttempts: 1,
-      // The service sends the SHA-256 of each body. Many stores reject bodies in aws-chunked encoding.
+      // The service sends the SHA-256 of each body itself, because many stores reject bodies in aws-chunked encoding.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       expectContinueHeader: false,
@@ -50,7 +50,7 @@ export class S3Access {
     return retry({ limits: this.limits, ...options }, attempt)
   }
 
-  /** Throws a `BucketError` if the store rejects the request. */
+  /** Sends a request. Throws a `BucketError` if the store rejects it. */
   async send<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
     command: $Command<Input, Output, S3ClientResolvedConfig>,
     signal: AbortSignal,

@@ -5,10 +5,10 @@ import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 import { getPartSize, uploadParts } from './multipart.js'
 
-// One request copies at most 5 GiB. Smaller requests end within the time-out of a call.
+// One request can copy up to 5 GiB. Smaller requests end within the time-out of a call.
 const maxSingleCopyBytes = 512 * megabyte
 
-/** Copies an object within the bucket. The service transfers no content. */
+/** Copies an object within the bucket, so that the service transfers no content. */
 export async function copyObject(copy: { access: S3Access; from: BucketObject; to: BucketObject; size: number }): Promise<void> {
   const { access, from, to, size } = copy
   const action = `copy '${from.path}'`

@@ -8,7 +8,7 @@ import type { BucketApi, BucketPage } from '../bucket/bucket-api.js'
 import { BucketError, getStatus } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 
-/** One page of objects, ordered by the UTF-8 bytes of their names. */
+/** Returns one page of objects, ordered by the UTF-8 bytes of their names. */
 export function listObjects(
   access: S3Access,
   { prefix, after, pageToken }: Parameters<BucketApi['page']>[0],
@@ -32,7 +32,7 @@ export function listObjects(
   })
 }
 
-/** Aborts the multipart uploads that began before this time. The store charges for their parts until then. */
+/** Aborts multipart uploads that started before this time, because the store charges for their parts. */
 export async function abortUploads(access: S3Access, prefix: string, before: Date): Promise<number> {
   let aborted = 0
   let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
@@ -60,11 +60,11 @@ function abortUpload(access: S3Access, upload: { Bucket: string; Key: string; Up
     try {
       await access.send(new AbortMultipartUploadCommand(upload), signal)
     } catch (error) {
-      // Another replica has aborted it.
+      // Another replica has already aborted the upload.
       if (getStatus(error) !== 404) throw error
     }
   })
 }
 
-// In `encoding-type=url`, '+' is a space.
+// With `encoding-type=url`, '+' represents a space.
 const decodeKey = (key: string) => decodeURIComponent(key.replaceAll('+', ' '))

@@ -14,11 +14,11 @@ import { BucketError } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 import { toBody, withPayloadHash } from './payload.js'
 
-/** Larger uploads take several requests. */
+/** Larger uploads need several requests. */
 export const maxSingleRequestBytes = 16 * megabyte
 const maxParts = 10_000
 
-/** Size of each part except the last. */
+/** Returns the size of each part except the last one. */
 export const getPartSize = (size: number, minSize = maxSingleRequestBytes): number =>
   Math.max(minSize, Math.ceil(size / maxParts / megabyte) * megabyte)
 
@@ -35,11 +35,11 @@ export interface MultipartUpload {
   ifAbsent: boolean
 }
 
-/** Sends an object in parts, one after another. A failed or aborted upload leaves no parts. */
+/** Sends an object in parts, one after another. A failed or aborted upload leaves no parts behind. */
 export async function uploadParts(upload: MultipartUpload): Promise<void> {
   const { access, name, action, size, partSize, signal } = upload
   const target = { Bucket: access.bucket, Key: name }
-  // The signal of the caller does not apply, because the upload can be aborted only if its id is known.
+  // Ignore the caller's signal, because an upload can be aborted only after its id is known.
   const { UploadId: uploadId } = await access.call({ action }, (attempt) =>
     access.send(new CreateMultipartUploadCommand({ ...target, ...upload.create }), attempt),
   )
@@ -68,7 +68,9 @@ export async function uploadParts(upload: MultipartUpload): Promise<void> {
   }
 }
 
-/** Sends one part of the content. The store verifies its SHA-256, which takes a first pass over the part. */
+/**
+ * Sends one part of the content. Reads the part twice, because the request must contain its SHA-256, which the store verifies.
+ */
 export async function sendContentPart(
   { access, upload, action }: { access: S3Access; upload: BucketUpload; action: string },
   { uploadId, number, start, end }: { uploadId: string; number: number; start: number; end: number },

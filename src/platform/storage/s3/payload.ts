@@ -7,8 +7,8 @@ interface Command {
 }
 
 /**
- * Signs the SHA-256 of the body, which the store verifies. Otherwise the SDK would read the body again, send it in aws-chunked
- * encoding, or not sign it.
+ * Signs the SHA-256 of the body, which the store verifies. Otherwise the SDK would read the body twice, send it in aws-chunked encoding, or
+ * not sign it.
  */
 export function withPayloadHash<T>(command: T & Command, sha256: string): T {
   const middleware = (next: (args: unknown) => unknown) => (args: { request: { headers: Record<string, string> } }) => {
@@ -19,7 +19,7 @@ export function withPayloadHash<T>(command: T & Command, sha256: string): T {
   return command
 }
 
-/** Body of one attempt. `close` closes the file if the attempt ends early. */
+/** Returns the body for one attempt. `close` closes the file if the attempt ends early. */
 export function toBody(content: Content, part: { start: number; end: number }): { value: Buffer | Readable; close(): void } {
   const body = getPart(content, part)
   if (!('read' in body)) return { value: body, close: () => {} }

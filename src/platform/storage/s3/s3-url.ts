@@ -3,17 +3,19 @@ export interface S3Location {
   bucket: string
   prefix: string | undefined
   region: string
-  /** Base URL of a store other than Amazon S3. */
+  /** Base URL of an S3-compatible store. Undefined for Amazon S3. */
   endpoint: string | undefined
-  /** True if the bucket is part of the path of a URL, not of its host. */
+  /** True if URLs contain the bucket in their path, not in their host. */
   pathStyle: boolean
 }
 
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+// Bucket names: https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 const shape = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([^?#]*))?(?:\?([^#]*))?$/
 const known = new Set(['region', 'endpoint', 'path_style'])
 
-/** Parses `s3://BUCKET[/PREFIX]?region=…&endpoint=…&path_style=true`. Returns the problem as text if the URL is invalid. */
+/**
+ * Parses `s3://BUCKET[/PREFIX]?region=…&endpoint=…&path_style=true`. Returns a description of the problem if the URL is invalid.
+ */
 export function parseS3Url(url: string): S3Location | string {
   const parts = shape.exec(url)
   if (!parts?.[1]) return 's3://bucket?region=eu-central-1, with a bucket name of lower-case letters, digits, hyphens and dots'

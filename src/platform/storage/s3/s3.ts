@@ -24,7 +24,7 @@ import { abortUploads, listObjects } from './lists.js'
 import { getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
 import { toBody, withPayloadHash } from './payload.js'
 
-/** Blobs in a bucket of Amazon S3 or of a compatible store. */
+/** Stores blobs in a bucket of Amazon S3 or of a compatible store. */
 export class S3Storage extends BucketStorage {
   constructor(options: S3Options) {
     super(new S3Bucket(options), options)
@@ -38,7 +38,7 @@ class S3Bucket implements BucketApi {
   readonly bucketName: string
   readonly limits: BucketLimits
   readonly #access: S3Access
-  /** Names that this process currently writes, if the store rejects conditional writes. */
+  /** Names of objects that this process is writing. Used only if the store does not support conditional writes. */
   readonly #writing = new Set<string>()
 
   constructor(options: S3Options) {
@@ -95,7 +95,7 @@ class S3Bucket implements BucketApi {
   async copy(from: BucketObject, to: BucketObject): Promise<void> {
     const size = await this.size(from)
     if (size === null) throw notFound('blob', from.path)
-    // The path is reserved and random. Not all stores support a conditional copy.
+    // Check before copying, because not all stores support conditional copies. The path is reserved and random, so no other upload uses it.
     if ((await this.size(to)) !== null) throw new BlobExistsError(to.path)
     await copyObject({ access: this.#access, from, to, size })
   }
@@ -145,7 +145,9 @@ class S3Bucket implements BucketApi {
     return { Bucket: this.bucketName, Key: name }
   }
 
-  /** For stores that reject conditional writes. It protects from overwrites by this process and of complete objects. */
+  /**
+   * Stores an object in a store without conditional writes. Detects only complete objects and concurrent writes of this process.
+   */
   async #storeIfAbsent(upload: BucketUpload): Promise<void> {
     const { name, path } = upload
     if (this.#writing.has(name)) throw new BlobExistsError(path)
@@ -158,7 +160,9 @@ class S3Bucket implements BucketApi {
     }
   }
 
-  /** A rejected condition or a lost upload id may be the result of an attempt whose response was lost. */
+  /**
+   * Stores an object. A rejected condition or an unknown upload id may mean that an earlier attempt succeeded but its response was lost.
+   */
   async #store(upload: BucketUpload): Promise<void> {
     try {
       await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
@@ -230,7 +234,7 @@ class S3Bucket implements BucketApi {
   }
 }
 
-/** SHA-256 of the received bytes. A temporary file is read again, because its bytes may have changed. */
+/** Returns the SHA-256 of the received bytes. Reads a temporary file again, because its bytes may have changed. */
 async function hashOf({ content, path }: BucketUpload): Promise<string> {
   if (content.bytes) return content.sha256
   const hash = createHash('sha256')

@@ -19,10 +19,10 @@ interface SdkResponse {
   body: Readable
 }
 
-// Bodies of other responses are short and are read completely, up to a limit.
+// Only this operation returns content. Other responses are short and are read completely, up to a limit.
 const contentOperation = 'GetObject'
 
-/** Sends the requests of the SDK over the connections that all buckets share, which bound time and memory. */
+/** Sends requests of the SDK over the connections that all buckets share, which limit time and memory. */
 export class SdkConnection {
   readonly #connection: BucketConnection
   #clockOffsetMs = 0
@@ -31,7 +31,7 @@ export class SdkConnection {
     this.#connection = new BucketConnection(idleMs)
   }
 
-  /** Time of the store minus the time of this machine, from the last response. */
+  /** Clock of the store minus the local clock, in milliseconds, from the last response. */
   get clockOffsetMs(): number {
     return this.#clockOffsetMs
   }
@@ -43,7 +43,7 @@ export class SdkConnection {
     const date = Date.parse(response.headers.date ?? '')
     if (!Number.isNaN(date)) this.#clockOffsetMs = date - Date.now()
     const isContent = request.query?.['x-id'] === contentOperation && response.status < 300
-    // A response to HEAD has no body.
+    // Responses to HEAD requests have no body.
     const content = isContent ? response.body : Readable.from([Buffer.from(await readText(response))])
     return { response: { statusCode: response.status, headers: toHeaders(response.headers), body: content } }
   }
@@ -59,7 +59,8 @@ export class SdkConnection {
   }
 }
 
-// The SDK replaces errors of other realms (vm contexts) and drops their code, which decides about a retry.
+// Converts an error so that the SDK keeps its code, which determines whether to retry. The SDK drops codes of errors from other vm
+// contexts.
 function toPlainError(error: Error & { code?: string }): never {
   throw Object.assign(new Error(error.message, { cause: error }), { code: error.code })
 }
