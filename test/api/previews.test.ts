@@ -70,7 +70,7 @@ test('renders each page of a PDF, and rejects a page that does not exist with 40
   expect(Math.max(width, height)).toBe(1280)
   const second = await preview(fileId, '?page=2')
   expect(second.status).toBe(404)
-  expect(second.bytes.toString()).toContain('it has 1 page')
+  expect(second.bytes.toString()).toContain('the PDF has only 1 page')
 })
 
 test('returns the first 64 KiB of a text as plain text, whatever its type', async () => {

@@ -227,7 +227,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await naturalSize(page, '.preview-frame img')).toEqual([640, 1280])
     expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
     await page.goto(`/files/${ids['locked.pdf']}`)
-    await page.getByText('it requires a password').waitFor()
+    await page.getByText('the PDF requires a password').waitFor()
     expect(requests.filter((path) => path.startsWith('/download/'))).toEqual([])
     const { body } = await tenant.admin.get(`/files/${ids['paper.pdf']}/metadata`)
     expect(body.data.download_count).toBe(0)

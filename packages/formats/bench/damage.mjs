@@ -1,7 +1,8 @@
-// node packages/formats/bench/damage.mjs [FOLDER]: damages valid files in 20 ways and prints two numbers for each type and kind of
-// damage: the damaged copies that inspect() rejects, and those that a library for the type rejects. FOLDER holds valid files. Without
-// it, the samples of the tests are damaged. COPIES is the number of copies of each file and kind (10), TYPES a list of types.
-// DETAILS=1 also prints why copies were rejected that the library accepts, and how many copies only the library rejects.
+// Usage: node packages/formats/bench/damage.mjs [FOLDER]. Damages valid files in 20 ways. For each type and kind of damage,
+// prints how many damaged copies inspect() rejects and how many a library for the type rejects. FOLDER contains valid files. The
+// default is the samples of the tests. COPIES sets the number of copies per file and kind (10), TYPES the list of types.
+// DETAILS=1 also prints why inspect() rejected copies that the library accepts, and the number of copies that only the library
+// rejects.
 import { detect, inspect, MemorySource } from '@assay/formats'
 import { damagedCopies, kinds } from './damage/kinds.mjs'
 import { libraries } from './damage/libraries.mjs'
@@ -12,7 +13,7 @@ import { samples } from './damage/samples.mjs'
 const count = Number(process.env.COPIES ?? 10)
 const onlyTypes = process.env.TYPES?.split(' ')
 
-/** Types of each table. */
+/** File types by table of the output. */
 const groups = {
   Images: 'png jpg gif webp tif bmp heic avif',
   Documents: 'pdf docx xlsx pptx odt epub doc xls ppt',
@@ -27,12 +28,12 @@ async function problemOf(bytes, extension) {
   if (!fits) return `it has the type ${type}`
   const { verdict } = await inspect(source())
   if (!verdict.sound) return verdict.problem
-  // A recording that plays in part is accepted, and the report says so.
+  // A partially playable recording is accepted, but the report states the damage.
   return verdict.evidence?.incomplete ? 'reported as incomplete' : undefined
 }
 
 const add = (map, key, amount = 1) => map.set(key, (map.get(key) ?? 0) + amount)
-/** Messages without their values. */
+/** Replaces the values in a message, so that similar messages are counted together. */
 const pattern = (problem) =>
   problem
     .replace(/\d+/g, 'N')
@@ -42,7 +43,7 @@ const pattern = (problem) =>
 async function measure(extension, bytes, result) {
   const seed = [...bytes.subarray(0, 4096)].reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.length)
   if ((await problemOf(bytes, extension)) !== undefined) return add(result.skipped, extension)
-  // A valid file that the library cannot read shows nothing about damage.
+  // Skips the library if it cannot read the undamaged file.
   const comparable = libraries.has(extension) && !(await libraryRejects(extension, bytes))
   add(result.files, extension)
   for (const [index, kind] of Object.keys(kinds).entries()) {

@@ -1,5 +1,6 @@
-// node packages/formats/bench/inspect.mjs [FOLDER]: the time that detect() and inspect() take per type, as a multiple of the time
-// to read and hash (SHA-256) the same bytes in the same run. FOLDER holds files to measure; without it, samples are generated.
+// Usage: node packages/formats/bench/inspect.mjs [FOLDER]. Prints the time that detect() and inspect() take per type, relative to
+// reading and hashing (SHA-256) the same bytes in the same run. FOLDER contains the files to measure. The default is generated
+// samples.
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
@@ -39,7 +40,7 @@ async function milliseconds(work) {
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 
-/** Median times of one file: hash, detect and inspect alternate, so that a busy machine slows all three. */
+/** Returns median times for one file. Hash, detect and inspect alternate, so that system load affects all three equally. */
 async function measure({ extension, bytes }) {
   const times = { hash: [], detect: [], inspect: [] }
   for (let round = 0; round < rounds; round++) {

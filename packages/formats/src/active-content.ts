@@ -17,7 +17,7 @@ const streams: [RegExp, string][] = [
 const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt ods odp odg odf'.split(' '))
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
-/** Lists active content that the reader does not report: macros, scripts and embedded programs. */
+/** Lists macros, scripts and embedded programs that the format reader itself does not report. */
 export function findActiveContent(
   source: RandomAccessSource,
   recognised: Recognition,
@@ -33,7 +33,7 @@ export function findActiveContent(
   return pictures.has(type) ? findAppendedActiveContent(source, type, limits, read) : []
 }
 
-/** Finds active content by the names of the streams. */
+/** Finds active content in a compound file by the names of its streams. */
 export const findOleActiveContent = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
   return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)

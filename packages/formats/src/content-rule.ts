@@ -3,18 +3,20 @@ import { binaryTypeFor } from './extensions.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /**
- * Extensions of binary types that are shared with other formats. They accept any content: DOS programs and CONFIG.SYS, SPICE libraries,
- * linker scripts, other object files, ENVI headers, interface files, AutoCAD scripts, printer data, GNAT projects, databases.
+ * Extensions of a binary type that unrelated formats also use, such as .com (DOS program), .lib (SPICE library) and .hdr (ENVI
+ * header). Files with these extensions may have any content.
  */
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
-/** Types with variants that have no known signature, such as raw disk images. They accept unknown content, but not text. */
+/**
+ * Types with variants that have no signature, such as raw disk images. Unrecognised binary content is accepted, but text is not.
+ */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
-/** Extensions whose files have a signature only in some versions of a program. They accept unknown content, but not text. */
+/** Extensions of formats with a signature only in some versions. Unrecognised binary content is accepted, but text is not. */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
-/** Types and extensions whose files may be text. For example, a .pub file is a Publisher document or a public key. */
+/** Binary types whose files may also be text. For example, a .pub file is a Publisher document or a public key. */
 const textForms: Record<string, RegExp> = {
   der: /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im,
   ps: /%!/,
@@ -23,8 +25,8 @@ const textForms: Record<string, RegExp> = {
 }
 
 /**
- * True if a file without a recognised signature may have its extension. A binary type accepts no text, and unknown content only
- * if the type has variants without a signature. Extensions of unknown types accept any content.
+ * True if content without a known signature is acceptable for the extension. For a binary type, text is not acceptable, and other
+ * content only if a variant of the type has no signature. For an unknown extension, any content is acceptable.
  */
 export function acceptsWithoutSignature(source: RandomAccessSource, { kind }: Recognition): boolean {
   const { extension } = source

@@ -5,7 +5,9 @@ export { types }
 const genericExtensions = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 const programTypes = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
-/** Maps each extension to the first type that lists it. The type with that name takes precedence. */
+/**
+ * Maps each extension to a type: the type with the same name if one exists, otherwise the first type that lists the extension.
+ */
 function mapExtensions(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))
@@ -19,7 +21,7 @@ const textTypesByExtension = mapExtensions(textTypes)
 
 export const textTypeFor = (extension: string): string | undefined => textTypesByExtension.get(extension)
 
-/** True if browsers open a text file with this extension and run scripts in it. */
+/** True if browsers render text files with this extension and run their scripts. */
 export const isPage = (extension: string): boolean =>
   textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
@@ -30,7 +32,7 @@ export function isExtensionFor(extension: string, type: string): boolean {
   if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
-  // An operator who allows an unknown extension accepts any content except programs.
+  // An allowed extension of an unknown type accepts any content except programs.
   return !programTypes.has(type)
 }
 
@@ -46,7 +48,7 @@ export function mimeOfExtension(extension: string): string | null {
 
 const coarseTypes = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
 
-/** Returns the content type of a file detected as `type`. The extension decides between the content types of one type. */
+/** Returns the content type for a detected type. If the type has several content types, the extension decides. */
 export function mimeOf(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
   if (!known) return mimeOfExtension(extension)

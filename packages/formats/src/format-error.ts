@@ -29,11 +29,11 @@ export async function catchFormatError(work: () => FormatVerdict | Promise<Forma
   }
 }
 
-/** Shortens text from a file for a message: at most 100 characters, without control characters. */
+/** Makes text from a file safe for messages: replaces control characters and truncates it to 100 characters. */
 export function printable(text: string): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** Shortens the name of a member for a message. */
+/** Quotes a member name for a message. */
 export const quoted = (name: string): string => `'${printable(name)}'`

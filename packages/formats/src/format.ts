@@ -1,21 +1,23 @@
 import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-/** Result of a reader. A `maliciousConstruction` is reported as `corrupt_file`. `notes` are shown in the report. */
+/**
+ * Result of a format reader. A file with a `maliciousConstruction` is rejected as `corrupt_file`. `notes` appear in the report.
+ */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }
 
-/** Limits of memory and time for a reader. */
+/** Memory and time limits of a format reader. */
 export interface ReaderLimits {
   maxUnpackedBytes: number
   maxRatio: number
   maxEntries: number
   maxNesting: number
-  /** Size of a decoded image: width x height x bits per pixel. */
+  /** Maximum size of a decoded image: width × height × bits per pixel. */
   maxPictureBits: number
   maxDepth: number
-  /** In milliseconds since the epoch. Later, a reader throws `DeadlineExceeded`. */
+  /** Milliseconds since the epoch. After this time, a reader throws `DeadlineExceeded`. */
   deadline: number
 }
 
@@ -50,12 +52,12 @@ export const maliciousVerdict = (
   evidence,
 })
 
-/** Must be called in every loop whose length depends on the content. */
+/** Throws `DeadlineExceeded` after the deadline. Readers must call it in every loop whose length depends on the content. */
 export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file takes too long')
 }
 
-/** Creates a deadline that expires after a number of checks, independent of the load of the machine. */
+/** Creates a deadline that expires after a number of checks, regardless of the machine load. */
 export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
   return {
@@ -66,8 +68,7 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
 }
 
 /**
- * Verdict on audio or video that ends early, or is damaged between intact parts. It passes, because players open it and play the intact
- * parts (contract, section 6). The report states what is missing.
+ * Accepts audio or video with missing or damaged parts, because players play the intact parts. The report states what is missing.
  */
 export const playsPartially = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   sound([...notes, `${what}; players play the remaining part`], { ...evidence, incomplete: true })

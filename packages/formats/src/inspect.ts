@@ -19,38 +19,38 @@ import { loadReader, readerName } from './readers.js'
 
 const megabyte = 1024 * 1024
 
-/** Limits for files from untrusted clients. A file that exceeds a limit is rejected. `deadlineMs` counts from now. */
+/** Returns limits for untrusted files. Files that exceed a limit are rejected. The deadline is `deadlineMs` from now. */
 export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,
     maxRatio: 200,
     maxEntries: 200_000,
     maxNesting: 5,
-    // 256 MiB, or 89,478,485 pixels of 24 bits. Above this size, Pillow warns of a decompression bomb.
+    // 256 MiB, which is 89,478,485 pixels of 24 bits. Pillow warns about decompression bombs above this size.
     maxPictureBits: 2 ** 31,
     maxDepth: 1000,
     deadline: Date.now() + deadlineMs,
   }
 }
 
-/** Type of a file according to its content. */
+/** Detected type of a file. */
 export interface Detection {
   recognised: Recognition
-  /** A row of `types` or `textTypes`. Null if the type is unknown. */
+  /** Key of `types` or `textTypes`. Null if the type is unknown. */
   type: string | null
   mime: string | null
-  /** True if a file of this type may have the source's extension. */
+  /** True if the extension of the source is valid for the detected type. */
   fits: boolean
 }
 
-/** Result of opening the file. */
+/** Result of reading a file with the format reader of its type. */
 export interface Inspection {
   verdict: FormatVerdict
-  /** Name of the reader that opened the file. Null if only the signature was checked. */
+  /** Name of the format reader. Null if only the signature was checked. */
   reader: string | null
 }
 
-/** Detects the type of the content. The source's extension only decides between types with the same signature. */
+/** Detects the type of the content. The extension only decides between types with the same signature. */
 export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
   const recognised = await recognise(source, limits)
   const { extension } = source
@@ -65,9 +65,9 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
 }
 
 /**
- * Detects the type of a file and opens it like the common program for that type. Never throws for a damaged file: the verdict contains the
- * problem. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type` is the expected extension. The
- * default is the source's own extension.
+ * Detects the type of a file and checks that common programs can open it. Returns a verdict for damaged files instead of
+ * throwing. Decodes images in this process unless `decodeImagesWith` has set another decoder. `type` replaces the extension of
+ * the source.
  */
 export async function inspect(
   source: RandomAccessSource,
@@ -82,7 +82,7 @@ export async function inspect(
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
 }
 
-/** Opens a file of a known type. `readers` replaces readers by extension. `observer` receives unpacked members. */
+/** Checks a file of a known type. `readers` overrides readers by extension. `observer` receives unpacked members. */
 export async function openDetected(
   source: RandomAccessSource,
   recognised: Recognition,
@@ -106,16 +106,16 @@ export async function openDetected(
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
 
-const volumeProblem = 'it is one part of several. Join the parts of the archive, or upload an archive that is not split'
+const volumeProblem = 'the file is one part of several. Join the parts of the archive, or upload an archive that is not split'
 
-/** True if an unreadable archive is one of several volumes, according to its extension (.7z.001, .z01) or its start. */
+/** True if an unreadable archive is part of a multi-volume archive, based on its extension (.7z.001, .z01) or its first bytes. */
 function isVolume(source: RandomAccessSource, recognised: Recognition, verdict: { maliciousConstruction?: string }): boolean {
   if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
-/** Checks the signature of a file without a reader, and that the file is not a polyglot. */
+/** Checks only the signature of a file and that the file is not a polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
   const ambiguity = findPolyglot(source, recognised, limits)
   const verdict = ambiguity
@@ -124,7 +124,7 @@ export function checkWithoutReader(source: RandomAccessSource, recognised: Recog
   return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
 }
 
-/** Detects XML named .json, or JSON named .xml. The content must parse as the other type. */
+/** Detects XML with the extension of JSON, or JSON with the extension of XML, if it parses as the detected type. */
 async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = textTypeFor(source.extension)
   const first = source
@@ -141,7 +141,7 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
   return reader && (await runReader(() => reader(source, limits))).sound ? other : undefined
 }
 
-/** Text without the header of a PDF cannot be opened as another type. */
+/** Text without a PDF header cannot be a polyglot. */
 const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
   recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : polyglot(source, recognised, limits)
 
@@ -160,15 +160,15 @@ function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }
 
 const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
 
-/** Detects text that office programs write with the extension of an older format. Such programs open it with a warning. */
+/** Detects web pages and XML that office programs save with the extension of a binary format, such as .doc. */
 function findTextDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
   if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
   const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
-  if (program) return `it is ${program} 2003 XML, not a .${source.extension} file. The usual extension is .xml. ${wayOut}`
+  if (program) return `the file is ${program} 2003 XML, not a .${source.extension} file. The usual extension is .xml. ${wayOut}`
   if (/<(!doctype\s+html|html|head|body|table)[\s>]/i.test(start))
-    return `it is a web page, not a .${source.extension} file. The usual extension is .html. ${wayOut}`
+    return `the file is a web page, not a .${source.extension} file. The usual extension is .html. ${wayOut}`
   return undefined
 }
 
@@ -178,20 +178,20 @@ function noteUnusualName(extension: string, recognised: Recognition): string | u
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type is that of a Matroska file' : undefined
 }
 
-/** Verdict on a file without a reader. Only the first bytes are checked. */
+/** Checks only the first bytes. For types without a format reader. */
 function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
   if (recognised.kind === 'binary') return sound(['only its signature was checked'])
-  if (!acceptsWithoutSignature(source, recognised)) return broken(`it does not start like a .${source.extension} file`)
-  return sound([recognised.kind === 'text' ? 'it is text' : 'its type has no known signature'])
+  if (!acceptsWithoutSignature(source, recognised)) return broken(`the file does not start like a .${source.extension} file`)
+  return sound([recognised.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
 }
 
-/** Runs a reader. An unexpected error means that the file is damaged. */
+/** Runs a format reader. An unexpected error counts as damage of the file. */
 async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof DeadlineExceeded) return maliciousVerdict('too_slow', error.message)
     if (error instanceof TooLarge) return sound([`only its signature was checked: ${error.message}`])
-    return broken(`it cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
+    return broken(`the file cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
   }
 }

@@ -1,19 +1,17 @@
 import type { RandomAccessSource } from './random-access-source.js'
 
-/** Receives the members of one container while a reader unpacks them, so that a scan does not have to unpack them again. */
+/** Receives the members of a container while a format reader unpacks them, so that a scan does not unpack them again. */
 export interface MemberObserver {
-  /** Receives a member of a zip archive, identified by the offset of its local header. */
+  /** Receives a member of a zip archive. `offset` is the offset of its local header. */
   member(offset: number, content: RandomAccessSource): Promise<void>
   /**
-   * Observes the reader of a member that is itself a container. The same member follows as a content. Undefined if it is nested too deep.
+   * Returns an observer for a member that is a container. Afterwards, `member` receives that member. Returns undefined if the
+   * nesting is too deep.
    */
   inside(offset: number): MemberObserver | undefined
-  /**
-   * Receives an unpacked content while the reader takes it from the returned chunks: a member of a zip archive, or the content of a gzip
-   * file, whose offset is 0.
-   */
+  /** Wraps the chunks of a zip member or of a gzip file (`offset` 0), and receives each chunk that the reader takes. */
   stream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
-  /** Receives what 7-Zip unpacks. Undefined if the observer does not want it. */
+  /** Returns an observer for the members that 7-Zip unpacks. Returns undefined to skip them. */
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
 }
 
@@ -24,18 +22,18 @@ export interface PartSink {
 
 export interface SevenZipRun {
   exitCode: number
-  /** The first 20 lines of standard error, without the expected errors. */
+  /** First 20 lines of standard error, without expected errors. */
   errors: string[]
 }
 
 export interface PackedMember {
   name: string
-  /** Infinity if the size is known only after unpacking. */
+  /** Unpacked size in bytes. Infinity if it is unknown before unpacking. */
   size: number
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Target of a link stored in the directory. 7-Zip then has nothing to unpack, and reports a data error. */
+  /** Target of a link whose target is stored in the directory. 7-Zip unpacks no content for it and reports a data error. */
   target?: string
 }
 
@@ -46,6 +44,6 @@ export interface SevenZipListing {
 
 export interface SevenZipObserver {
   begin(): PartSink
-  /** Called when 7-Zip has finished, or without a result if it did not unpack everything. */
+  /** Called when 7-Zip exits. `run` is undefined if unpacking was aborted. */
   end(run?: SevenZipRun): Promise<void>
 }

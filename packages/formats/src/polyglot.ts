@@ -12,7 +12,7 @@ export interface Polyglot {
   problem: string
 }
 
-/** Detects a file that can also be opened as another type. Attachments of a PDF and members of an archive are allowed. */
+/** Detects a file that programs can also open as another type. Attachments of a PDF and members of an archive are allowed. */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
     return found('the GIF is also a ZIP archive')
@@ -25,7 +25,7 @@ export function polyglot(source: RandomAccessSource, recognised: Recognition, li
   return recognised.kind === 'binary' && noContainer.has(recognised.type) ? checkMediaForPdf(source, recognised.type) : undefined
 }
 
-// Types in which a whole PDF is never accidental. Archives and compound files may start with a stored PDF.
+// Types in which a trailing PDF is never accidental. Archives and compound files may contain an uncompressed PDF.
 const noContainer = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',
@@ -52,7 +52,7 @@ function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimi
   return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is also an HTML page') : undefined
 }
 
-/** True if a zip archive follows the end of the document. Attachments come before that end. */
+/** True if a zip archive follows the end of the PDF. Attachments are located before the end. */
 function hasZipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
@@ -61,7 +61,7 @@ function hasZipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean
 
 const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
-/** A stored member may be a PDF. A PDF header outside of the members makes the whole file a PDF. */
+/** A PDF header before the data of the first member makes the whole file a PDF. A member may be a stored PDF. */
 function checkZipForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)

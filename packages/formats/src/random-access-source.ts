@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const defaultChunk = 64 * 1024
-// Readers request a few bytes at a time. One system call serves many requests.
+// Window size of read-ahead, because readers request only a few bytes at a time.
 const windowSize = 64 * 1024
-/** Files up to this size are read page by page, once, into a buffer that the thread reuses. */
+/** Files up to this size are read in pages, each page once, into a buffer that the thread reuses. */
 const maxCachedBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
-/** Undefined while a file uses it. New memory for every file would cause frequent garbage collection. */
+/** Idle read buffer. Undefined while a file uses it. Allocating one per file would cause frequent garbage collection. */
 let idleBuffer: Buffer | undefined
 
 export class TooLarge extends Error {
@@ -18,7 +18,7 @@ export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
 
-  /** Returns up to `length` bytes from `offset`, fewer at the end. A later read does not overwrite the result. */
+  /** Returns `length` bytes from `offset`, or fewer at the end. Later reads do not overwrite the result. */
   abstract read(offset: number, length: number): Buffer
 
   whole(limit: number): Buffer {
@@ -26,19 +26,19 @@ export abstract class RandomAccessSource {
     return this.read(0, this.size)
   }
 
-  /** Like `read`, but bytes that are not in memory are written to `room`, which has at least `length` bytes. */
+  /** Like `read`, but reads from disk into the buffer that `room` returns, which must have at least `length` bytes. */
   readInto(_room: () => Buffer, offset: number, length: number): Buffer {
     return this.read(offset, length)
   }
 
-  /** Returns the content in chunks of at most `chunkSize`. A chunk is valid until the next one is requested. */
+  /** Iterates over the content in chunks of up to `chunkSize`. A chunk is valid until the next one is requested. */
   *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
     const last = clamp(end, this.size)
     for (let at = clamp(start, this.size); at < last; at += chunkSize) yield this.read(at, Math.min(chunkSize, last - at))
   }
 }
 
-/** Bytes in memory. Every read returns a view of them. */
+/** Random access to bytes in memory. Reads return views, not copies. */
 export class MemorySource extends RandomAccessSource {
   readonly size: number
   readonly #bytes: Buffer
@@ -81,7 +81,7 @@ export class WindowSource extends RandomAccessSource {
 
 export class FileSource extends RandomAccessSource {
   readonly size: number
-  /** Content of a small file, up to the pages read so far. */
+  /** Content of a small file. `#pages` marks the pages that were read. */
   #content: Buffer | undefined
   readonly #pages: Uint8Array
   #window: Buffer = Buffer.alloc(0)
@@ -131,7 +131,7 @@ export class FileSource extends RandomAccessSource {
     }
   }
 
-  /** Closes the file. Buffers that were returned are invalid afterwards. */
+  /** Closes the file. Buffers that `read` returned become invalid. */
   close(): void {
     closeSync(this.#fd)
     this.#closed = true
@@ -153,7 +153,7 @@ export class FileSource extends RandomAccessSource {
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
       const filled = this.#fill(content.subarray(from, to), from)
-      // Clears bytes of the previous file if this file became shorter.
+      // Clears bytes of the previous file in the reused buffer if this file was truncated while it was read.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
       page = after

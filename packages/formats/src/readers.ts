@@ -4,7 +4,8 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-// Types of each reader. A reader is named after the first one. Readers are loaded on demand, because a worker for images needs no PDFium.
+// Types of each reader, which is named after its first type. Readers are loaded on demand, because most workers do not need all
+// of them.
 const table: [types: string, load: Load][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 
@@ -66,7 +67,7 @@ const readers = new Map(
   table.flatMap(([types, load]) => types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const)),
 )
 
-// Types that do not determine the reader. The extension decides.
+// Types that are too generic to determine the reader, so that the extension decides.
 const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
 export function readerName(extension: string, recognised: Recognition): string | undefined {
@@ -74,12 +75,12 @@ export function readerName(extension: string, recognised: Recognition): string |
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
   if (recognised.kind !== 'binary') return readerOf(byName)
   if (byName === undefined) return readerOf(recognised.type)
-  // An extension shared by text and a binary type, such as .key.
+  // Extensions such as .key belong to a text type and a binary type.
   if (textTypeFor(extension)) return readerOf(recognised.type)
-  // Flash projects are compound files or zip archives.
+  // Flash projects (.fla) are compound files or zip archives.
   if (byName === 'zip' && recognised.type === 'ole') return undefined
   const asCalled = readerOf(byName)
-  // A document with the extension .zip is checked as an archive.
+  // A document with the extension .zip is checked as a plain archive.
   return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type) ? asCalled : readerOf(recognised.type)
 }
 
@@ -87,7 +88,7 @@ export const readerOf = (type: string | undefined): string | undefined => reader
 
 const loaded = new Map<string, Promise<FormatReader> | undefined>()
 
-/** Caches the reader, because every `import()` resolves the module again. */
+/** Caches the loaded reader, because `import()` resolves the module on every call. */
 export function loadReader(name: string): Promise<FormatReader> | undefined {
   if (!loaded.has(name)) loaded.set(name, readers.get(name)?.load())
   return loaded.get(name)

@@ -1,4 +1,4 @@
-/** Extensions and content type of each type. A type is named after its usual extension. A docx file may have the extension docx or zip. */
+/** Extensions and content type of a file type, which is named after its most common extension. */
 export interface TypeRow {
   mime: string
   extensions: string[]
@@ -9,12 +9,12 @@ const row = (mime: string, extensions: string): TypeRow => ({ mime, extensions: 
 const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
-// Extensions of formats that are stored in a zip, a compound file or a TIFF and cannot be distinguished from it.
+// Extensions of formats that cannot be distinguished from their container (zip, compound file or TIFF).
 const zipBased =
   'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz mxl hwpx xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'
 
-/** Binary types, and text types with a clear signature (PDF, RTF, PostScript). */
+/** Binary types, and text types with a distinctive signature (PDF, RTF, PostScript). */
 export const types: Record<string, TypeRow> = {
   pdf: row('application/pdf', 'pdf ai'),
   rtf: row('application/rtf', 'rtf doc'),
@@ -35,7 +35,7 @@ export const types: Record<string, TypeRow> = {
   jp2: row('image/jp2', 'jp2 jpg2 j2k j2c jpf jpx jpm mj2 mjp2 jpc'),
   jxl: row('image/jxl', 'jxl'),
 
-  // Java accepts any zip as a library, with or without a manifest and classes.
+  // Java accepts any zip as a library, even without a manifest or classes.
   zip: row('application/zip', `${zipBased} jar war ear aar`),
   docx: row(`${ooxml}.wordprocessingml.document`, 'docx docm dotx dotm zip'),
   docm: row('application/vnd.ms-word.document.macroEnabled.12', 'docm dotm zip'),
@@ -82,7 +82,7 @@ export const types: Record<string, TypeRow> = {
   msg: row('application/vnd.ms-outlook', 'msg oft'),
   vsd: row('application/vnd.visio', 'vsd vst vss'),
   pub: row('application/x-mspublisher', 'pub'),
-  // An OOXML document with a password is a compound file.
+  // Password-protected OOXML documents are compound files.
   'encrypted-ooxml': row(
     'application/x-ole-storage',
     'docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm',
@@ -108,16 +108,16 @@ export const types: Record<string, TypeRow> = {
   'ogg-audio': row('audio/ogg', 'ogg oga spx'),
   'ogg-video': row('video/ogg', 'ogv ogg ogm ogx'),
   ogx: row('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
-  // iTunes and ffmpeg also write its brand into .mp4 files.
+  // iTunes and ffmpeg also write the M4A brand into .mp4 files.
   m4a: row('audio/mp4', 'm4a m4b m4p m4r aac mp4'),
-  // MPEG-4 audio. Players and shops use both extensions.
+  // MPEG-4 audio, which has either extension in practice.
   'mp4-audio': row('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: row('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
   // Cameras and phones write 3GPP brands into .mp4 files.
   '3gp': row('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
   mov: row('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': row('video/mp4', 'mp4 m4v mov qt'),
-  // Truncated before the part that contains the tracks.
+  // Files that are truncated before the track list, so that the exact type is unknown.
   'iso-damaged': row('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
   webm: row('video/webm', 'webm weba mkv mka mks mk3d'),
   mkv: row('video/x-matroska', 'mkv mka mks mk3d webm weba'),
@@ -163,7 +163,7 @@ export const types: Record<string, TypeRow> = {
   nii: row('application/x-nifti', 'nii'),
 }
 
-/** Text types. A file with the extension must parse as the type. Any text may have one of the plain extensions. */
+/** Text types. A file with one of the extensions must parse as that type. Plain text may have any of the plain extensions. */
 export const textTypes: Record<string, TypeRow> = {
   json: row('application/json', 'json geojson topojson webmanifest jsonld har ipynb gltf'),
   jsonl: row('application/x-ndjson', 'jsonl ndjson'),
@@ -185,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Extensions with a more specific content type than their file type.
+// Content types of extensions that are more specific than the content type of their file type.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

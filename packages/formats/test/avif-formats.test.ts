@@ -24,7 +24,7 @@ const withBrand = (bytes: Buffer, brand: string) => {
 }
 
 describe('avif damage that libheif ignores', () => {
-  test('rejects a grid with a tile that cannot be decoded', async () => {
+  test('rejects an avif grid with a tile that cannot be decoded', async () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48))).toEqual({
       sound: true,
       notes: [],
@@ -33,22 +33,22 @@ describe('avif damage that libheif ignores', () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(invalid(/item 3\) cannot be decoded/))
   })
 
-  test('decodes the image of an image sequence', async () => {
+  test('decodes the still image of an avif image sequence', async () => {
     expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...valid, notes: [] })
     const bytes = withBrand(picture, 'avis')
     noise(bytes.subarray(bytes.indexOf('mdat', 0, 'latin1') + 4))
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/cannot be decoded/))
   })
 
-  test('rejects an image that libaom calls unsupported', async () => {
+  test('rejects an avif whose bitstream libaom does not support', async () => {
     const bytes = Buffer.from(picture)
-    // The profile in the sequence header. Only three exist.
+    // Overwrites the profile in the sequence header with an undefined value. Only three profiles exist.
     const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
     bytes[sequence] = 0xff
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/not supported by this decoder/))
   })
 
-  test('returns a verdict for every mutation of a grid', async () => {
+  test('returns a verdict for every mutation of an avif grid', async () => {
     const grid = avifGrid(picture, 64, 48)
     for (const mutation of mutate(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })

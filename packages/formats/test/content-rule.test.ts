@@ -15,19 +15,25 @@ const extensionsOf = (type: string): string[] =>
   (types[type]?.extensions ?? []).filter((extension) => binaryTypeFor(extension) === type && !sharedExtensions.has(extension))
 
 describe('content of a binary extension without its signature', () => {
-  test.each(Object.keys(types))('treats all extensions of %s alike', async (type) => {
-    for (const extension of extensionsOf(type)) {
-      const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
-      expect([extension, await accepts(prose, extension)]).toEqual([extension, false])
-      expect([extension, await accepts(noise, extension)]).toEqual([extension, unsigned])
-    }
-  })
+  test.each(Object.keys(types))(
+    'rejects text for all extensions of type %s, and other content unless the type has no signature',
+    async (type) => {
+      for (const extension of extensionsOf(type)) {
+        const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
+        expect([extension, await accepts(prose, extension)]).toEqual([extension, false])
+        expect([extension, await accepts(noise, extension)]).toEqual([extension, unsigned])
+      }
+    },
+  )
 
-  test.each([...sharedExtensions])('accepts any content as .%s, an extension that several formats share', async (extension) => {
-    expect(textTypeFor(extension)).toBeUndefined()
-    expect(await accepts(prose, extension)).toBe(true)
-    expect(await accepts(noise, extension)).toBe(true)
-  })
+  test.each([...sharedExtensions])(
+    'accepts any content with the extension .%s, which several formats share',
+    async (extension) => {
+      expect(textTypeFor(extension)).toBeUndefined()
+      expect(await accepts(prose, extension)).toBe(true)
+      expect(await accepts(noise, extension)).toBe(true)
+    },
+  )
 
   test.each([
     ['cer', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'],
@@ -39,7 +45,7 @@ describe('content of a binary extension without its signature', () => {
     ['ps', '%!\n/Times findfont 12 scalefont setfont showpage\n'],
     ['dia', '<?xml version="1.0"?><dia:diagram xmlns:dia="http://www.lysator.liu.se/~alla/dia/"/>'],
     ['webarchive', '<?xml version="1.0"?><plist version="1.0"><dict/></plist>'],
-  ])('accepts the text form of .%s', async (extension, text) => {
+  ])('accepts the text variant of a .%s file', async (extension, text) => {
     expect(await accepts(Buffer.from(text), extension)).toBe(true)
   })
 })

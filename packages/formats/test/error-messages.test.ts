@@ -13,7 +13,7 @@ const accepted = { fits: true, sound: true }
 describe('parts of a split archive', () => {
   const problem = expect.stringMatching(/one part of several\. Join the parts/)
 
-  test('an error names the missing parts of a split 7z archive', async () => {
+  test('asks for all parts if the file is one part of a split 7z archive', async () => {
     const seven = await openSevenZip()
     seven.FS.writeFile('/a', Buffer.from(Array.from({ length: 3000 }, (_, at) => (at * at * 31) & 255)))
     seven.callMain(['a', '-mx=0', '/x.7z', '/a'])
@@ -23,7 +23,7 @@ describe('parts of a split archive', () => {
     expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/truncated/) })
   })
 
-  test('an error names the missing parts of a split zip archive', async () => {
+  test('asks for all parts if the file is one part of a split zip archive', async () => {
     const complete = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
     const first = Buffer.concat([Buffer.from('PK\x07\x08'), complete.subarray(0, 40)])
     expect(await open('z01', first)).toMatchObject({ sound: false, problem })

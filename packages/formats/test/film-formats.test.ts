@@ -5,7 +5,7 @@ import { damaged, firstPart, invalid, read, valid, validWithNote } from './suppo
 import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { element, u32be, webm } from './support/samples/media.js'
 
-/** Returns `bytes` with the 32-bit number at `offset` after the first `type` replaced. */
+/** Returns a copy with a different 32-bit number at `offset` after the first box of the type. */
 function withNumber(bytes: Buffer, type: string, offset: number, value: number): Buffer {
   const copy = Buffer.from(bytes)
   copy.writeUInt32BE(value, copy.indexOf(type) + offset)
@@ -37,7 +37,7 @@ describe('a truncated mp4', () => {
     expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(invalid(/truncated/))
   })
 
-  test('uses the samples to detect a truncated mp4 whose media data has no length', async () => {
+  test('detects a truncated mp4 by its sample offsets if the media data has no length', async () => {
     const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
     expect(await read(readMp4, bytes)).toMatchObject(valid)
     expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(validWithNote(/chunk 2 of 2 extends beyond the end/))
@@ -68,7 +68,7 @@ describe('a damaged mp4', () => {
       ['stts', 8],
     ] as const)
       expect(await read(readMp4, withNumber(mp4(), type, offset, 0xffffffff))).toMatchObject(invalid(/truncated/))
-    // Samples of equal size need no list, so four billion of them take no space in the file.
+    // A uniform sample size needs no list, so the file can declare four billion samples in a few bytes.
     const uniform = withNumber(withNumber(mp4(), 'stsz', 8, 1), 'stsz', 12, 0xffffffff)
     expect(await read(readMp4, uniform)).toMatchObject(valid)
   })
@@ -83,7 +83,7 @@ describe('a damaged mp4', () => {
     expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(invalid(/description of its codec/))
     for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
       expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(invalid(/avcC/))
-    // Units with start codes contain the parameter sets.
+    // Units with start codes contain the parameter sets themselves.
     expect(await read(readMp4, avcMp4({ configuration: 'none', startCodes: true }))).toMatchObject(valid)
     expect(await read(readMp4, avcMp4({ startCodes: true }))).toMatchObject(valid)
   })

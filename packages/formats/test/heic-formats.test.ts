@@ -10,7 +10,7 @@ const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatch
 const started = [0x80, 9, 9, 9]
 
 describe('heic damage that is visible without a decoder', () => {
-  test('accepts an intact heic, and states in the report what was checked', async () => {
+  test('accepts an intact heic, and notes in the report what was checked', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },
@@ -18,25 +18,25 @@ describe('heic damage that is visible without a decoder', () => {
     })
   })
 
-  test('rejects every truncation', async () => {
+  test('rejects every truncated copy of a heic', async () => {
     const bytes = heic()
     for (let length = 0; length < bytes.length; length += 5)
       expect(await read(bytes.subarray(0, length))).toMatchObject(broken(/./))
   })
 
-  test('rejects a file with wrong image offsets', async () => {
+  test('rejects a heic with wrong image offsets', async () => {
     expect(await read(heic({ shift: 5000 }))).toMatchObject(broken(/beyond the end/))
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects HEVC units with wrong lengths', async () => {
+  test('rejects a heic whose HEVC units have wrong lengths', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/header of a unit/))
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0, 0, 0, 9, 38, 1])]) }))).toMatchObject(broken(/add up/))
   })
 
-  test('detects the shortest sequence of zeros that HEVC forbids', async () => {
+  test('rejects a heic with the shortest sequence of zeros that HEVC forbids', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/image data is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -49,7 +49,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
   })
 
-  test('checks the transparency mask, but not a depth map', async () => {
+  test('checks the transparency mask of a heic, but not its depth map', async () => {
     const alpha = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha'
     const whole = unit(19, started)
     const cut = whole.subarray(0, -1)
@@ -58,11 +58,11 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ auxiliary: { purpose: 'urn:mpeg:hevc:2015:auxid:2', data: cut } }))).toMatchObject({ sound: true })
   })
 
-  test('rejects a file whose only image is hidden', async () => {
+  test('rejects a heic whose only image is hidden', async () => {
     expect(await read(heic({ hidden: true }))).toMatchObject(broken(/hidden/))
   })
 
-  test('rejects invalid image properties', async () => {
+  test('rejects a heic with invalid image properties', async () => {
     expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown type \('xxxx'\)/))
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/parts of its image/))
     expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/container of images/))

@@ -9,7 +9,7 @@ import { jpeg } from './support/samples/image.js'
 const folder = mkdtempSync(join(tmpdir(), 'assay-formats-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('detects a type from the content, and whether files of that type may have the extension', async () => {
+test('detects the type from the content, and whether the extension matches the type', async () => {
   expect(await detect(new MemorySource(png(), 'png'))).toMatchObject({ type: 'png', mime: 'image/png', fits: true })
   expect(await detect(new MemorySource(png(), 'pdf'))).toMatchObject({ type: 'png', mime: 'image/png', fits: false })
   expect(await detect(new MemorySource(Buffer.from('{"a":1}'), 'xml'))).toMatchObject({ type: 'json', fits: false })
@@ -24,7 +24,7 @@ test('opens a file on disk with the reader of its type', async () => {
   source.close()
 })
 
-test('decodes images without additional setup', async () => {
+test('decodes images without setting an image decoder', async () => {
   const image = await jpeg()
   expect(await inspect(new MemorySource(image, 'jpg'))).toMatchObject({ type: 'jpg', verdict: { sound: true } })
   const damaged = new MemorySource(image.subarray(0, image.length / 2), 'jpg')

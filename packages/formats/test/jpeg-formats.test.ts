@@ -28,21 +28,21 @@ describe('jpeg data after the last pixel', () => {
     }
   })
 
-  test('rejects a file without its end marker as truncated', async () => {
+  test('rejects a jpeg without an end marker as truncated', async () => {
     expect(await read(readJpeg, baseline!.subarray(0, -2))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, baseline!.subarray(0, -1))).toMatchObject(invalid(/end marker/))
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(valid)
   })
 
-  test('rejects a jpeg with one trailing byte if a block has too many values', async () => {
+  test('rejects a jpeg with one trailing byte if a block has too many coefficients', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(valid)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(valid)
-    // Readers accept it without a warning.
+    // Other readers accept such an image without a warning.
     expect(await read(readJpeg, handmadeJpeg({ scan: fullBlock }))).toMatchObject(valid)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(invalid(/excess codes/))
   })
 
-  test('checks each interval between restart markers', async () => {
+  test('checks the end of each restart interval of a jpeg', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(valid)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(valid)
@@ -65,7 +65,7 @@ test('detects the coding process of a jpeg from a limited number of segments', a
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)
   expect(isProgressive(new MemorySource(behind(100)))).toBe(true)
-  // If the header is later, a worker thread decides.
+  // If the header is not among the first segments, a worker thread checks the image.
   expect(isProgressive(new MemorySource(behind(60_000)))).toBe(false)
   expect(await read(readJpeg, behind(60_000))).toMatchObject(valid)
 })

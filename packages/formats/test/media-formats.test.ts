@@ -33,7 +33,7 @@ describe.each(samples)('%s', (_name, reader, sample) => {
 
   test('rejects a media file that is empty, truncated to its first bytes or of another type', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(invalid(/./))
-    // Players of MP3 and AAC search for the first frame at any offset.
+    // MP3 and AAC players search for the first frame at any offset, so other bytes are not an error.
     if (reader !== readMp3 && reader !== readAac)
       expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(invalid(/./))
     expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(invalid(/./))
@@ -59,7 +59,7 @@ describe('wav', () => {
     expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(invalid(/no audio/))
   })
 
-  test('accepts a wav whose lengths were never filled in, and adds a note to the report', async () => {
+  test('accepts a wav with placeholder lengths, and adds a note to the report', async () => {
     for (const size of [0, 0xffffffff, 0x7ffff000]) {
       expect(await read(readWav, wav({ dataSize: size, riffSize: size }))).toMatchObject({
         sound: true,

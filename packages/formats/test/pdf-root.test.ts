@@ -59,7 +59,7 @@ describe('a PDF trailer', () => {
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
   test('finds a PDF trailer at any offset', async () => {
-    // Near the edges of the chunks that are searched, and far from the end.
+    // Offsets near the boundaries of search chunks, and far from the end of the file.
     for (const place of [65_536 - damaged.length - 20, 65_536 - damaged.length - 4, 70_000])
       expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(complete)
   })
@@ -77,7 +77,7 @@ describe('a PDF trailer', () => {
     expect(await read(Buffer.from(text.replace(table, ''), 'latin1'))).toMatchObject(complete)
   })
 
-  test('reads thousands of PDF trailers without a search for the root for each', async () => {
+  test('rejects a PDF with thousands of trailers that do not name the root', async () => {
     expect(await read(behind('trailer << >>\n'.repeat(20_000)))).toMatchObject(unrepairable)
   })
 })

@@ -57,7 +57,7 @@ describe('type detection', () => {
     expect(isExtensionFor(extension, type)).toBe(true)
   })
 
-  test('rejects the extension of every other sample for each binary sample', async () => {
+  test('rejects the extensions of all other binary types for each binary type', async () => {
     const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of valid)
@@ -90,7 +90,7 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('accepts the extensions of %s: %j but not %j', (type, may, mayNot) => {
+  ])('accepts for the type %s the extensions %j, but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionFor(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionFor(extension, type))).toEqual([])
   })
@@ -158,13 +158,13 @@ describe('damaged content', () => {
     expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')
   })
 
-  test('accepts every extension of the film family for a film without a header', async () => {
+  test('accepts any MP4 extension for an MP4 file that is truncated before its movie header', async () => {
     const complete = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(complete.subarray(0, 20))).toBe('iso-damaged')
     expect(isExtensionFor('m4a', 'iso-damaged')).toBe(true)
   })
 
-  test('accepts every old Office extension for a compound file with an unreadable directory', async () => {
+  test('detects a compound file with an unreadable directory as the generic type ole', async () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 

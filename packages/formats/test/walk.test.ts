@@ -76,19 +76,19 @@ describe('walk', () => {
     ],
     ['a uuencoded file in a message', 'From: a@example.org\r\n\r\nbegin 644 a.txt\r\n)<V]M92!T97AT\r\n`\r\nend\r\n', 'some text'],
     ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
-  ])('decodes %s', async (_, message, text) => {
+  ])('decodes %s and visits the decoded text', async (_, message, text) => {
     const visitor = new Recorder()
     expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
   })
 
-  test('reports a member with the name of a Brotli file, because its content has no signature', async () => {
+  test('reports a gap for a member with the extension .br, because Brotli has no signature', async () => {
     const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
     const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder() })
     expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('tells the visitor which container holds a content and whether other programs unpack it', async () => {
+  test('passes to the visitor the container of each content and whether other programs can unpack it', async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -153,7 +153,7 @@ describe('walk', () => {
     expect(await gapsOf({ format: '2fe98d63d4a6c14b9a36b3fc2511a5b7' })).toMatchObject([{ cause: 'unsupported' }])
   })
 
-  test('stops as soon as the visitor throws', async () => {
+  test('stops the walk when the visitor throws', async () => {
     class Stop extends WalkEnded {}
     const visitor = new Recorder()
     visitor.member = () => {
@@ -186,11 +186,11 @@ describe('walk', () => {
   })
 })
 
-/** A 7z with one member that has content and the attribute of a folder. */
+/** Creates a 7z archive with one member that has content and the attribute of a folder. */
 async function fileLikeFolder(data: string): Promise<Buffer> {
   const archive = await sevenZip({ 'a.txt': data }, ['-mhc=off'])
   const directory = archive.subarray(32 + Number(archive.readBigUInt64LE(12)))
-  // The last property of the header has the id 0x15 (attributes): id, size, two flags, and four bytes of attributes.
+  // The last header property has the id 0x15 (attributes), followed by its size, two flags and four attribute bytes.
   directory[directory.lastIndexOf(0x15) + 4]! |= 0x10
   archive.writeUInt32LE(crc32(directory), 28)
   archive.writeUInt32LE(crc32(archive.subarray(12, 32)), 8)
@@ -237,7 +237,7 @@ describe('a walk that observes a reader', () => {
     return observing
   }
 
-  /** Lets the reader open the zip, then destroys the compressed members, so that they cannot be inflated again. */
+  /** Lets the format reader open the zip, then destroys the compressed members, so that the walk cannot inflate them again. */
   async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {
     const observing = await read(archive, 'zip', visitor)
     for (let at = archive.indexOf('PK\x03\x04'); at >= 0; at = archive.indexOf('PK\x03\x04', at + 1))
@@ -294,7 +294,7 @@ describe('a walk that observes a reader', () => {
     if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
   })
 
-  test('reports the damage that 7-Zip found for the reader', async () => {
+  test('reports the damage that 7-Zip detected while the reader ran', async () => {
     const archive = await sevenZip({ 'a.bin': noise(50_000) }, ['-m0=Copy'])
     archive.fill(0, 100, 110)
     const source = new MemorySource(archive, '7z')
@@ -349,7 +349,7 @@ describe('a walk that observes a reader', () => {
     ['is damaged', (archive: Buffer) => archive.fill(0, archive.length - 8)],
     ['ends early', (archive: Buffer) => archive.subarray(0, 3_000_000)],
     ['is damaged inside', (archive: Buffer) => archive.fill(0, 3_000_000, 3_000_100)],
-  ])('visits a gzip file that %s like a walk without a reader', async (_, damage) => {
+  ])('reports the same result with and without a reader for a gzip file that %s', async (_, damage) => {
     const tar = await createTar([
       { name: 'a', data: noise(6_000_000) },
       { name: 'b', data: 'the last file' },
@@ -387,7 +387,7 @@ describe('a walk that observes a reader', () => {
     expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
-  test('does not stop the reader if the walk fails, but throws the error at its end', async () => {
+  test('continues the reader if the walk fails, and throws the error after the reader has finished', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       content: () => (bytes) => {

@@ -8,7 +8,7 @@ const members: SampleMember[] = [
 ]
 const inspect = async (bytes: Buffer) => readZip(toSource(bytes), limits())
 
-/** A zip with zip64 records and plain numbers in its end record, as Info-ZIP writes it from standard input. */
+/** Returns a zip with zip64 records and plain numbers in its end record, as written by Info-ZIP from standard input. */
 function plainNumbers(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes)
   const record = copy.lastIndexOf('PK\x06\x06', undefined, 'latin1')
@@ -23,7 +23,7 @@ function plainNumbers(bytes: Buffer): Buffer {
 describe('zip64 records', () => {
   const complete = zip(members, { zip64: true })
 
-  test('reads zip64 records, even next to 32-bit numbers', async () => {
+  test('accepts zip64 records in addition to valid 32-bit numbers', async () => {
     expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 

@@ -1,7 +1,7 @@
-/** Kinds of damage. Each function returns a damaged copy, or undefined if the kind does not apply to the file. */
+/** Size of a damaged block in bytes, like the sector of a disk. */
 const blockBytes = 512
 
-/** A seeded random number generator (mulberry32), so that every run damages the same bytes. */
+/** Creates a seeded random number generator (mulberry32), so that every run damages the same bytes. */
 export function seeded(seed) {
   let state = seed | 0
   return (below) => {
@@ -21,7 +21,7 @@ const overwritten = (bytes, at, length, fill) => {
   return copy
 }
 
-/** Blocks have 512 bytes, like the sectors of a disk. Small files have eight blocks. */
+/** Returns the block size. Small files consist of eight smaller blocks. */
 const blockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
 const blockAt = (bytes, random) => random(Math.floor(bytes.length / blockSize(bytes))) * blockSize(bytes)
 
@@ -104,7 +104,7 @@ export const kinds = {
   'wrong checksum': ({ bytes, sums, random }) => (sums.length === 0 ? undefined : flipped(bytes, pick(sums, random), random(8))),
 }
 
-/** Damaged copies of one kind, without copies that equal the file. */
+/** Yields damaged copies of one kind, without copies that equal the original. */
 export function damagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
   const random = seeded(seed)
   const copies = []

@@ -1,4 +1,4 @@
-/** Functions by type that open a file with a library alone. They throw for a damaged file. */
+/** Opens files with a common library for each type, without `inspect`. The functions throw if the file is damaged. */
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
 import { crc32, gunzip } from 'node:zlib'
@@ -28,7 +28,7 @@ async function openPdf(bytes) {
     document.getPage(0)
     document.destroy()
   } catch (error) {
-    // A crash ends the WebAssembly instance.
+    // A WebAssembly instance cannot be reused after a crash.
     if (error instanceof WebAssembly.RuntimeError) pdfium = undefined
     throw error
   }
@@ -87,7 +87,7 @@ function readXml(bytes) {
 
 const rows = [
   ['sharp', 'png jpg gif webp tif avif', decodeImage],
-  // libvips decodes no HEVC. It reads the boxes.
+  // The bundled libvips cannot decode HEVC, so only the metadata is read.
   ['sharp', 'heic', (bytes) => sharp(bytes).metadata()],
   ['PDFium', 'pdf', openPdf],
   ['yauzl', 'zip docx xlsx pptx odt epub', readZip],
@@ -100,7 +100,7 @@ const rows = [
   ['saxes', 'xml svg', readXml],
 ]
 
-/** Library of each type: its name, and whether it rejects these bytes. */
+/** Maps each type to the name of its library and a function that tests whether the library rejects the bytes. */
 export const libraries = new Map(
   rows.flatMap(([name, types, open]) =>
     types.split(' ').map((type) => [type, { name, rejects: (bytes) => throws(() => open(bytes)) }]),

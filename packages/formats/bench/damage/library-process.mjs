@@ -1,4 +1,4 @@
-/** Runs the libraries in a process of their own, because a damaged file can crash a library or make it run forever. */
+/** Runs the libraries in a child process, because a damaged file can crash a library or make it loop forever. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { libraries } from './libraries.mjs'
@@ -10,7 +10,7 @@ if (process.send) {
 }
 
 let child
-/** Resolves the request that is in progress. The child processes one request at a time. */
+/** Resolves the current request. The child processes one request at a time. */
 let finish
 
 function start() {
@@ -22,7 +22,7 @@ function start() {
   })
 }
 
-/** True if the library for the type rejects these bytes, crashes, or does not end. */
+/** True if the library for the type rejects the bytes, crashes or does not finish in time. */
 export async function libraryRejects(type, bytes) {
   if (!child) start()
   const running = child

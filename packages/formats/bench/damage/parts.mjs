@@ -1,6 +1,6 @@
 /**
- * Finds the parts of a file: chunks, boxes, pages, members. Each part has a range of bytes. `lengthAt` is the offset of the least
- * significant byte of its length, and `sumAt` that of its checksum, if it has one.
+ * Finds the chunks, boxes, pages or members of a file. Each part is a byte range. `lengthAt` is the offset of the least
+ * significant byte of its length field, and `sumAt` that of its checksum, if any.
  */
 export function partsOf(bytes, extension) {
   const found = (finders[extension] ?? (() => []))(bytes).filter(({ start, end }) => end > start && end <= bytes.length)
@@ -85,7 +85,7 @@ function tiff(bytes) {
 
 const parentBoxes = new Set('moov trak mdia minf stbl dinf edts udta mvex moof traf iprp ipco'.split(' '))
 
-/** Boxes of MP4, QuickTime, HEIC and AVIF, at all levels. */
+/** Returns the boxes of MP4, QuickTime, HEIC and AVIF files at all levels. */
 function boxes(bytes, from = 0, to = bytes.length) {
   const parts = []
   for (let at = from; at + 8 <= to; ) {
@@ -132,7 +132,7 @@ function flac(bytes) {
 
 const parentElements = new Set([0x18538067, 0x1654ae6b, 0xae, 0x1f43b675, 0xa0])
 
-/** Elements of WebM and Matroska, at all levels. */
+/** Returns the elements of WebM and Matroska files at all levels. */
 function ebml(bytes, from = 0, to = bytes.length) {
   const parts = []
   for (let at = from; at + 2 <= to && bytes[at] !== 0; ) {
@@ -150,7 +150,7 @@ function ebml(bytes, from = 0, to = bytes.length) {
   return parts
 }
 
-/** Members and directory entries of a zip. */
+/** Returns the members and directory entries of a zip archive. */
 function zip(bytes) {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const parts = [{ start: end, end: bytes.length, lengthAt: end + 12 }]
@@ -191,7 +191,7 @@ const sevenZip = (bytes) => [
   ...eighths(bytes).slice(1),
 ]
 
-/** Sectors of a compound file. Lengths are those of the streams in the directory. */
+/** Returns the sectors of a compound file. Lengths are those of the streams in the directory. */
 function ole(bytes) {
   const size = 2 ** bytes.readUInt16LE(30)
   const parts = []

@@ -1,4 +1,4 @@
-/** Valid files of each type: generated ones from the tests, and encoded recordings and photos that the tests contain. */
+/** Provides valid files of each type: generated samples, and encoded recordings and photos from the tests. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ const folder = fileURLToPath(new URL('../../test/support/samples/', import.meta.
 const encoded = join(folder, 'encoded')
 const bundle = fileURLToPath(new URL('../../node_modules/.cache/damage/samples.mjs', import.meta.url))
 
-/** The sample modules are TypeScript. */
+/** Compiles the sample modules, which are TypeScript. */
 async function loadSamples() {
   const modules = ['archive', 'avif', 'containers', 'image', 'media', 'office', 'pdf']
   const contents = modules.map((name) => `export * as ${name} from './${name}.ts'`).join('\n')
@@ -48,7 +48,7 @@ async function generated() {
     ['tif', await image.tiff('none')],
     ['tif', await image.tiff('lzw')],
     ['tif', await image.tiledTiff()],
-    // libvips does not decode samples of 12 bits.
+    // libvips does not support 12-bit samples.
     ['tif', image.rawTiff({ bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) })],
     ['bmp', image.bmp()],
     ['avif', await image.avif()],
@@ -91,7 +91,7 @@ async function generated() {
 
 const aliases = { jpeg: 'jpg', tiff: 'tif', opus: 'ogg' }
 
-/** Files below a folder, by extension. Files above 1 MiB are skipped, because damage in them takes long to measure. */
+/** Returns the files in a folder, by extension. Skips files above 1 MiB, because measuring damage in them takes long. */
 function filesIn(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

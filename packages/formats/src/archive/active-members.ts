@@ -28,9 +28,7 @@ const searchSvg: Search = async (source, limits) => getActiveContent(await readS
 const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
   (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
-/**
- * Returns a search for active content that is suitable for the member, or undefined. The name of a macro project is sufficient evidence.
- */
+/** Returns the search for active content that fits the member. Macro projects need none: their name is sufficient evidence. */
 export function selectSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOle
@@ -40,7 +38,7 @@ export function selectSearch(head: Buffer, name: string): Search | undefined {
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchPage : undefined
 }
 
-/** Returns the active content of a member. A damaged member has none, because the archive itself is intact. */
+/** Returns the active content of a member. A damaged member is not an error, because the archive itself is intact. */
 export async function runSearch(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
   try {
     return [...new Set(await search(source, limits))]

@@ -6,10 +6,10 @@ import { type Container, recognise } from './containers.js'
 
 const maxNotes = 10
 
-// These signatures also occur by chance, or belong to types whose reader checks more.
+// Signatures that are too short to be reliable, or that belong to types with a more thorough reader.
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
-/** `offset` identifies a member of a zip archive for the observer. */
+/** Checks a nested archive. `offset` is the offset of its local header if the outer archive is a zip. */
 export type ReadNested = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
 
 export class ArchiveLevel {
@@ -32,7 +32,7 @@ export class ArchiveLevel {
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
 
-  /** Notes damage of a nested archive. A malicious construction in it rejects the whole file. */
+  /** Adds a note if a nested archive is damaged. A malicious nested archive causes the rejection of the whole file. */
   async readNested(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.readNestedArchive(stream, name, this, offset)
@@ -47,7 +47,9 @@ export class ArchiveLevel {
     if (kind && !weakSignatures.has(kind)) this.budget.containers.add(kind)
   }
 
-  /** If nesting is not allowed, the file needs a worker with higher limits. The error tells the caller to use one. */
+  /**
+   * Skips a member that is too large to search. Limits without nesting cause an error, so that the caller retries in a worker.
+   */
   skipSearch(name: string): void {
     if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is too large to be searched`)
     this.note(`the member ${quoted(name)} was not searched for active content`)

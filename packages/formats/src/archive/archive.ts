@@ -18,14 +18,14 @@ export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLim
 
 const maxNamed = 20
 
-/** Evidence for the scan, because encrypted members and containers that are not unpacked here must not count as clean. */
+/** Returns evidence for the virus scan, because encrypted members and unsupported containers must not count as clean. */
 export const getScanEvidence = ({ budget: { encrypted, containers, activeContent } }: ArchiveLevel) => ({
   ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxNamed) }),
   ...(encrypted && { encrypted }),
   ...(containers.size > 0 && { containers: [...containers] }),
 })
 
-/** Creates a reader from a check that returns the evidence of an intact archive. */
+/** Creates a format reader from a function that checks an archive and returns evidence about it. */
 export const archiveReader =
   (check: (source: RandomAccessSource, level: ArchiveLevel) => Promise<Record<string, unknown>>): FormatReader =>
   (source, limits, observer) =>
@@ -37,7 +37,7 @@ export const archiveReader =
       return sound(level.notes, { ...facts, ...closed, ...(activeContent.length > 0 && { active_content: activeContent }) })
     })
 
-/** Checks a zip, including the members that only 7-Zip can unpack. */
+/** Checks a zip archive. 7-Zip unpacks the members with other compression methods. */
 export async function checkWholeZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
   const facts = await checkZip(source, level, watch)
   await testOtherMethods(source, facts, level)
@@ -50,7 +50,7 @@ export const readZip = archiveReader(async (source, level) => {
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Checks Java archives: an intact zip. The manifest is optional. */
+/** Checks Java archives. The zip must be intact, but the manifest is optional. */
 export const readJar = archiveReader(async (source, level) => {
   const { entries, unpackedBytes, names } = await checkWholeZip(source, level)
   if (!names.has('META-INF/MANIFEST.MF')) level.note('the archive has no manifest')
@@ -69,7 +69,7 @@ export const readSevenZip = archiveReader(async (source, level) => {
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Checks a whole gzip file, and a tar or another archive in it. */
+/** Checks all members of a gzip file, and the archive that they contain, if any. */
 export const readGzip = archiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzip(source, {
@@ -101,7 +101,7 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel,
   }
   const content = new IteratorStream(watched())
   try {
-    // A compressed tar counts as one level of nesting.
+    // A compressed tar counts as one level of nesting, not two.
     const isTar = looksLikeTar(await content.peek(tarBlock))
     if (mustBeTar) await checkTar(content, level)
     else await level.readNested(content, isTar ? 'tar' : 'content')
@@ -109,6 +109,6 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel,
   } finally {
     await content.close()
   }
-  // Damage of the gzip data may look like damage of the archive in it.
+  // Throws the gzip error even if the reader of the inner archive reported it as damage of that archive.
   if (damage) throw damage
 }

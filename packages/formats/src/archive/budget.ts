@@ -1,12 +1,12 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { malicious } from '../format-error.js'
 
-// Below this size, no ratio is suspicious: zeros, white pages and logs compress well.
+// Smaller archives may have any compression ratio, because zeros, blank pages and logs compress well.
 const freeBytes = 16 * 1024 * 1024
-// Ratio checks of a single member start at this size, because a white bitmap is harmless.
+// Smaller members may have any compression ratio, because white bitmaps compress well.
 const memberRatioFrom = 32 * 1024 * 1024
 
-/** Maximum bytes to search for active content, per archive and per member. */
+/** Maximum number of bytes that are searched for active content, per archive and per member. */
 const maxSearchedBytes = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
 
 export class ArchiveBudget {
@@ -14,7 +14,7 @@ export class ArchiveBudget {
   unpacked = 0
   entries = 0
   encrypted = false
-  /** Containers in the archive that are not unpacked here. A scanner may not unpack them either. */
+  /** Nested containers that were not unpacked. A virus scanner may be unable to unpack them, too. */
   readonly containers = new Set<string>()
   /** Active content of the documents in the archive. */
   readonly activeContent = new Set<string>()
@@ -40,7 +40,7 @@ export class ArchiveBudget {
     this.checkTotal(this.unpacked)
   }
 
-  /** Maximum size of the next member that may be searched. */
+  /** Maximum size of the next member to search for active content. */
   get searchableBytes(): number {
     return Math.max(0, Math.min(maxSearchedBytes.one, this.#maxSearchedBytes - this.#searched))
   }
@@ -49,17 +49,17 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** A low unpacking limit also limits the search, because searching a page costs more than inflating it. */
+  /** Scales with the unpacking limit, because searching a page costs more than inflating it. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
 
-  /** Checks the limits from the headers alone, before `bytes` are unpacked. */
+  /** Checks the sizes that the headers declare, before any member is unpacked. */
   checkAnnounced(bytes: number): void {
     this.checkTotal(this.unpacked + bytes)
   }
 
-  /** Checks the ratio of each member, because incompressible members could hide a bomb in the ratio of the whole archive. */
+  /** Checks the compression ratio of one member. Incompressible members could hide a bomb in the ratio of the whole archive. */
   checkMember(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
       throw malicious(

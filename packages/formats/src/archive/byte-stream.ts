@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Sequential bytes of a file or an inflater. In a file, skipping costs nothing. */
+/** Sequential bytes of a file or an inflater. Skipping bytes of a file does not read them. */
 export interface ByteStream {
   peek(length: number): Promise<Buffer>
   read(length: number): Promise<Buffer>
@@ -57,7 +57,7 @@ export class IteratorStream implements ByteStream {
     const parts = [this.held]
     for (let bytes = this.held.length; bytes < length; ) {
       const last = parts.pop()!
-      // A chunk is valid until the next one is requested.
+      // Copies the chunk, because it is valid only until the next one is requested.
       if (last.length > 0) parts.push(Buffer.from(last))
       const next = await this.iterator.next()
       if (next.done) break

@@ -8,14 +8,14 @@ const at = (offset: number, ...magics: string[]): Matches => {
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
 
-/** Signatures of containers, in the order of the checks. The least specific ones come last. */
+/** Container signatures in the order in which they are checked. The least specific signatures come last. */
 const signatures = {
   zip: at(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
   gzip: at(0, '\x1f\x8b\x08'),
   '7z': at(0, "7z\xbc\xaf'\x1c"),
   xz: at(0, '\xfd7zXZ\0'),
   bzip2: (head) => /^BZh[1-9](1AY&SY|\x17rE8P\x90)/.test(head.toString('latin1', 0, 10)),
-  // A skippable frame may come first.
+  // A Zstandard file may start with a skippable frame.
   zstd: (head) => /^(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)/.test(head.toString('latin1', 0, 4)),
   lzma: isLzma,
   z: (head) => head.readUInt16BE() === 0x1f9d && (head[2]! & 0x60) === 0,
@@ -58,7 +58,7 @@ export type Container = keyof typeof signatures
 
 const known = Object.entries(signatures) as [Container, Matches][]
 
-/** Number of bytes that `recognise` needs. A MIME header may follow many other mail headers. */
+/** Number of bytes that `recognise` needs. Mail needs the most, because many headers may precede its MIME header. */
 export const headLength = 256 * 1024
 
 export function recognise(head: Buffer): Container | undefined {
@@ -66,7 +66,7 @@ export function recognise(head: Buffer): Container | undefined {
   return known.find(([, matches]) => matches(head))?.[0]
 }
 
-/** Detects raw LZMA, which has no signature, by common properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and the size. */
+/** Detects raw LZMA, which has no signature, by its default properties, the dictionary size and the declared size. */
 function isLzma(head: Buffer): boolean {
   if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
   const dictionary = head.readUInt32LE(1)
@@ -101,7 +101,7 @@ const isBootable = at(510, '\x55\xaa')
 const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82, 'FAT32   '))
 const isExt = at(1080, '\x53\xef')
 
-/** Checks the checksum of the header, because old tar files have no signature and text may start with any bytes. */
+/** Validates the header checksum, because old tar files have no signature. */
 export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
 }
@@ -110,7 +110,7 @@ const firstField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za
 const mimeField = /^(?:\xef\xbb\xbf)?(?:mime-version|content-type|content-transfer-encoding):/im
 const uuencodedFile = /^begin [0-7]{3,4} [^\r\n]+\r?\n/m
 
-/** Checks for mail headers with a MIME field or before a uuencoded file. Other messages are plain text. RFC 5322, RFC 2045 */
+/** Detects mail by a MIME header field or a uuencoded file (RFC 5322, RFC 2045). Other messages are plain text. */
 function isMail(head: Buffer): boolean {
   if (!firstField.test(head.toString('latin1', 0, 512))) return false
   const text = head.toString('latin1')
@@ -119,10 +119,10 @@ function isMail(head: Buffer): boolean {
 
 export const tailLength = 66_000
 
-/** Recognises a container by its last bytes, whatever comes before it. */
+/** Detects a container by the trailer at its end, regardless of the bytes before it. */
 export function recogniseTail(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
-  // Other programs accept bytes after the trailer.
+  // Common programs accept trailing bytes after the `koly` trailer.
   return tail.includes('koly\0\0\0\x04\0\0\x02\0', 0, 'latin1') ? 'dmg' : undefined
 }
 

@@ -8,11 +8,11 @@ const smallMember = 64 * 1024
 export interface GzipHandlers {
   member(): void
   unpacked(bytes: number): void
-  /** Reports damage outside the compressed data, such as a wrong checksum. Unpacking continues unless it throws. */
+  /** Receives errors outside the compressed data, such as a wrong checksum. Unpacking continues unless the handler throws. */
   onError(error: FormatError): void
 }
 
-/** Unpacks a gzip file and compares checksums and lengths. Throws a `FormatError` if the data cannot be inflated. */
+/** Unpacks a gzip file and verifies checksums and lengths. Throws a `FormatError` if the data cannot be inflated. */
 export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !startsMember(source, at)) return checkRest(source, at, handlers)
@@ -23,7 +23,7 @@ export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers
 
 const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
-/** Tapes and some programs pad with zeros. gzip and 7-Zip report any other trailing bytes, such as a damaged second member. */
+/** Accepts zero padding, which tape drives write. Like gzip and 7-Zip, rejects other trailing bytes. */
 function checkRest(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
     handlers.unpacked(0)
@@ -58,7 +58,7 @@ async function* member(source: RandomAccessSource, start: number, handlers: Gzip
   return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
 }
 
-/** Inflates a small member in one call. Files with 100,000 members exist, and one inflater per member would be too slow. */
+/** Inflates a small member synchronously. In a file with 100,000 members, one inflater per member would be too slow. */
 function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, smallMember)

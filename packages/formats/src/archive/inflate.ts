@@ -1,6 +1,6 @@
 import { constants, createGunzip, createInflate, createInflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 
-/** Error codes of zlib that mean invalid data. */
+/** zlib error codes that indicate invalid compressed data. */
 const dataErrorCodes = new Set([
   'Z_DATA_ERROR',
   'Z_BUF_ERROR',
@@ -11,7 +11,7 @@ const dataErrorCodes = new Set([
 
 export function getDataError(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string }
-  if (code === 'ERR_BUFFER_TOO_LARGE') return 'it expands to far more bytes than its header declares'
+  if (code === 'ERR_BUFFER_TOO_LARGE') return 'the data expands to far more bytes than its header declares'
   return code !== undefined && dataErrorCodes.has(code) ? (message ?? code) : undefined
 }
 
@@ -20,10 +20,10 @@ type Kind = keyof typeof engines
 
 const nothing = Buffer.alloc(0)
 const outputBytes = 64 * 1024
-/** Inflaters that the thread reuses. */
+/** Idle inflaters of this thread, for reuse. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/** Inflates with bounded memory. Each chunk is valid until the next one. `consumed` receives the size of the deflate data. */
+/** Inflates chunks in bounded memory. Each chunk is valid until the next one. `consumed` receives the compressed size. */
 export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -50,21 +50,21 @@ interface ZlibHandle {
 }
 
 /**
- * Uses the zlib binding below Node's streams, like npm's `minizlib`. A stream allocates its output and switches to another thread for every
- * chunk, which takes longer than inflating most chunks.
+ * Calls Node's internal zlib binding, like npm's `minizlib`. For every chunk, a zlib stream allocates a buffer and switches
+ * threads, which takes longer than inflating most chunks.
  */
 class Inflater {
   consumed = 0
-  /** True if the deflate data ended before its input. */
+  /** True if the input contains bytes after the end of the deflate data. */
   ended = false
   readonly #handle: ZlibHandle
-  /** Free output bytes and unread input bytes after the last call. */
+  /** Number of free output bytes and of unread input bytes after the last call. */
   readonly #left: Uint32Array
   readonly #room = Buffer.allocUnsafeSlow(outputBytes)
   #fault: Error | undefined
 
   constructor(kind: Kind) {
-    // Without this option, the window size of the first stream would limit the next one.
+    // Uses the maximum window size, because the handle is reused for streams with other window sizes.
     const stream = engines[kind]({ chunkSize: 64, windowBits: 15 }) as unknown as {
       _handle: ZlibHandle
       _writeState: Uint32Array
@@ -100,10 +100,10 @@ class Inflater {
 
 export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
-/** Allocates one buffer for the whole output plus one byte. Otherwise zlib would join chunks of 16 KiB. */
+/** Size of an output buffer that holds the whole result. With the default size, zlib would concatenate chunks of 16 KiB. */
 export const outputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
 
-/** Returns undefined if the data is damaged or larger than `maxBytes`. A stream would return the part that can be inflated. */
+/** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */
 export function inflateWhole(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, announced = 0): Buffer | undefined {
   const options = { maxOutputLength: maxBytes, ...(announced > 0 && { chunkSize: outputBufferSize(announced) }) }
   try {

@@ -8,7 +8,7 @@ export function checkName(name: string): void {
   if (path.split('/').includes('..')) throw malicious('archive_path', `the member ${quoted(name)} points outside the archive`)
 }
 
-/** Links of one archive. They are checked together at the end, because a link may lead through another link. */
+/** Links of one archive. They are checked together at the end, because the path of a link may contain another link. */
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 
@@ -28,7 +28,7 @@ export class ArchiveLinks {
     const at = symbolic ? segments(name).slice(0, -1) : []
     for (const segment of segments(path)) {
       if (segment !== '..') at.push(segment)
-      // The parent of a symbolic link depends on the target of that link, not on its name.
+      // The parent of a symbolic link depends on its target, so the resulting path is unknown.
       else if (at.length === 0 || links.has(at.join('/'))) throw refusal()
       else at.pop()
     }

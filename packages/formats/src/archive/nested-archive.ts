@@ -35,7 +35,7 @@ async function checkNestedZip(source: RandomAccessSource, name: string, inner: A
   if (facts.otherMethods.size > 0) inner.note(`the member ${quoted(name)} is a zip with members that were not unpacked`)
 }
 
-/** Searches documents and pages for active content, within the budget of the archive. */
+/** Searches a document or web page for active content, within the search limit of the archive. */
 async function searchActive(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
   const search = selectSearch(await stream.peek(tarBlock), name)
   if (!search) return
@@ -47,7 +47,7 @@ async function searchActive(stream: ByteStream, name: string, level: ArchiveLeve
   for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quoted(name)}`)
 }
 
-/** A compressed tar counts as one level of nesting. */
+/** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
 async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
   const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
   try {
@@ -69,7 +69,7 @@ async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): 
   }
 }
 
-/** A zip needs random access. Content that is not part of the file is stored first. */
+/** Provides random access, which zip and 7z archives need. Content that is not part of a file is spooled first. */
 function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
   return withSpooled(stream.take(Number.POSITIVE_INFINITY), use)

@@ -6,10 +6,10 @@ import { listZipEntries } from './zip/directory.js'
 const maxBytes = 16 * 1024
 const maxEntries = 64
 
-/** Limits of archives that are checked on the event loop, which is faster than a worker. All others go to a worker. */
+/** Limits of archives that are checked on the event loop, because starting a worker would take longer. */
 export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: maxEntries, maxNesting: 0 }
 
-/** True if zlib can unpack the archive, and it has few members. */
+/** True if the archive has few members and zlib can unpack all of them. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
   if (source.size > maxBytes) return false
   const kind = recognise(source.read(0, headLength))

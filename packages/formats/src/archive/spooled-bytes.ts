@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileSource, MemorySource, type RandomAccessSource } from '../random-access-source.js'
 
-// Nested archives up to this size stay in memory.
+// Content up to this size stays in memory.
 const maxMemoryBytes = 8 * 1024 * 1024
 
 /**
- * Bytes that are written sequentially and then read at random positions. Large amounts are moved to a temporary file. The caller must call
- * `close`.
+ * Bytes that are written sequentially and then read at random positions. Large content is moved to a temporary file, so the
+ * caller must call `close`.
  */
 export class SpooledBytes {
   #parts: Buffer[] = []
@@ -46,7 +46,7 @@ export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source
   }
 }
 
-/** Opens an unnamed temporary file, which disappears with its descriptor even if the worker is killed. */
+/** Opens a temporary file and deletes its name, so that no file remains even if the worker is killed. */
 function openUnnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {

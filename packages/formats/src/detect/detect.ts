@@ -13,14 +13,14 @@ import { endsWithZip, zipType } from './zip.js'
 
 export type Recognition =
   | { kind: 'empty' }
-  /** `type` is a row of `types`, or the name that file-type uses. `mime` is set only if there is no such row. */
+  /** `type` is a key of `types` or a file-type extension. Only the latter has a `mime`. */
   | { kind: 'binary'; type: string; mime?: string }
   | { kind: 'text'; sign: TextSign }
   | { kind: 'unknown' }
 
 /**
- * Detects the type of the content with file-type. Our own checks follow if file-type is too coarse (zip and compound files,
- * MP4, text) or uses only two bytes. An unconfirmed guess counts as unknown, and the reader of the extension decides.
+ * Detects the type of the content. Own checks replace file-type for formats that it cannot distinguish (zip, compound files, MP4,
+ * text) or that have a two-byte signature. An unconfirmed result counts as unknown.
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
@@ -44,7 +44,10 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   return deeper ? binary(deeper) : { kind: 'unknown' }
 }
 
-/** Audio and images may look like text in an old encoding, except for their headers. UTF-16 text contains zero bytes everywhere. */
+/**
+ * True if the first bytes are binary. Audio and images may look like legacy-encoded text after their header. UTF-16 text is
+ * exempt, because it contains zero bytes.
+ */
 function hasBinaryStart(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
@@ -53,8 +56,7 @@ function hasBinaryStart(source: RandomAccessSource): boolean {
 const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// zip, gzip and compound files have their own checks. file-type would inflate the first two, and returns the same type for all compound
-// files.
+// Checked before file-type, which would inflate zip and gzip files and returns one type for all compound files.
 function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
@@ -64,19 +66,19 @@ function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string 
   if (isDicomBehindTiff(source, head)) return 'dcm'
   return firstBox.test(head.toString('latin1', 4, 8)) ? isoMediaType(source, limits) : undefined
 }
-// First boxes of ISO base media files. Old QuickTime files have no `ftyp`.
+// Possible first boxes of an ISO base media file. Old QuickTime files have no `ftyp` box.
 const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
-/** DICOM images may contain a TIFF header in their preamble, so that TIFF readers open them too. DICOM PS3.10, 7.1 */
+/** True for a DICOM file that TIFF readers can also open, because its preamble contains a TIFF header (DICOM PS3.10, 7.1). */
 const isDicomBehindTiff = (source: RandomAccessSource, head: Buffer): boolean =>
   /^(II\*\0|MM\0\*|II\+\0|MM\0\+)/.test(head.toString('latin1')) &&
   !/^(geo)?tiff?$/.test(source.extension) &&
   source.read(128, 4).toString('latin1') === 'DICM'
 
-/** Types whose files may look like text. A disk image (dmg) has its signature at its end. */
+/** Detects binary types whose files may look like text. Disk images (dmg) have their signature near the end. */
 function detectTextLike(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
-  // Thin archives of GNU, and archives of AIX.
+  // Thin archives (GNU ar) and big archives (AIX ar).
   if (/^!<thin>\n|^<bigaf>\n/.test(source.read(0, 8).toString('latin1'))) return 'ar'
   const isDmg = source.extension === 'dmg' && source.read(source.size - 512, 8).toString('latin1') === 'koly\0\0\0\x04'
   return isDmg ? 'dmg' : undefined
@@ -89,7 +91,7 @@ async function detectFileType(source: RandomAccessSource): Promise<{ ext: string
   try {
     return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))
   } catch {
-    // A damaged file may make file-type throw.
+    // file-type may throw if the file is damaged.
     return undefined
   }
 }
@@ -120,11 +122,11 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// Starts of textual formats after bytes that file-type skips. Other text does not have to be compared with its 150 signatures.
+// True if file-type may detect a textual format. Other text is not compared with its 150 signatures, which saves time.
 const mayBeTextual = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
-// `%!` may start any text.
+// `%!` is not specific enough for PostScript, because any text may start with it.
 const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
@@ -143,7 +145,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
   sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
-  // A bare codestream has a signature of only two bytes.
+  // The signature of a bare JPEG XL codestream has only two bytes.
   jxl: (source) => source.read(0, 1)[0] === 0 || source.extension === 'jxl',
   mpg: (source) => /^\0\0\x01(\xb3|\xba[\x21-\x2f\x44-\x7f])/.test(source.read(0, 5).toString('latin1')),
   dwg: (source) => /^AC10\d\d\0/.test(source.read(0, 7).toString('latin1')),
@@ -159,10 +161,12 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   aif: (source) => /^FORM....AIF[FC]$/s.test(source.read(0, 12).toString('latin1')),
 }
 
-// file-type does not detect these types if the bytes after the signature are unusual. The reader of the type decides.
+// file-type ignores these signatures if unusual bytes follow. The reader of the type then decides whether the file is valid.
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
-/** Detects types that file-type does not find: by the end of the file, at other offsets, or by structure. */
+/**
+ * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognisable structure.
+ */
 function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
@@ -177,7 +181,7 @@ function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): st
   return isMpegSound(source) ? 'mp3' : undefined
 }
 
-/** Readers find the header of a PDF anywhere in the first 1024 bytes. */
+/** PDF readers accept a header anywhere in the first 1024 bytes. */
 export const findPdfHeader = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
 
 function pdfInside(source: RandomAccessSource): boolean {
@@ -191,7 +195,7 @@ function isOldTar(source: RandomAccessSource): boolean {
   return block.length === 512 && block[0] !== 0 && checksumHolds(block)
 }
 
-/** Content that is text and can also be opened as a PDF is a PDF. */
+/** Returns PDF for text that a PDF reader could also open. */
 function asText(source: RandomAccessSource, sign: TextSign): Recognition {
   const at = findPdfHeader(source)
   return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }

@@ -11,7 +11,7 @@ const stillBrands: [type: string, brands: RegExp][] = [
   ['heic', /^(heic|heix|heim|heis|hevc|hevx|hevm|hevs|mif1|mif2|msf1)$/],
 ]
 
-/** Type of an ISO base media file (mp4, m4a, mov, 3gp, avif, heic), by its brands and tracks. Undefined for other types. */
+/** Returns the type of an ISO base media file (mp4, m4a, mov, 3gp, avif, heic) based on its brands and tracks. */
 export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 16)
   const first = head.toString('latin1', 4, 8)
@@ -24,7 +24,7 @@ export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): 
   return typeFromBrands(brands) ?? typeFromTracks(source, limits)
 }
 
-// "Buy free stuff" is text. Its first four bytes would be the length of a box of half a gigabyte.
+// Rejects text such as "Buy free stuff": as a box length, its first four bytes would exceed the file.
 const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
 function typeFromBrands(brands: string[]): string | undefined {
@@ -32,7 +32,7 @@ function typeFromBrands(brands: string[]): string | undefined {
   const rest = brands.slice(1)
   for (const [type, pattern] of stillBrands) {
     if (!pattern.test(major)) continue
-    // `mif1` only states that it is an image. The other brands state the format.
+    // The brand `mif1` only declares an image. A compatible brand determines the format.
     return type === 'heic' && !/^he/.test(major) && rest.some((brand) => stillBrands[0]![1].test(brand)) ? 'avif' : type
   }
   if (major === 'crx ') return 'cr3'

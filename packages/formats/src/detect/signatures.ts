@@ -13,7 +13,7 @@ const signatures: Record<string, Signature> = {
   exr: at(0, /^v\/1\x01/),
   djvu: at(0, /^AT&TFORM....DJV[UMI]/s),
   npy: at(0, /^\x93NUMPY[\x01-\x03]\0/),
-  // A user block may come before the signature.
+  // A user block may precede the HDF5 signature.
   h5: (source) => [0, 512, 1024, 2048].some((place) => at(place, /^\x89HDF\r\n\x1a\n/)(source)),
   nii: (source) => at(344, /^n[+i]1\0/)(source) || at(4, /^n[+i]2\0/)(source),
   shp: (source) => at(0, /^\0\0\x27\x0a\0{20}/)(source) && at(28, /^\xe8\x03\0\0/)(source),
@@ -21,14 +21,14 @@ const signatures: Record<string, Signature> = {
   tga: (source) => at(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
   der: isDer,
   bplist: at(0, /^bplist00/),
-  // The legacy frame, and a skippable frame, which Zstandard also has.
+  // A legacy frame, or a skippable frame, which Zstandard files may also start with.
   lz4: (source) =>
     at(0, /^\x02\x21\x4c\x18/)(source) || (source.extension === 'lz4' && at(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
   tta: at(0, /^TTA[12]/),
-  // Sections, and the tables of contents of notebooks. [MS-ONESTORE] 2.3.1
+  // OneNote sections and tables of contents ([MS-ONESTORE] 2.3.1).
   one: at(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
   'is-cab': at(0, /^ISc\(/),
-  // TrueType and PostScript fonts of macOS.
+  // TrueType and PostScript fonts of classic macOS.
   ttf: at(0, /^(true|typ1)\0[\x01-\x40]/),
   mid: at(0, /^RIFF....RMID/s),
   'raw-photo': at(0, /^(IIR[OS]|MMOR|IIU\0)/),
@@ -48,7 +48,7 @@ function isDbf(source: RandomAccessSource): boolean {
   )
 }
 
-/** A sequence that spans the whole file, or has an indefinite length: certificates, keys, signatures. */
+/** Detects DER certificates, keys and signatures: a sequence that spans the whole file or has an indefinite length. */
 function isDer(source: RandomAccessSource): boolean {
   const head = source.read(0, 13)
   if (/^\x30\x80(\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07|\x02\x01\x03)/.test(head.toString('latin1'))) return true

@@ -25,7 +25,7 @@ const mainParts: [type: string, part: RegExp][] = [
   ['pptx', /^ppt\/presentation\d*\.xml$/],
   ['vsdx', /^visio\/document\d*\.xml$/],
 ]
-// A document with macros has a different type. Office does not open it with the extension of a document without macros.
+// Documents with macros have their own types, because Office opens them only with the matching extension.
 const withMacros: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
 
 const folders: [type: string, folder: string][] = [
@@ -36,17 +36,17 @@ const folders: [type: string, folder: string][] = [
 ]
 
 /**
- * Detects the type of a zip-based file by the names in its directory. If the directory cannot be read, the type is `zip-damaged`, because a
- * truncated document is damaged whatever its original type was.
+ * Detects the type of a zip-based file by its member names. If the directory is unreadable, the type is `zip-damaged`, because
+ * the file may be a truncated document.
  */
 export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
   if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
-  // Office accepts backslashes, a leading slash and any case.
+  // Office ignores the case of part names, accepts backslashes and accepts a leading slash.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type =
     typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names, (name) => readMember(source, limits, name))
-  // A truncated directory does not prove that the file is a plain archive.
+  // A truncated directory may omit the parts of a document, so the file is not necessarily a plain zip.
   return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
 
@@ -61,7 +61,7 @@ function typeFromParts(names: Set<string>): string | undefined {
   return found.length === 1 ? found[0]![0] : 'ooxml'
 }
 
-/** OpenDocument and EPUB store their type in an uncompressed member. */
+/** OpenDocument and EPUB files declare their media type in an uncompressed member named `mimetype`. */
 function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
   const entry = entries.find(({ name }) => name === 'mimetype')
   if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
@@ -72,7 +72,10 @@ function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): stri
   return mimetypes[declared] ?? (declared.startsWith('application/vnd.oasis.opendocument') ? 'odf' : undefined)
 }
 
-/** Other formats (MusicXML, InDesign, Hancom, XMind) also have a container or a manifest. Its content decides. */
+/**
+ * Detects formats by member names. The content of a container or manifest decides, because MusicXML, InDesign, Hancom and XMind
+ * use the same names.
+ */
 function typeFromNames(names: Set<string>, read: (name: string) => string): string | undefined {
   const container = 'meta-inf/container.xml'
   if (names.has(container) && /\.opf\b|oebps-package/.test(read(container))) return 'epub'
@@ -84,7 +87,7 @@ function typeFromNames(names: Set<string>, read: (name: string) => string): stri
   return undefined
 }
 
-/** Returns the start of a member, or nothing if it cannot be read. The reader of the type then reports damage. */
+/** Returns the start of a member, or an empty string if it is unreadable. The reader of the detected type reports the damage. */
 function readMember(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
   try {
     return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''
@@ -97,8 +100,8 @@ function readMember(source: RandomAccessSource, limits: ReaderLimits, name: stri
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
- * True if the file ends with a zip archive, whatever comes before it. The comment of the end record must extend to the end of the file.
- * Otherwise the archive belongs to an attachment.
+ * True if the file ends with a zip archive, regardless of the bytes before it. Bytes after the end record mean that the archive
+ * is only an attachment.
  */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)

@@ -31,7 +31,7 @@ function findStart(source: RandomAccessSource, at: number): string | undefined {
   return starts.find(([start]) => start.test(text))?.[1]
 }
 
-/** Finds content after the end of an image whose end is known. */
+/** Searches the first 64 KiB after the end of the image, at any offset, for an archive or a page. */
 function further(source: RandomAccessSource, at: number): string | undefined {
   const text = source.read(at, windowBytes).toString('latin1')
   if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archive

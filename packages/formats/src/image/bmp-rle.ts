@@ -8,7 +8,7 @@ interface RleImage {
   nibbles: boolean
 }
 
-/** Follows the runs of an RLE bitmap. Like readers, accepts runs beyond the end of a row, but not missing data. */
+/** Checks that the runs of an RLE bitmap cover all rows. Like other readers, accepts runs beyond the end of a row. */
 export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0
@@ -17,7 +17,7 @@ export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image
     if ((steps & 4095) === 0) checkDeadline(limits)
     const first = bytes.next()
     const second = bytes.next()
-    // Like readers, accepts a missing end mark after the last row.
+    // Like other readers, accepts a missing end mark after the last row.
     if (first < 0 || second < 0)
       return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
         ? undefined

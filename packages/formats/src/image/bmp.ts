@@ -12,13 +12,14 @@ interface Header {
   colours: number
 }
 
-// BITMAPCOREHEADER, OS/2 2.x (16 to 64), and Windows versions 3, the two undocumented ones, 4 and 5.
+// Sizes of BITMAPCOREHEADER (12), of OS/2 2.x and Windows 3 headers (16 to 64), and of versions 4 (108) and 5 (124).
 const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
 
-/** Checks the headers of a BMP, and that every row of pixels exists. The bundled libvips does not read BMP. */
+/** Checks the BMP header and the length of the pixel data. The bundled libvips cannot decode BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
-  if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('it does not start with a complete BMP header')
+  if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM')
+    return broken('the file does not start with a complete BMP header')
   const size = start.readUInt32LE(14)
   if (!knownHeaders(size)) return broken(`the BMP header has an unknown size (${size} bytes)`)
   const bytes = source.read(14, size)
@@ -29,7 +30,7 @@ export const readBmp: FormatReader = (source, limits) => {
   const problem = pixels < 14 + size ? 'the pixels of the BMP start inside its header' : findProblem(header)
   if (problem) return broken(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
-  // Uncompressed pixels cannot have more bytes than the file.
+  // The file size already limits uncompressed pixels.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
   return checkImageSize('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
@@ -52,7 +53,10 @@ const infoHeader = (bytes: Buffer): Header => ({
   colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
 })
 
-/** Compressions that viewers support. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
+/**
+ * Bit depths that viewers support, per compression method. ImageMagick and ffmpeg also reject 2-bit pixels and embedded JPEG or
+ * PNG (methods 4 and 5).
+ */
 const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function findProblem(header: Header): string | undefined {
@@ -81,7 +85,7 @@ function checkPixels(
     const problem = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return problem ? broken(problem, evidence) : sound([], evidence)
   }
-  // Rows are padded to four bytes. Some readers also open the rare files without padding in all rows, or in the last one.
+  // Rows are padded to four bytes. Like some readers, accepts files without padding in all rows or in the last row.
   const bare = Math.ceil((header.width * header.depth) / 8)
   const padding = -bare & 3
   const there = source.size - offset

@@ -3,11 +3,11 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { checkImageSize } from './image-size.js'
 
-/** Checks GIF block by block, because libvips ignores damage that other programs reject. Codes are counted, not stored. */
+/** Checks each block of a GIF, because libvips ignores damage that other programs reject. Pixels are counted, not stored. */
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
-    return broken('it does not start with a complete GIF header')
+    return broken('the file does not start with a complete GIF header')
   const width = head.readUInt16LE(6)
   const height = head.readUInt16LE(8)
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
@@ -40,7 +40,7 @@ class GifWalk {
       if (problem && typeof problem !== 'string') return problem
       if (problem) return this.broken(problem)
     }
-    // Like readers, accepts a missing end mark after a complete image.
+    // Like other readers, accepts a missing end mark after a complete image.
     return this.frames > 0
       ? sound(['the end mark is missing, which readers accept'], this.facts())
       : this.broken('the GIF contains no image')

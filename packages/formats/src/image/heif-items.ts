@@ -10,19 +10,19 @@ export interface Extent {
 export interface HeifItem {
   id: number
   type: string
-  /** Undefined if the data is in another file or item. */
+  /** Location of the data. Undefined if the data is in another file or item. */
   extents: Extent[] | undefined
   properties: Box[]
   sources: number[]
-  /** Images that this item belongs to, for example because it is their transparency. */
+  /** Ids of the images that use this item, for example as their transparency mask. */
   belongsTo: number[]
-  /** Offset of the entry in the list of items. It contains a version and then flags. The last flag hides the item. */
+  /** Offset of the item info entry. The lowest bit of its flags hides the item. */
   entry: number
 }
 
 export interface HeifItems {
   primary: number | undefined
-  /** Offset of the box that names the primary item. */
+  /** Box that contains the id of the primary item. */
   primaryBox: Box | undefined
   items: Map<number, HeifItem>
 }
@@ -37,7 +37,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
   }
   const handler = boxes.get('hdlr')
   if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict')
-    return 'it is not declared as a container of images'
+    return 'the file is not declared as a container of images'
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
     const list = (type: string) => parseList(source, boxes.get(type))
@@ -48,7 +48,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     try {
       readReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
-      // Readers continue without it. A derived image then has no sources, which is detected later.
+      // Readers ignore a damaged reference box. Derived images then lack their sources, which is reported later.
       if (!(error instanceof RangeError)) throw error
     }
     return found
@@ -67,7 +67,7 @@ function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | 
     const entry = parseList(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
-    // Versions 0 and 1 are for other kinds of files.
+    // Entries of versions 0 and 1 belong to other file formats.
     if (entry.version < 2) continue
     const id = entry.number(entry.version === 2 ? 2 : 4)
     entry.number(2)
@@ -98,7 +98,7 @@ function readPlaces(
     for (let left = list.number(2); left > 0; left--) {
       list.number(indexSize)
       const start = base + list.number(offsetSize)
-      // Without a length, the extent is the whole data.
+      // Length 0 means that the extent covers all data.
       extents.push({ start, length: list.number(lengthSize) || Math.max(0, size - start) })
       if (extents.length > 1 && offsetSize + lengthSize === 0) break
     }

@@ -3,14 +3,13 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type BytePatch, decode } from './image-decoder.js'
 
-// Errors of libheif about the data. libheif may also report missing properties that only an image has.
+// libheif errors that indicate damaged data. Other errors may mean that a tile lacks properties that only images need.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const decodedTiles = 256
 
 /**
- * Checks the tiles of an image. If libheif cannot decode a tile, it leaves it blank without an error. Therefore each tile is decoded as an
- * image of its own, by making it the primary item and visible.
+ * Decodes each tile of a grid image separately, as the visible primary item, because libheif silently leaves damaged tiles blank.
  */
 export async function findTileProblem(
   source: RandomAccessSource,

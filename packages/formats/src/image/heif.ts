@@ -7,12 +7,12 @@ import { findHevcProblem } from './hevc.js'
 import { type BytePatch, decode } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
-// The bundled decoder lacks HEVC (patents) and some layouts of AV1.
+// Errors of the bundled decoder about valid images. It lacks HEVC (because of patents) and some AV1 layouts.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
-// libaom decodes all AV1, and reports damage with this error.
+// libaom supports all AV1 streams, so this error indicates damage.
 const damage = /Bitstream not supported by this decoder/
 
-/** Checks the box structure and the size of AVIF, then decodes the image with libvips. */
+/** Checks the box structure and the image size of AVIF, then decodes the image with libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
 
 export const readHeic: FormatReader = (source, limits) =>
@@ -28,7 +28,7 @@ async function readHeif(
   const boxProblem = findProblem(source, boxes, name, brands)
   if (boxProblem) return broken(boxProblem)
   const meta = boxes.find((box) => box.type === 'meta')
-  // An image sequence may contain only a track.
+  // Image sequences may contain a track but no still image.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
       ? sound(['an image sequence: only its structure was checked'])
@@ -51,13 +51,13 @@ type Items = HeifItems | string
 const explainUndecoded = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : findImageProblem(source, limits, items)
 
-/** libvips reads only the first brand and does not know those of image sequences, which contain an image like all others. */
+/** Replaces the major brand of an image sequence, which libvips does not support. Its still image is like any other. */
 function brandChanges(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
-/** Returns the reason why the image was not decoded if the decoder is the cause. Otherwise returns a verdict. */
+/** Decodes the image. Returns a reason if the decoder does not support the image, or a verdict if the image is damaged. */
 async function getUndecodedReason(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -73,19 +73,19 @@ async function getUndecodedReason(
 
 function findProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
-  if (first?.type !== 'ftyp') return `it does not start with the ${name} signature`
+  if (first?.type !== 'ftyp') return `the file does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
   const quoted = [list.slice(0, 4), ...(list.slice(8).match(/.{4}/gs) ?? [])]
   if (!quoted.some((brand) => brands.test(brand)))
-    return `it is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
+    return `the file is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
   const cut = boxes.find((box) => box.cut)
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
 }
 
-/** Checks the image that readers display, and the images that it is derived from. Thumbnails and descriptions are optional. */
+/** Checks the primary image and its source images. Thumbnails and metadata are not checked, because they are optional. */
 function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
-  if (!first) return 'it does not declare its primary item'
+  if (!first) return 'the primary item is not declared'
   if (source.read(first.entry + 3, 1)[0]! & 1) return 'its image is marked as hidden'
   const wanted = new Set([first, ...getTransparency(source, first, items)])
   for (const item of wanted) {
@@ -101,7 +101,7 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
   return undefined
 }
 
-// Depth and brightness maps are optional for readers.
+// Auxiliary type of transparency masks. Depth and gain maps are not checked, because they are optional for readers.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
 const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
@@ -111,7 +111,7 @@ const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: He
       properties.some(({ type, start }) => type === 'auxC' && transparency.test(source.read(start + 4, 64).toString('latin1'))),
   )
 
-// Derived images, and coded images. ISO/IEC 23008-12 and its supplements.
+// Item types of derived and coded images (ISO/IEC 23008-12 and amendments).
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
@@ -122,7 +122,7 @@ function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item:
   if (derived && sources.length === 0) return 'the parts of its image are not declared'
   if (!extents) return derived ? undefined : 'the location of its image is missing'
   if (extents.some(({ start, length }) => start + length > source.size))
-    return 'it is truncated: its image extends beyond the end of the file'
+    return 'the file is truncated: its image extends beyond the end of the file'
   if (derived) return undefined
   return type === 'hvc1' || type === 'hev1' ? findHevcProblem(source, limits, item) : undefined
 }

@@ -6,12 +6,12 @@ import type { Extent, HeifItem } from './heif-items.js'
 const maxConfiguration = 1024 * 1024
 
 /**
- * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. No unit may contain the byte sequences that
- * the format excludes. Returns the problem.
+ * Checks an HEVC image without decoding it and returns the problem, if any. The configuration must be valid, the unit lengths
+ * must add up, and no unit may contain a start code.
  */
 export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
-  if (!box) return 'it has no decoder configuration (hvcC)'
+  if (!box) return 'the decoder configuration (hvcC) is missing'
   const lengthSize = readLengthSize(source, box)
   if (typeof lengthSize === 'string') return lengthSize
   if (!item.extents) return undefined
@@ -55,7 +55,7 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number)
     if (zeros) return zeros
     at += lengthSize + length
   }
-  return at === 0 ? 'it has no image data' : undefined
+  return at === 0 ? 'the image data is missing' : undefined
 }
 
 const chunk = 64 * 1024
@@ -63,15 +63,15 @@ const chunk = 64 * 1024
 function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
-    // Includes two bytes of the next chunk, so that a sequence across the boundary is found.
+    // Reads two more bytes, so that a sequence across the chunk boundary is found.
     if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined
 }
 
 /**
- * Encoders insert a 3 after two zeros, so that data never looks like a start code. The sequences 0 0 0, 0 0 1 and 0 0 2 are therefore
- * damage.
+ * True if the bytes contain a start code or another forbidden sequence (0 0 0, 0 0 1 or 0 0 2). Encoders insert a 3 after two
+ * zeros to prevent them.
  */
 function hasBareZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))

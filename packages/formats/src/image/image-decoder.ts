@@ -1,16 +1,16 @@
 import { DeadlineExceeded, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Larger images are not decoded. Only their structure is checked, and the report states that. */
+/** Maximum file size in bytes for decoding. For larger images, only the structure is checked, and the report says so. */
 const decodedSize = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
   page?: number
   pages?: number
-  /** Total height of all pages according to the header. More pages are rejected, and few are kept in memory during decoding. */
+  /** Maximum number of pixels, from the header. Larger images are rejected. Small ones are decoded in memory. */
   maxPixels?: number
-  /** Bytes that replace parts of the file, so that libvips decodes a part that it would otherwise not display. */
+  /** Patches to apply before decoding, so that libvips decodes parts that it would otherwise skip. */
   changes?: BytePatch[]
 }
 
@@ -34,8 +34,8 @@ export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Pro
 let decoder: ImageDecoder | undefined
 
 /**
- * Sets the function that decodes images. A malicious image can crash libvips, which is native code, together with the process. A service
- * should therefore decode in a child process.
+ * Sets the function that decodes images. A service should decode in a child process, because a malicious image can crash libvips
+ * and its process.
  */
 export function decodeImagesWith(quoted: ImageDecoder): void {
   decoder = quoted

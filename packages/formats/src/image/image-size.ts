@@ -4,11 +4,13 @@ export interface PictureSize {
   width: number
   height: number
   bits: number
-  /** Factor for the usual limit, for decoders that never hold the whole image in memory. */
+  /** Factor that raises the limit for decoders that never store the whole image in memory. */
   times?: number
 }
 
-/** Rejects an image that needs too much memory according to its header. The file size is irrelevant, because padding compresses well. */
+/**
+ * Rejects an image whose header declares too many pixels. The file size does not matter, because uniform pixels compress well.
+ */
 export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
@@ -17,5 +19,6 @@ export function checkImageSize(format: string, size: PictureSize, limits: Reader
   return maliciousVerdict('pixel_flood', problem, { width, height })
 }
 
-// Viewers keep bilevel scans and small palettes, and expand all others to three channels of at least eight bits.
+// Bits per pixel in a viewer. Viewers store black-and-white scans and small palettes compactly, and expand other images to 24
+// bits or more.
 const shownBits = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

@@ -9,13 +9,13 @@ export interface JpegFrame {
   width: number
   height: number
   components: FrameComponent[]
-  /** True if every reader supports it: eight bits, grey, three or four colours, sampling factors up to four. */
+  /** True if all readers support the image: 8 bits, 1, 3 or 4 components, and sampling factors up to 4. */
   usual: boolean
 }
 
 const widest = 65_500
 
-/** Parses the frame header of a sequential JPEG. Returns undefined if it is invalid. */
+/** Parses the frame header of a sequential JPEG. Returns undefined if the header is invalid. */
 export function readJpegFrame(body: Buffer): JpegFrame | undefined {
   if (body.length < 6) return undefined
   const count = body[5]!

@@ -1,17 +1,23 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Maps the next bits of the data to the length of their code (high byte) and its symbol. 0 means that no code matches. */
+/**
+ * Lookup tables from the next bits to the length of their code (high byte) and its symbol (low byte). 0 means that no code
+ * matches.
+ */
 export interface HuffmanTable {
-  /** Indexed by ten bits, which fits into the processor cache. 0 for longer codes. */
+  /** Table for 10 bits, which fits into the CPU cache. 0 for longer codes. */
   short: Uint16Array
-  /** Indexed by 16 bits. */
+  /** Table for 16 bits, the maximum code length. */
   whole: Uint16Array
 }
 
 const shortBits = 10
 
-/** Builds a table from a DHT segment: the number of codes of each length, and their symbols. Undefined if invalid. */
+/**
+ * Builds a table from a DHT segment, which lists the number of codes per length and their symbols. Returns undefined if the codes
+ * overflow.
+ */
 export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
   const whole = new Uint16Array(65536)
   const short = new Uint16Array(1 << shortBits)
@@ -36,7 +42,7 @@ export interface ScanComponent {
   ac: HuffmanTable
 }
 
-/** Bits of a scan up to the next marker. Removes the zeros stuffed after 0xff, and returns zeros for missing data. */
+/** Reads the bits of a scan up to the next marker. Removes stuffed zero bytes and pads missing data with zeros. */
 class ScanBits {
   private window: Buffer = Buffer.alloc(0)
   private index = 0
@@ -62,8 +68,8 @@ class ScanBits {
   }
 
   /**
-   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like readers, treats an invalid code as 17 bits with the
-   * value 0. One function with local variables, because most of the time is spent here.
+   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like other readers, treats an invalid code as
+   * 17 bits with the value 0. Local variables keep this hot loop fast.
    */
   skipBlock(dc: HuffmanTable, ac: HuffmanTable): boolean {
     let { window, index, held, count } = this
@@ -76,7 +82,7 @@ class ScanBits {
           index = 0
         }
         const byte = window[index]
-        // The common case. The remaining code handles the end of the data and stuffed bytes.
+        // Fast path. The code below handles the end of the data and stuffed bytes.
         if (byte !== undefined && byte !== 0xff) {
           held = (held << 8) | byte
           count += 8
@@ -98,7 +104,7 @@ class ScanBits {
         count -= found === 0 ? 17 : found >> 8
         break
       }
-      // The next bytes provide the missing bits.
+      // `count` may become negative. The next iteration reads the missing bits.
       count -= (found === 0 ? 17 : found >> 8) + size
       if (at === 0) ({ short, whole } = ac)
       else at += symbol >> 4
@@ -125,7 +131,7 @@ class ScanBits {
     this.count += 8
   }
 
-  /** Offset of the next window from the start of this one. */
+  /** Reads the next window. `index` is its offset from the start of the current window. */
   private turn(index: number): Buffer {
     this.base += index
     return this.source.read(this.base, 16_384)
@@ -137,7 +143,7 @@ export interface FollowResult {
   displaced: boolean
 }
 
-/** Follows the codes of a sequential scan for a number of units, without computing pixels. Undefined if the data ends early. */
+/** Reads the codes of a sequential scan without computing pixels. Returns undefined if the data ends early. */
 export function followCodes(
   source: RandomAccessSource,
   limits: ReaderLimits,

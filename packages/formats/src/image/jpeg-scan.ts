@@ -3,28 +3,31 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
 import { type FollowResult, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
-/** Result of following the scans. `plain` means that every code of a common type of image was followed. */
+/** Result of reading the scans. `plain` is true if all codes were checked and the image uses only common features. */
 export interface ScanResult {
   problem?: string
   plain: boolean
 }
 
-/** Cameras leave a few bytes, or a run of equal bytes, before a marker. More bytes are codes that were displaced by damage. */
+/**
+ * Maximum padding before a marker. Cameras write a few bytes or a run of equal bytes. Anything else is image data displaced by
+ * damage.
+ */
 const paddingBytes = 16
-/** First and last coefficient of a sequential scan without refinement. */
+/** Spectral selection and approximation bytes of a sequential scan. */
 const fullSpectrum = 0x003f00
-/** Maximum number of blocks per unit over all components. Readers support no more. */
+/** Maximum number of blocks per MCU that readers support. */
 const maxBlocks = 10
-const noEnd = 'it is truncated: the end marker is missing'
+const noEnd = 'the file is truncated: the end marker (EOI) is missing'
 
 /**
- * Follows the data of a sequential JPEG to its end, further than libvips does. Finds excess codes and a missing end. For other coding
- * processes, returns neither an error nor `plain`.
+ * Checks the entropy-coded data of a sequential JPEG up to its end, more strictly than libvips: excess codes and a missing end
+ * are errors. For other coding processes, returns neither a problem nor `plain`.
  */
 export const followScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanFollower(source, limits).run()
 
-/** True if `count` bytes before a marker are displaced codes, because no padding before this marker is that long. */
+/** True if the `count` bytes before a marker are image data displaced by damage, because padding is shorter or uniform. */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false
@@ -93,7 +96,7 @@ class ScanFollower {
     if (!usual) this.plain = false
   }
 
-  /** False for other processes: progressive, lossless, arithmetic, hierarchical, or with a height that follows later. */
+  /** Processes a marker segment. Returns false for unsupported coding processes, such as progressive, lossless and arithmetic. */
   private takesSegment(code: number, body: Buffer): boolean {
     if (code === 0xc4) this.readTables(body)
     else if (code === 0xdb) this.readQuantisations(body)
@@ -119,7 +122,7 @@ class ScanFollower {
       const which = body[at]!
       if (table) this.tables.set(which, table)
       this.expect(table !== undefined && size <= 256 && (which & 0xef) <= 3)
-      // Length of a difference, in bits.
+      // Symbols of a DC table are bit lengths of a difference.
       if (which < 0x10) this.expect(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
@@ -135,7 +138,7 @@ class ScanFollower {
     this.expect(at === body.length)
   }
 
-  /** Offset of the end of the scan. */
+  /** Checks one scan and returns the offset of its end. */
   private followScan(body: Buffer, start: number): number | ScanResult {
     const parts = this.frame && this.getParts(this.frame, body)
     if (!parts) return odd
@@ -144,15 +147,15 @@ class ScanFollower {
     for (let done = 0; done < parts.units; ) {
       const units = Math.min(this.restart || parts.units, parts.units - done)
       const followed = followCodes(this.source, this.limits, at, units, parts.components)
-      if (!followed) return { problem: 'its data ends before the end of the image', plain: false }
+      if (!followed) return { problem: 'the image data ends before the last block', plain: false }
       done += units
       const marker = this.marker(followed.end)
       if (!marker) return { problem: noEnd, plain: false }
       if (this.hasMoreCodes(followed, marker.after - 2))
-        return { problem: 'it has excess codes at the end of a part of the image', plain: false }
+        return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
       this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
-      // Readers report an unexpected marker themselves.
+      // libvips reports unexpected markers.
       if (marker.code < 0xd0 || marker.code > 0xd7) return odd
       this.expect(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after

@@ -16,29 +16,29 @@ interface Frame {
   width: number
   height: number
   precision: number
-  /** Last digit of the marker: 0 baseline, 1 extended, 2 progressive, 3 lossless, 9 and 10 arithmetic. */
+  /** Coding process, the low four bits of the marker: 0 baseline, 1 extended, 2 progressive, 3 lossless, 9 and 10 arithmetic. */
   process: number
 }
 
-// Warnings about bytes that cameras and old encoders write, and every viewer accepts.
+// Warnings about deviations that cameras and old encoders produce and every viewer accepts.
 const harmless =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
 const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
-// Processes that browsers do not support, but medical and technical programs do.
+// Errors about coding processes that browsers do not support, but medical and technical programs do.
 const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
-// Phones take photos of 200 megapixels.
+// Raises the pixel limit to about 200 megapixels, the resolution of some phone cameras.
 const cameraTimes = 2.25
 
 /**
- * Checks the frame header of a JPEG, then every scan. Common sequential scans are followed here, code by code. libvips decodes
- * all others. A missing end and damaged scans are rejected. Bytes after the image are accepted.
+ * Checks a JPEG. Common sequential scans are checked here, code by code. libvips decodes all other images. Damaged scans and a
+ * missing end are rejected, but bytes after the image are accepted.
  */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
   if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
-    return broken('it does not start with the JPEG marker')
+    return broken('the file does not start with the JPEG marker')
   const frame = findFrame(source, limits)
   if (typeof frame === 'string') return broken(frame)
   const evidence = { width: frame.width, height: frame.height }
@@ -69,10 +69,10 @@ export const readJpeg: FormatReader = async (source, limits) => {
   )
 }
 
-// Photos have about ten segments before the frame header.
+// Maximum number of segments before the frame header. Photos have about ten.
 const maxSteps = 500
 
-/** True if only libvips can decode the image, according to its header. Runs on the event loop for any upload. */
+/** True if the image is not sequential, so that only libvips can check it. Fast enough for the event loop. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
     const frame = findFrame(source, countedDeadline(maxSteps))
@@ -109,7 +109,7 @@ const isFrameHeader = (code: number) => code >= 0xc0 && code <= 0xcf && code !==
 function readFrame(code: number, head: Buffer, length: number): Frame | string {
   if (length < 8 || head.length < 8) return 'the frame header of the JPEG is truncated'
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
-  // A height of 0 is valid (a DNL marker follows later), but no program opens it.
+  // A height of 0 is valid if a DNL marker follows, but no known program opens such files.
   if (frame.width === 0 || frame.height === 0) return `the JPEG has the invalid size ${frame.width}x${frame.height}`
   const lossless = frame.process === 3 || frame.process === 11
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)

@@ -6,11 +6,10 @@ import { type BytePatch, type Decoded, type DecodeTask, nothingSaid } from './im
 sharp.cache(false)
 sharp.concurrency(1)
 
-// Up to this size, the rows are kept in memory. Creating the sink that discards them takes 0.3 ms, which is as long as decoding a
-// thumbnail.
+// Smaller images are decoded into memory, because opening the null device takes 0.3 ms, as long as decoding a thumbnail.
 const maxKeptPixels = 1_048_576
 
-/** Decodes every row. Only a PNG written to the null device requests all pixels in order and discards them. */
+/** Decodes all pixels of an image. Writing a PNG to the null device makes libvips decode all rows without storing them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
@@ -18,7 +17,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      // Readers have already rejected oversized images by their header.
+      // The image size was already checked from the header.
       limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),
@@ -40,7 +39,7 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
   return copy
 }
 
-// libvips repeats the message for each row, adds a message about the sink, and reports a seek beyond the end as an error.
+// Removes repeated and irrelevant lines of a libvips message: libvips repeats a message per row and reports errors of the sink.
 function firstWords(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

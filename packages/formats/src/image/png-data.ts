@@ -5,12 +5,12 @@ import type { RandomAccessSource } from '../random-access-source.js'
 export interface PngPicture {
   width: number
   height: number
-  /** Bits per pixel. */
+  /** Bits per pixel, over all channels. */
   bits: number
   interlaced: boolean
 }
 
-/** Content of an IDAT chunk. */
+/** Byte range of the content of an IDAT chunk. */
 export interface DataPart {
   start: number
   end: number
@@ -18,7 +18,10 @@ export interface DataPart {
 
 const maxSurplusBytes = 1024 * 1024
 
-/** Checks that all rows can be inflated, exist and use a known filter, and checks the checksum. Like readers, accepts data after them. */
+/**
+ * Inflates the pixel data and checks that all rows exist and use a valid filter. Like other readers, accepts data after the last
+ * row.
+ */
 export async function findPixelProblem(
   source: RandomAccessSource,
   parts: DataPart[],
@@ -44,7 +47,7 @@ function* packed(source: RandomAccessSource, parts: DataPart[]): Generator<Buffe
   for (const { start, end } of parts) yield* source.chunks(start, end)
 }
 
-/** The seven passes of an interlaced image: first column and row, and the steps. */
+/** Passes of an interlaced image (Adam7): first column, first row, column step and row step. */
 const adam7 = [
   [0, 0, 8, 8],
   [4, 0, 8, 8],
@@ -55,14 +58,14 @@ const adam7 = [
   [0, 1, 1, 2],
 ] as const
 
-/** Every row starts with the number of its filter. */
+/** Counts rows and checks the filter type, which is the first byte of every row. */
 class Rows {
   readonly #passes: { rows: number; rowBytes: number }[]
   readonly bytes: number
   #taken = 0
   #pass = 0
   #row = 0
-  /** Distance from the start of the next data to the next filter byte. */
+  /** Offset of the next filter byte from the start of the next chunk. */
   #next = 0
 
   constructor({ width, height, bits, interlaced }: PngPicture) {

@@ -21,9 +21,9 @@ interface Walk {
   data: DataPart[]
 }
 
-/** Checks PNG and APNG: the order of chunks, the CRC of every chunk, and every row. Accepts bytes after IEND. */
+/** Checks the chunk order, all CRCs and all rows of a PNG or APNG. Accepts bytes after IEND. */
 export const readPng: FormatReader = async (source, limits) => {
-  if (!source.read(0, 8).equals(signature)) return broken('it does not start with the PNG signature')
+  if (!source.read(0, 8).equals(signature)) return broken('the file does not start with the PNG signature')
   const header = readHeader(source.read(8, 25))
   if (typeof header === 'string') return broken(header)
   const evidence = { width: header.width, height: header.height }
@@ -61,7 +61,7 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
 }
 
-/** Returns the offset of the end of the image, or an error. */
+/** Checks all chunks. Returns the offset of the end of the image, or an error message. */
 function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, { notes, data }: Walk): number | string {
   const seen = new Set<string>()
   let at = 8
@@ -75,7 +75,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated in its ${type} chunk`
     if (!crcMatches(source, limits, at + 4, length + 4)) {
-      // An upper-case letter marks a critical chunk. Readers skip other unknown chunks, but some need tRNS.
+      // Critical chunks have an upper-case first letter. Readers skip damaged optional chunks, except that some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
     }

@@ -1,17 +1,17 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Bytes per value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
+/** Size of each field type in bytes (TIFF 6.0, section 2). Types 13 and 16 to 18 come from later supplements. */
 const typeSizes = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8]
 
 interface Field {
   type: number
   count: number
   offset: number
-  /** Offset of the entry in the directory. */
+  /** File offset of the directory entry. */
   entryAt: number
 }
 
-/** Reads the byte order and integer widths of a TIFF or BigTIFF. Counts from the file never determine the size of an allocation. */
+/** Reads the directories of a TIFF or BigTIFF. Counts from the file never determine the size of an allocation. */
 export class TiffReader {
   private constructor(
     private readonly source: RandomAccessSource,
@@ -42,7 +42,7 @@ export class TiffReader {
     for (let index = 0; index < count; index++) {
       const at = offset + countSize + index * entrySize
       const field = this.field(entries.subarray(index * entrySize), at)
-      // Readers use the first of two fields with the same tag.
+      // If a tag is repeated, readers use its first field.
       if (!fields.has(field.tag)) fields.set(field.tag, field)
     }
     return { fields, next: this.number(offset + countSize + count * entrySize, this.big ? 8 : 4) }
@@ -58,7 +58,7 @@ export class TiffReader {
     return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width), entryAt: at }
   }
 
-  /** Encodes a directory entry with one 16-bit number. */
+  /** Encodes a directory entry with a single 16-bit value. */
   entry(tag: number, value: number): Buffer {
     const bytes = Buffer.alloc(this.big ? 20 : 12)
     const write = (number: number, at: number) =>
@@ -90,7 +90,7 @@ export class TiffReader {
     }
   }
 
-  /** Encoded values of a field. Undefined if they are truncated or have more than `maxBytes`. */
+  /** Returns the encoded values of a field. Returns undefined if they are truncated or exceed `maxBytes`. */
   array({ type, count, offset }: Field, maxBytes: number): Buffer[] | undefined {
     const size = typeSizes[type] ?? 0
     if (size === 0 || count * size > maxBytes) return undefined

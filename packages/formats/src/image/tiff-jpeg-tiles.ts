@@ -5,7 +5,9 @@ import type { TiffFields, TiffReader } from './tiff-directory.js'
 
 const tag = { tileOffsets: 324, tileCounts: 325, jpegTables: 347 }
 
-/** Decodes each tile as a JPEG with the tables of the page. libvips decodes JPEG tiles of one or three components only. */
+/**
+ * Decodes each tile as a JPEG with the shared tables of the page. libvips decodes only JPEG tiles with one or three components.
+ */
 export async function decodeJpegTiles(
   reader: TiffReader,
   fields: TiffFields,
@@ -14,7 +16,7 @@ export async function decodeJpegTiles(
 ): Promise<boolean> {
   const [offsets, counts, shared] = [tag.tileOffsets, tag.tileCounts, tag.jpegTables].map((number) => fields.get(number))
   if (!offsets || !counts) return false
-  // The tables end with an end marker, and each tile starts with a start marker.
+  // Removes the end marker of the tables and the start marker of each tile, so that they form one JPEG.
   const tables = shared && shared.count > 4 && shared.count < 65_536 ? source.read(shared.offset, shared.count - 2) : undefined
   const lengths = reader.values(counts)
   for (const offset of reader.values(offsets)) {

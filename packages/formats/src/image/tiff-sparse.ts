@@ -1,12 +1,12 @@
 import type { BytePatch } from './image-decoder.js'
 import type { TiffField, TiffReader } from './tiff-directory.js'
 
-/** Larger arrays are not changed. The image is then rejected like any other that cannot be decoded. */
+/** Maximum array size in bytes. An image with larger arrays is rejected, because libvips cannot decode it. */
 const maxArrayBytes = 256 * 1024
 
 /**
- * GDAL writes no data for a tile or strip without content: its offset and length are 0. libvips rejects such an image. Replaces these
- * entries with those of another tile or strip, so that the rest can be decoded. Undefined if all or none of them are empty.
+ * Replaces the entries of empty blocks with those of another block, so that libvips decodes the rest. GDAL writes the offset and
+ * length 0 for empty tiles and strips. Returns undefined if no block or every block is empty.
  */
 export function fillSparseBlocks(
   reader: TiffReader,

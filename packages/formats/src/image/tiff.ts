@@ -14,9 +14,9 @@ import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
-// Maps and scans are decoded in strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
+// Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million pixels of 24 bits.
 const stripFactor = 3
-/** Number of pages to decode. For the other pages, only the directories and the offsets are checked. */
+/** Maximum number of pages to decode. For further pages, only the directories and offsets are checked. */
 const maxDecodedPages = 32
 
 const tag = {
@@ -33,11 +33,12 @@ const tag = {
   oldJpeg: 513,
 }
 
-// Valid files that the bundled libtiff and libvips do not support: rare compressions and sample layouts.
+// Errors of the bundled libtiff and libvips about valid files with rare compressions or sample layouts.
 const unsupported =
   /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|exceeds channel limit|must have|LogL|Lab/i
 
-// Messages that say "unsupported" but mean damage: wrong predictors, CCITT codes or JPEG markers, or an unreadable directory.
+// Errors that mention missing support but indicate damage, such as a wrong predictor, a wrong CCITT code or an unreadable
+// directory.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format|unsupported marker type/i
 
 interface Page {
@@ -50,10 +51,10 @@ interface Page {
   fields: TiffFields
 }
 
-/** Checks every directory of a TIFF or BigTIFF, then decodes the first pages with libvips. */
+/** Checks all directories of a TIFF or BigTIFF, then decodes the first pages with libvips. */
 export const readTiff: FormatReader = async (source, limits) => {
   const reader = TiffReader.open(source)
-  if (!reader) return broken('it does not start with a TIFF header')
+  if (!reader) return broken('the file does not start with a TIFF header')
   const notes: string[] = []
   const pages = readPages(reader, limits, notes)
   if (!Array.isArray(pages)) return pages
@@ -77,7 +78,7 @@ async function decodePage(
   notes: string[],
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
-  // libvips only warns of a tile that it cannot decode. It also warns without a message about harmless details.
+  // For a damaged tile, libvips only emits a warning. It also warns about harmless details, but without a message.
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
@@ -114,20 +115,20 @@ const isWideJpeg = (reader: TiffReader, { fields, compression, tiled }: Page): b
 const hasUnknownFieldType = /TIFF_SETGET_UNDEFINED/
 const firstPrivateTag = 32_768
 
-/** Replaces private fields with a type that no specification defines. Programs ignore such fields. TIFF 6.0, section 2 */
+/** Replaces private fields of an undefined type, which readers ignore (TIFF 6.0, section 2). */
 const withoutUnknownTypes = (reader: TiffReader, { fields }: Page): BytePatch[] =>
   [...fields].flatMap(([number, { type, entryAt }]) =>
     number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.entry(number, 0) }] : [],
   )
 
 const lacksPhotometric = /required field 262 missing/
-/** Optional fields of an image: resolution, names, dates. */
+/** Tags of optional fields, such as resolution, names and dates. */
 const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
 const fax = [2, 3, 4, 32771]
 
 /**
- * Returns an entry with the default that every reader assumes: black on white for a fax, light for grey, otherwise three colours. It
- * replaces an optional entry. Undefined if there is none.
+ * Replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for faxes, black is zero for
+ * grey images, otherwise RGB. Returns undefined if the image has no optional entry.
  */
 function getDefaultPhotometric(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
@@ -155,7 +156,7 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
     const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
     if (flood) return flood
     pages.push(page)
-    // A file that ends before the pointer to the next page has no further page.
+    // A file that ends before the pointer to the next page has no more pages.
     if (directory.next === undefined) notes.push('the list of pages has no end mark')
     offset = directory.next ?? 0
   }
@@ -164,13 +165,13 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
 
 function readPage(reader: TiffReader, fields: TiffFields): Page | string {
   const [width, height] = [tag.width, tag.height].map((number) => reader.value(fields.get(number)))
-  if (!width || !height) return 'it has no width or no height'
+  if (!width || !height) return 'the width or height is missing'
   const compression = reader.value(fields.get(tag.compression)) ?? 1
   const placed = fields.has(tag.tileOffsets) || fields.has(tag.stripOffsets)
   if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
   const samples = reader.value(fields.get(tag.samples)) ?? 1
   const bits = reader.value(fields.get(tag.bits)) ?? 1
-  // Subsampled colours take less space.
+  // Subsampled colours need an unknown, smaller number of bytes.
   const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
@@ -190,5 +191,5 @@ function missingData(reader: TiffReader, page: Page, source: RandomAccessSource,
   }
   if (end > source.size) return 'its data extends beyond the end of the file'
   const whole = page.compression === 1 && counts && !page.tiled
-  return whole && bytes < page.bytes ? `it contains ${bytes} of ${page.bytes} bytes` : undefined
+  return whole && bytes < page.bytes ? `the page contains ${bytes} of ${page.bytes} bytes` : undefined
 }

@@ -4,11 +4,11 @@ import { readRiffChunks } from '../media/riff.js'
 import { decode } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
-/** Checks the size and the frames of WebP, then decodes the images with libvips, which detects all damage. */
+/** Checks the size and frames of a WebP, then decodes all frames with libvips, which detects any damage. */
 export const readWebp: FormatReader = (source, limits) =>
   catchFormatError(async () => {
     const head = source.read(0, 30)
-    if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('it does not start with the WebP signature')
+    if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('the file does not start with the WebP signature')
     const end = head.readUInt32LE(4) + 8
     if (end > source.size) return broken(`the WebP is truncated: ${source.size} of ${end} bytes`)
     const canvas = readCanvas(head)
@@ -28,7 +28,7 @@ export const readWebp: FormatReader = (source, limits) =>
     return sound(notes, evidence)
   })
 
-/** Reads the first chunk, which follows the file header in every WebP. */
+/** Returns the image size from the first chunk, which always follows the file header. */
 function readCanvas(head: Buffer): { width: number; height: number } | undefined {
   const type = head.toString('latin1', 12, 16)
   if (head.length < (type === 'VP8L' ? 25 : 30)) return undefined

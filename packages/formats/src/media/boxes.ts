@@ -5,15 +5,18 @@ export interface Box {
   type: string
   start: number
   end: number
-  /** True if the box is longer than its parent. */
+  /** True if the declared length exceeds the parent box. */
   cut: boolean
-  /** True if the box has no length and extends to the end of the file. */
+  /** True if the box declares no length, so that it extends to the end of the file. */
   open: boolean
 }
 
-/** Iterates over the boxes between `start` and `end`. Ends early at bytes that are not a box (a truncated box has the type ''). */
+/**
+ * Iterates over the boxes between `start` and `end`. Bytes that are not a box yield a truncated box of type '' and end the
+ * iteration.
+ */
 export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
-  // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
+  // Fewer than 8 bytes at the end are padding. For example, QuickTime ends lists with 4 zero bytes.
   for (let at = start; at + 8 <= end; ) {
     checkDeadline(limits)
     const head = source.read(at, 16)
@@ -25,7 +28,7 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
       size = Number(head.readBigUInt64BE(8))
       headSize = 16
     }
-    // Size 0 means "to the end of the file". Only the last box may have it.
+    // Size 0 means that the box extends to the end of the file.
     const open = size === 0
     if (open) size = end - at
     if (size < headSize) {
@@ -37,7 +40,10 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
   }
 }
 
-/** Only the last box of a file may omit its length. Zeros, which end some lists in QuickTime, are not a box. */
+/**
+ * True if the box declares no length, which only the last box of a file may do. QuickTime ends some lists with zeros, which are
+ * not a box.
+ */
 export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
 export function findBox(

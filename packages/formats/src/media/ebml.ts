@@ -6,7 +6,10 @@ export interface Element {
   end?: number
 }
 
-/** Reads the id and the length at `at`. The leading zero bits of a number determine its width. Undefined if there is no element. */
+/**
+ * Reads the element id and length at `at`. Their width is encoded in the leading zero bits. Returns undefined if the bytes are
+ * not an element.
+ */
 export function elementAt(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)
   const first = head[0]
@@ -27,7 +30,7 @@ export function elementAt(source: RandomAccessSource, at: number): Element | und
   return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
 }
 
-/** Reads a number of EBML or of Matroska's lacing. Returns undefined if it is truncated or longer than four bytes. */
+/** Reads a variable-length integer of EBML. Returns undefined if it is truncated or longer than four bytes. */
 export function shortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
   const first = bytes[at]
   if (!first) return undefined

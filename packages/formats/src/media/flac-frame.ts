@@ -1,9 +1,10 @@
 /**
- * Samples per block, by the code in the frame header. 0 if the code is reserved, or if the number follows the header. See the FLAC format.
+ * Number of samples for each block size code of a FLAC frame header. 0 means that the code is reserved or that the number follows
+ * the header.
  */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
 
-/** Returns the number of samples of the frame at `at`, or 0 if there is no frame header. */
+/** Returns the number of samples of the frame at `at`. Returns 0 if no frame header exists there. */
 export function frameSamples(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return 0
   const sizeCode = (bytes[at + 2] ?? 0) >> 4
@@ -13,5 +14,5 @@ export function frameSamples(bytes: Buffer, at: number): number {
   return blockSizes[sizeCode] as number
 }
 
-/** Length of a number in UTF-8 coding, by its first byte. */
+/** Length of a UTF-8-encoded number, derived from its first byte. */
 const codedLength = (first: number): number => (first < 0x80 ? 1 : Math.clz32(~(first << 24)))

@@ -10,10 +10,10 @@ interface Frames {
   open: number
 }
 
-/** Checks FLAC: metadata blocks, then the checksums of every frame, and the number of samples in the header. */
+/** Checks the metadata blocks, all frame checksums and the declared number of samples of a FLAC file. */
 export const readFlac: FormatReader = (source, limits) => {
   const start = skipId3(source)
-  if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('it does not start with the FLAC signature')
+  if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('the file does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)
   if (typeof metadata === 'string') return broken(metadata)
   const end = skipTrailers(source, metadata.end)
@@ -23,10 +23,10 @@ export const readFlac: FormatReader = (source, limits) => {
   if (frames.open > 0)
     return broken(`the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`, evidence)
   if (frames.samples < promised) return broken(`the FLAC is truncated: it has ${frames.samples} of ${promised} samples`, evidence)
-  return sound(frames.count === 0 ? ['it contains no audio'] : [], evidence)
+  return sound(frames.count === 0 ? ['the file contains no audio'] : [], evidence)
 }
 
-/** Returns the number of samples and the end of the metadata, or an error. */
+/** Returns the declared number of samples and the end of the metadata, or an error message. */
 function readMetadata(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -55,7 +55,7 @@ function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: num
   let crc = 0
   for (let at = start; at < end; at += window) {
     checkDeadline(limits)
-    // Includes 16 more bytes, so that a header is never split.
+    // Reads 16 more bytes, so that the window never splits a frame header.
     const bytes = source.read(at, Math.min(window + 16, end - at))
     const stop = Math.min(window, bytes.length)
     for (let index = 0; index < stop; index++) {

@@ -1,7 +1,7 @@
 import { broken, checkDeadline, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** A frame: properties that all frames of a stream share, and its length in bytes. */
+/** An audio frame. `kind` encodes the properties that all frames of a stream share. `length` is in bytes. */
 export interface Frame {
   kind: number
   length: number
@@ -12,11 +12,13 @@ interface Stream {
   start: number
   end: number
   frameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** This many consecutive frames are not a coincidence, whatever surrounds them, for example a damaged tag with an image. */
+  /** Number of consecutive frames that proves the format, regardless of the surrounding bytes, such as a damaged tag. */
   enough: number
 }
 
-/** Checks audio that consists of frames. Players skip other bytes, so it is rejected only if it contains almost no frames. */
+/**
+ * Checks audio that consists of frames. Rejects a file only if nearly all of it is not frames, because players skip other bytes.
+ */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
   const { called, start, end, frameAt, enough } = stream
   let [frames, framed, junk, run, maxRun] = [0, 0, 0, 0, 0]
@@ -33,7 +35,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
       at += frame.length
     } else {
       run = 0
-      // Every frame begins with the byte 255.
+      // Every frame starts with the byte 0xff.
       const bytes = source.read(at, Math.min(64 * 1024, end - at))
       const found = bytes.indexOf(0xff, 1)
       const skipped = found < 0 ? bytes : bytes.subarray(0, found)
@@ -45,7 +47,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   const evidence = { frames, junk_bytes: junk }
   const lonely = frames === 1 && framed < (end - start) / 2
   if (frames === 0 || lonely || (maxRun < enough && junk > framed))
-    return broken(`it contains no consecutive ${called} frames`, evidence)
+    return broken(`the file contains no consecutive ${called} frames`, evidence)
   const notes = cut ? ['its last frame is truncated; players skip it'] : []
   return sound(junk > 0 ? [...notes, `${junk} bytes between the frames; players skip them`] : notes, evidence)
 }

@@ -3,7 +3,7 @@ import { type Frame, readFrames } from './frames.js'
 import { mp3Frame } from './mp3-frame.js'
 import { skipId3, skipTrailers } from './tags.js'
 
-/** Checks MP3, and MPEG audio layers 1 and 2. */
+/** Checks MPEG audio, layers 1 to 3. */
 export const readMp3: FormatReader = (source, limits) => {
   const start = skipId3(source)
   if (start >= source.size)
@@ -12,7 +12,7 @@ export const readMp3: FormatReader = (source, limits) => {
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = mp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
-    // The first frame must be followed by another one, or end the file, because any four bytes may look like a header.
+    // Four arbitrary bytes may look like a header, so the first frame must end the file or be followed by another frame.
     if (previous || at + frame.length >= end) return frame
     const following = mp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined

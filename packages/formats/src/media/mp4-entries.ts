@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, readBoxes } from './boxes.js'
 import { number32 } from './table-window.js'
 
-// Bytes of a sample entry before its child boxes: an 8-byte header, then the fields of the video or audio type.
+// Number of bytes in a sample entry before its child boxes: an 8-byte header and the fixed fields of video or audio.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 
@@ -22,24 +22,26 @@ export function findCodingProblem(
   if (head === undefined) return undefined
   const [entry] = readBoxes(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'
-  // Audio descriptions of QuickTime versions 1 and 2 are longer. No others are known.
+  // Sample entries of QuickTime audio have 16 more bytes in version 1 and 36 in version 2.
   const more = kind === 'soun' ? [0, 16, 36][number32(source, entry.start + 8) >>> 16] : 0
   if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
     return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
   const wanted = configurations[entry.type]
   for (const box of readBoxes(source, limits, entry.start + head + more, entry.end)) {
-    // Padding often follows the boxes of an entry.
+    // Padding often follows the child boxes of a sample entry.
     if (box.cut) break
     const fits = box.type === 'esds' ? descriptorFits(source, box) : box.type === wanted ? parametersFit(source, box) : undefined
     if (fits === false) return `the description of its codec (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
-  // Units with start codes, as in streams, contain their own parameters. Decoders accept both.
+  // Samples with start codes, as in broadcast streams, contain the parameter sets themselves.
   const described = !wanted || (firstSample !== undefined && number32(source, firstSample) === 1)
   return described ? undefined : 'the description of its codec (avcC or hvcC) is missing'
 }
 
-/** ISO 14496-15: parameter sets with lengths, in two lists (avcC), or in as many as the header states (hvcC). */
+/**
+ * Checks the lengths of the parameter sets (ISO 14496-15). An avcC box has two lists of them, an hvcC box declares their number.
+ */
 function parametersFit(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
   const avc = box.type === 'avcC'
@@ -55,7 +57,7 @@ function parametersFit(source: RandomAccessSource, box: Box): boolean {
   return at <= bytes.length
 }
 
-/** Checks an elementary stream descriptor: a tag, and a length that fits into the box. */
+/** Checks the tag of an elementary stream descriptor, and that its length fits into the box. */
 function descriptorFits(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start + 4, Math.min(16, box.end - box.start - 4))
   if (bytes[0] !== 3) return bytes[0] === 4

@@ -6,7 +6,7 @@ import { number32, WindowReader } from './table-window.js'
 export interface SampleCheck {
   problem?: string
   outside?: string
-  /** Number of chunks with samples, and how many of them start inside the file. */
+  /** Number of chunks with samples (`promised`), and number of chunks that start inside the file (`there`). */
   promised: number
   there: number
   first?: number
@@ -15,15 +15,15 @@ export interface SampleCheck {
 export const noSamples: SampleCheck = { promised: 0, there: 0 }
 const withProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
-/** Checks the lists of a sample table and the offsets of its samples. The lists are read through windows and never stored. */
+/** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')
   const [runs, times] = [boxes.get('stsc'), boxes.get('stts')]
   const chunks = offsets ? number32(source, offsets.start + 4) : 0
   const samples = sizes ? number32(source, sizes.start + 8) : 0
-  // A file whose samples are all in fragments may omit its tables.
-  if (chunks === 0) return samples > 0 ? withProblem('it has samples but no list of their offsets (stco)') : noSamples
+  // Fragmented files may omit the sample tables, because all samples are in fragments.
+  if (chunks === 0) return samples > 0 ? withProblem('the track has samples but no list of their offsets (stco)') : noSamples
   if (!offsets || !sizes || !runs || !times) return withProblem('its sample table lacks a list (stsz, stsc or stts)')
   const uniform = sizes.type === 'stsz' ? number32(source, sizes.start + 4) : 0
   const sizeBytes = (sizes.type === 'stsz' ? 32 : (source.read(sizes.start + 7, 1)[0] ?? 0)) / 8
@@ -75,7 +75,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Tab
     found.first ??= offset
     found.promised++
     let end = offset
-    // Uniform sizes of compressed QuickTime audio count samples, not bytes. Only the start of a chunk is then reliable.
+    // For compressed QuickTime audio, a uniform size counts samples instead of bytes, so only the start of each chunk is checked.
     if (uniform === 0 && sizeBytes >= 1)
       for (let index = 0; index < count; index++) {
         if ((index & 4095) === 4095) checkDeadline(limits)

@@ -10,7 +10,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   for (const type of ['mdia', 'minf', 'stbl']) {
     if (typeof inside === 'string') return { ...noSamples, problem: inside }
     const next = inside.find((box) => box.type === type)
-    if (!next) return { ...noSamples, problem: `it has no '${type}' box` }
+    if (!next) return { ...noSamples, problem: `the '${type}' box is missing` }
     const handler = inside.find((box) => box.type === 'hdlr')
     if (type === 'minf' && handler) kind = source.read(handler.start + 8, 4).toString('latin1')
     inside = readChildren(source, limits, next)
@@ -18,13 +18,13 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   if (typeof inside === 'string') return { ...noSamples, problem: inside }
   const boxes = new Map(inside.toReversed().map((box) => [box.type, box]))
   const description = boxes.get('stsd')
-  if (!description) return { ...noSamples, problem: 'the description of its samples (stsd) is missing' }
+  if (!description) return { ...noSamples, problem: 'the sample description box (stsd) is missing' }
   const samples = checkSamples(source, limits, boxes)
   const problem = samples.problem ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
   return problem ? { ...samples, problem } : samples
 }
 
-/** Returns all boxes of a parent, or the first box that does not fit. Bytes at the end that are not a box are padding. */
+/** Returns the child boxes, or an error message about the first box that exceeds the parent. Trailing bytes are padding. */
 export function readChildren(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
   for (const box of readBoxes(source, limits, parent.start, parent.end)) {

@@ -11,7 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, findBox, readBoxes } from './boxes.js'
 import { checkTrack, readChildren } from './mp4-track.js'
 
-// If one of these boxes is truncated, part of the media is missing.
+// Types of boxes that contain media or are required to play it. A truncated box of these types is an error.
 const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
 const segmentStarts = new Set(['styp', 'moof', 'sidx', 'emsg', 'prft'])
 const printable = /^[\x20-\x7e\xa9]{4}$/
@@ -29,7 +29,9 @@ interface Movie {
   there: number
 }
 
-/** Checks MP4, M4A and QuickTime: boxes that fit, a movie header with tracks, and samples inside the file. */
+/**
+ * Checks MP4, M4A and QuickTime files: boxes must fit, the movie header must contain tracks, and samples must be inside the file.
+ */
 export const readMp4: FormatReader = (source, limits) => {
   const top = readTop(source, limits)
   if (!('boxes' in top)) return top
@@ -40,19 +42,19 @@ export const readMp4: FormatReader = (source, limits) => {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
   }
-  // A media segment of a stream. Players have received its header separately.
+  // Media segments of a stream have no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
     return sound([...notes, 'a segment of a stream: only its structure was checked'], evidence)
   }
-  if (!movie) return broken('it has no movie header (moov), so players cannot open it', evidence)
+  if (!movie) return broken('the file has no movie header (moov), so players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
     return sound([...notes, 'its movie header is compressed: only its structure was checked'], evidence)
   const found = checkMovie(source, limits, movie, evidence)
   if (found.problem) return broken(found.problem, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')
   if (fragments.length > 0 && media.length === 0)
-    return broken('it is truncated: it has fragments (moof) without their data (mdat)', evidence)
+    return broken('the file is truncated: it has fragments (moof) without their data (mdat)', evidence)
   return whole({ source, top, found, fragments, media, evidence })
 }
 
@@ -67,10 +69,10 @@ function whole(film: {
   const { top, found, fragments, media, evidence } = film
   const { notes, cut } = top
   if (!cut && !found.outside) return sound(notes, evidence)
-  const missing = cut ? `it is truncated in its '${cut}' box` : `it is truncated: ${found.outside}`
+  const missing = cut ? `the file is truncated in its '${cut}' box` : `the file is truncated: ${found.outside}`
   const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return broken(`${missing}, and all of its audio and video is missing`, evidence)
-  // If the data box is whole, a program removed the samples on purpose. Players skip them.
+  // Samples outside an intact data box were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return sound([...notes, `${found.outside}; players skip such samples`], evidence)
   return playsPartially(missing, notes, evidence)
@@ -84,17 +86,17 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
     const quoted = printable.test(box.type)
     const fits = quoted && !box.cut
     if (!fits && boxes.length === 0 && !needed.has(box.type))
-      return broken('it does not start with a box of an MP4 or QuickTime file')
+      return broken('the file does not start with a box of an MP4 or QuickTime file')
     const missed = !fits && (needed.has(box.type) || !playable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
-      // Truncated data plays up to its end. Players need other boxes whole.
+      // Players can play truncated media data, but need all other boxes to be complete.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }
     if (missed)
       return broken(
         box.cut && quoted
-          ? `it is truncated in its '${box.type}' box`
+          ? `the file is truncated in its '${box.type}' box`
           : `after the '${boxes.at(-1)?.type}' box, there are bytes that are not a box`,
       )
     if (!fits) {
@@ -105,7 +107,7 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
     if (box.type === 'moov') headed = true
     boxes.push(box)
   }
-  return boxes.length > 0 ? { boxes, notes } : broken('it is too short for an MP4 or QuickTime file')
+  return boxes.length > 0 ? { boxes, notes } : broken('the file is too short for an MP4 or QuickTime file')
 }
 
 const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
@@ -113,7 +115,7 @@ const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && b
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }
   const boxes = readChildren(source, limits, movie)
-  if (typeof boxes === 'string') return { ...found, problem: `its movie header is damaged: ${boxes}` }
+  if (typeof boxes === 'string') return { ...found, problem: `the movie header (moov) is damaged: ${boxes}` }
   let tracks = 0
   for (const box of boxes.filter(({ type }) => type === 'trak')) {
     tracks++
@@ -124,6 +126,6 @@ function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box
     found.there += track.there
   }
   evidence.tracks = tracks
-  if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, problem: 'its movie header has no general part (mvhd)' }
-  return tracks === 0 ? { ...found, problem: 'it has no tracks' } : found
+  if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, problem: 'the movie header (moov) contains no mvhd box' }
+  return tracks === 0 ? { ...found, problem: 'the movie header (moov) contains no tracks' } : found
 }

@@ -6,9 +6,9 @@ export interface Page {
   length: number
   first: boolean
   last: boolean
-  /** Number of packets that end in this page. */
+  /** Number of packets that end on this page. */
   packets: number
-  /** True if its position is after the start of the stream. Some programs write no positions. */
+  /** True if the granule position is greater than 0. Some programs do not write positions. */
   hasPosition: boolean
   serial: number
   start: string

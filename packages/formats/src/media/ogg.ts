@@ -13,11 +13,11 @@ import { skipId3 } from './tags.js'
 
 interface Codec {
   name: string
-  /** Start of the first page of a stream. */
+  /** Pattern for the start of the first page of a stream. */
   first: RegExp
-  /** Start of its second page, if that is fixed. */
+  /** Pattern for the start of the second page, if it is fixed. */
   second?: RegExp
-  /** Number of header packets, if it is fixed. */
+  /** Number of header packets. Undefined if it varies. */
   headers?: number
 }
 
@@ -31,7 +31,7 @@ const codecs: Codec[] = [
 ]
 const maxStreams = 1000
 
-/** Checks Ogg. Headers must be whole. Like players, skips damaged pages if more pages are intact. */
+/** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
 
 function endOfZeros(source: RandomAccessSource, at: number): number {
@@ -43,7 +43,7 @@ function endOfZeros(source: RandomAccessSource, at: number): number {
 class PageWalk {
   private readonly streams: string[] = []
   private readonly awaited = new Map<number, RegExp | undefined>()
-  /** Header packets that are still missing, by stream. */
+  /** Number of missing header packets per stream. */
   private readonly known = new Map<number, number>()
   private pages = 0
   private bodies = 0
@@ -74,15 +74,17 @@ class PageWalk {
         at = padded
         continue
       }
-      if (this.pages === 0) return broken('it does not start with an Ogg page', this.facts())
+      if (this.pages === 0) return broken('the file does not start with an Ogg page', this.facts())
       if (this.played === 0) return broken(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
       const next = nextPage(source, limits, at)
       if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
       const end = next < 0 ? source.size : next
-      // The end of the file in the middle of a page is not damage.
+      // A page that is truncated by the end of the file does not count as damaged data.
       if (page !== 'truncated' || next >= 0) this.lost += end - at
       this.damage ??=
-        page === 'truncated' && next < 0 ? 'it is truncated in its last page' : `it is damaged after page ${this.pages}`
+        page === 'truncated' && next < 0
+          ? 'the file is truncated in its last page'
+          : `the file is damaged after page ${this.pages}`
       at = end
     }
     return this.verdict([])

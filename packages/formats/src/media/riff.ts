@@ -5,11 +5,11 @@ import type { RandomAccessSource } from '../random-access-source.js'
 export interface Chunk {
   type: string
   start: number
-  /** Length according to the header. The file may contain less. */
+  /** Declared length in bytes. The file may contain fewer. */
   size: number
 }
 
-/** Iterates over the chunks of a RIFF file up to `end`. Numbers in RIFX are big-endian. Throws if there are too many. */
+/** Iterates over the chunks of a RIFF file up to `end`. Throws if the file has too many chunks. `big` means big-endian (RIFX). */
 export function* readRiffChunks(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -26,7 +26,7 @@ export function* readRiffChunks(
   }
 }
 
-// Chunks of odd length are padded. Some programs omit the padding.
+// Chunks of odd length are padded to an even length, but some programs omit the padding.
 function getEnd(source: RandomAccessSource, { start, size }: Chunk): number {
   const end = start + size
   const isPadded = (size & 1) !== 0 && !/^[A-Za-z0-9 _-]{4}$/.test(source.read(end, 4).toString('latin1'))

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Reads numbers from several tables, each through its own window, so that even long tables take little memory. */
+/** Reads numbers from several tables through one window per table, so that long tables need little memory. */
 export class WindowReader {
   private readonly windows = new Map<string, { start: number; bytes: Buffer }>()
 

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Returns the start of the audio after one or more ID3v2 tags. It may be beyond the end of the file. */
+/** Returns the offset of the audio after any ID3v2 tags. The offset may exceed the file size. */
 export function skipId3(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
@@ -14,7 +14,7 @@ export function skipId3(source: RandomAccessSource): number {
   return at
 }
 
-/** Returns the end of the audio before ID3v1, APE and Lyrics3 tags. Never less than `start`. */
+/** Returns the end of the audio, before any ID3v1, APE and Lyrics3 tags. It is never less than `start`. */
 export function skipTrailers(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {

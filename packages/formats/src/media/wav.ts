@@ -11,16 +11,16 @@ interface Shape {
   hasLongSizes: boolean
 }
 
-/** Checks WAV (RIFF, RIFX, RF64 and BW64): a plausible format chunk, and all the audio declared by the header. */
+/** Checks WAV files (RIFF, RIFX, RF64 and BW64). The format chunk must be plausible, and the declared audio must exist. */
 export const readWav: FormatReader = (source, limits) => catchFormatError(() => checkWav(source, limits))
 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const head = source.read(0, 12)
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
-    return broken('it does not start with the WAV signature')
+    return broken('the file does not start with the WAV signature')
   const big = head[3] === 0x58
   const { format, data, notes, hasLongSizes } = readChunks(source, limits, big)
-  // EBU Tech 3306: an RF64 or BW64 file states its lengths in ds64 only.
+  // RF64 and BW64 files store their lengths only in the ds64 chunk (EBU Tech 3306).
   if (!hasLongSizes && /^(RF|BW)64/.test(head.toString('latin1')))
     return broken('the WAV is RF64 or BW64 and lacks a complete ds64 chunk before its audio, which contains the lengths')
   if (!format || format.length < 14) return broken('the WAV has no complete fmt chunk, which describes the audio format')
@@ -30,11 +30,11 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   if (channels === 0 || rate === 0)
     return broken(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
   if (!data) return broken('the WAV contains no audio (the data chunk is missing)', evidence)
-  // Recorders may leave an incomplete last sample block, which is not audible.
+  // Recorders may leave an incomplete last block, which is inaudible.
   if (data.promised - data.there <= Math.max(blockSize, 2)) return sound(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
     return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
-  // Only the data chunk is too long. The writer miscounted, and nothing was truncated.
+  // Only the length of the data chunk is wrong, so the writer miscounted and nothing is missing.
   return sound([...notes, `the header declares ${data.promised} bytes of audio, and the file contains ${data.there}`], evidence)
 }
 
@@ -54,5 +54,5 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boole
   return shape
 }
 
-/** Lengths that programs write before they know the actual one: zero and the largest numbers. */
+/** True for placeholder lengths (0 or near the maximum), which programs write before the actual length is known. */
 const streamed = (size: number) => size === 0 || size >= 0x7ffff000

@@ -4,7 +4,7 @@ import { type Element, elementAt } from './ebml.js'
 
 const id = { track: 0xae, number: 0xd7 }
 
-/** Numbers of the tracks, or the problem. */
+/** Returns the track numbers, or an error message. */
 export function readTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
   for (const element of readElements(source, limits, tracks)) {
@@ -14,7 +14,7 @@ export function readTracks(source: RandomAccessSource, limits: ReaderLimits, tra
     if (typeof number === 'string') return number
     if (number > 0 && numbers.size < limits.maxEntries) numbers.add(number)
   }
-  return numbers.size > 0 ? numbers : 'it has no tracks'
+  return numbers.size > 0 ? numbers : 'the file has no tracks'
 }
 
 function readNumber(source: RandomAccessSource, limits: ReaderLimits, track: Element): number | string {
@@ -33,7 +33,7 @@ export function* readElements(source: RandomAccessSource, limits: ReaderLimits, 
     checkDeadline(limits)
     const element = elementAt(source, at)
     if (element?.end === undefined || element.end > end) {
-      yield `it is damaged: the element at byte ${at} does not fit into the tracks`
+      yield `the file is damaged: the element at byte ${at} does not fit into the tracks`
       return
     }
     yield element

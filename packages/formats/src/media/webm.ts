@@ -24,27 +24,27 @@ const id = {
   simpleBlock: 0xa3,
 }
 
-/** Top-level elements of a segment. One of them ends a cluster of unknown length, and players resume there after damage. */
+/** Ids of the top-level elements of a segment. They end a cluster of unknown length. Players resume at them after damage. */
 const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
 
-/** Checks WebM and Matroska: playable tracks, and their blocks in clusters. Accepts unknown lengths, as in streams. */
+/** Checks the tracks and the blocks of a WebM or Matroska file. Accepts unknown lengths, which streams use. */
 export const readWebm: FormatReader = (source, limits) => {
   const header = elementAt(source, 0)
   if (header?.id !== id.ebml || header.end === undefined)
-    return broken('it does not start with the header of a WebM or Matroska file')
+    return broken('the file does not start with the header of a WebM or Matroska file')
   const { type, readVersion } = readHeader(source, limits, header)
   if (type !== 'webm' && type !== 'matroska')
-    return broken(`it is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
-  if (readVersion > 1) return broken(`it uses version ${readVersion} of EBML, which players do not support`)
+    return broken(`the file is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
+  if (readVersion > 1) return broken(`the file uses version ${readVersion} of EBML, which players do not support`)
   let at = header.end
   for (let skipped = 0; skipped < 16; skipped++) {
     const element = elementAt(source, at)
-    if (!element) return broken('it is truncated: it has no segment')
+    if (!element) return broken('the file is truncated: it has no segment')
     if (element.id === id.segment) return new SegmentWalk(source, limits, element).run()
     if (element.end === undefined || element.end > source.size) break
     at = element.end
   }
-  return broken('it has no segment, so players cannot open it')
+  return broken('the file has no segment, so players cannot open it')
 }
 
 function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
@@ -100,14 +100,14 @@ class SegmentWalk {
   private verdict(): FormatVerdict {
     const { segment, source, damage } = this
     const cut = segment.end !== undefined && segment.end > source.size
-    const missing = cut ? `it is truncated: it has ${source.size} of ${segment.end} bytes` : damage
+    const missing = cut ? `the file is truncated: it has ${source.size} of ${segment.end} bytes` : damage
     if (!this.tracks)
-      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'it has no tracks'), this.facts())
+      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'the file has no tracks'), this.facts())
     if (missing && this.blocks === 0) return broken(`${missing}, and all of its audio and video is missing`, this.facts())
     if (this.clusters > 0 && this.blocks === 0)
-      return broken('it has no block of audio or video that belongs to a track', this.facts())
+      return broken('the file has no block of audio or video that belongs to a track', this.facts())
     if (this.lost > this.played) return broken(`${missing}, and most of it is missing`, this.facts())
-    const notes = this.clusters === 0 ? ['it contains neither audio nor video'] : []
+    const notes = this.clusters === 0 ? ['the file contains neither audio nor video'] : []
     if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
     return missing ? playsPartially(missing, notes, this.facts()) : sound(notes, this.facts())
   }
@@ -123,7 +123,7 @@ class SegmentWalk {
       return this.walkCluster(element)
     }
     if (element.end === undefined)
-      return { problem: 'it is damaged: an element has an unknown length, which its type does not allow', at }
+      return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
     if (element.id === id.tracks && !this.tracks) {
       const tracks = readTracks(this.source, this.limits, element)
       if (typeof tracks === 'string') this.findTrackProblem ??= tracks
@@ -137,11 +137,11 @@ class SegmentWalk {
     const element = elementAt(this.source, at)
     if (!element)
       return at + 12 > end
-        ? 'it is truncated in the header of an element'
-        : `it is damaged: there is no valid element at byte ${at}`
+        ? 'the file is truncated in the header of an element'
+        : `the file is damaged: there is no valid element at byte ${at}`
     const fits = element.end === undefined || element.end <= end
-    // A cluster that is truncated by the end of the file plays up to there.
-    if (!fits && element.id !== id.cluster) return `it is damaged or truncated: the element at byte ${at} does not fit`
+    // A cluster that is truncated by the end of the file is playable.
+    if (!fits && element.id !== id.cluster) return `the file is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }
 
@@ -153,18 +153,20 @@ class SegmentWalk {
       if (typeof element === 'string') return { problem: element, at }
       if (cluster.end === undefined && parts.has(element.id)) return at
       if (element.end === undefined)
-        return { problem: 'it is damaged: an element has an unknown length, which its type does not allow', at }
+        return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
       this.count(element)
       at = element.end
     }
-    return (cluster.end ?? end) > this.end ? { problem: 'it is damaged or truncated: its last cluster does not fit', at } : at
+    return (cluster.end ?? end) > this.end
+      ? { problem: 'the file is damaged or truncated: the last cluster exceeds the segment', at }
+      : at
   }
 
   private count(element: Element): void {
     const block = element.id === id.group ? this.getBlock(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
     const number = shortNumber(this.source.read(block.start, 4), 0)
-    // Tracks may follow the clusters.
+    // The track list may follow the clusters.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
     this.played += block.end - block.start

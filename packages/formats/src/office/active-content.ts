@@ -1,17 +1,17 @@
 import { toKey } from '../archive/zip/package.js'
 import type { PartSink } from '../member-observer.js'
 
-/** External relationships that open only after a click or a confirmation. */
+/** Types of external relationships that Office opens only after a click or a confirmation. */
 const clickTypes = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
 const remoteTarget = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
 const maxChars = 4 * 1024 * 1024
 const maxTagLength = 8 * 1024
 
-/** Collects active content of an Office document, which runs or loads without a click, while its parts are unpacked. */
+/** Collects content of an Office document that runs or loads without a click. Reads the parts while they are unpacked. */
 export class OfficeActiveContent {
   readonly found = new Set<string>()
 
-  /** Returns a sink for a part that may have active content, otherwise undefined. */
+  /** Returns a sink for a part that may have active content. Returns undefined for other parts. */
   watch(name: string): PartSink | undefined {
     const part = toKey(name)
     if (part.endsWith('.rels')) return new TextCollector((text) => this.#relationships(text))
@@ -57,7 +57,7 @@ class TextCollector implements PartSink {
   }
 }
 
-/** Collects the instructions of Word's fields, which may be split into many elements. */
+/** Collects Word field instructions, which may be split into many elements. */
 class FieldCollector implements PartSink {
   #instructions = ''
   #carried = ''
@@ -66,7 +66,7 @@ class FieldCollector implements PartSink {
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
     let end = 0
-    // Few parts contain fields, and the pattern takes a hundred times as long.
+    // This check skips the pattern, which takes a hundred times as long, because few parts contain fields.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
         if (this.#instructions.length < maxChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)

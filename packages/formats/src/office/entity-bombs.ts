@@ -4,10 +4,10 @@ import { XmlEntities } from '../text/xml-entities.js'
 
 const searchedBytes = 64 * 1024
 
-/** True if programs parse the member as XML. */
+/** True if programs parse a part with this name as XML. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
-/** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may contain any XML, or none. */
+/** Detects entity bombs in parts that are not fully parsed, such as custom XML and e-book pages. */
 export class EntityBombDetector implements PartSink {
   private start: Buffer = Buffer.alloc(0)
 
@@ -19,7 +19,7 @@ export class EntityBombDetector implements PartSink {
   }
 
   end(): void {
-    // Removing the zero bytes of UTF-16 is accurate enough, because markup is ASCII.
+    // Removing zero bytes is sufficient to read UTF-16, because markup is ASCII.
     const text = this.start.toString('latin1').replaceAll('\0', '')
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return

@@ -24,9 +24,8 @@ interface Plan {
 }
 
 /**
- * Checks Word, Excel and PowerPoint files from version 2007 on, including templates and files with macros (ECMA-376, transitional or
- * strict). The zip must be intact, its relationships must lead to the main part, and the main part and the parts that it uses must be
- * well-formed.
+ * Checks Word, Excel and PowerPoint files of version 2007 and later (ECMA-376), including templates and files with macros. The
+ * zip must be intact, and the main part and its related parts must exist and be well-formed XML.
  */
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
   archiveReader(async (source, level) => {
@@ -64,10 +63,10 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
   }
   const related = relationships(pack, main.target)
   for (const { type, target } of related) {
-    // Custom XML may have any content. Office does not parse it.
+    // Office does not parse custom XML, so it may have any content.
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
   }
-  // The binary workbook (xlsb) contains no XML.
+  // Binary workbooks (xlsb) do not contain XML.
   if (main.target.endsWith('.bin')) return plan
   plan.parts.set(main.target, { root: roots[kind] })
   const content = related.filter(({ type }) => contents[kind]?.test(type))

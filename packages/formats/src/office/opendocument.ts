@@ -17,7 +17,7 @@ function checkMimetype(pack: ZipPackage, level: ArchiveLevel, what: string, want
   else if (!wanted.test(type)) throw damaged(`the ${what} has the type '${type.slice(0, 80)}'`)
 }
 
-/** Checks OpenDocument files (ODF 1.x), including templates: an intact zip with a well-formed `content.xml`. */
+/** Checks OpenDocument files (ODF 1.x), including templates. The zip must be intact, and its XML parts must be well-formed. */
 export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
   archiveReader(async (source, level) => {
     const pack = new ZipPackage(source, level.limits)
@@ -27,7 +27,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
       level.budget.encrypted = true
       level.note('the document is encrypted: its content was not checked')
     } else if (!pack.has('content.xml')) {
-      // Templates that contain only styles have no content and do not declare any.
+      // Templates with styles only do not have or declare a content.xml.
       if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
       level.note('the document consists of styles only')
     }
@@ -46,11 +46,11 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
-/** Parts are encrypted one by one or, from ODF 1.4 on, as one member that contains the whole package. */
+/** Reads whether the document is encrypted: part by part, or from ODF 1.4 on as one member that contains the whole package. */
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')
-  // LibreOffice repairs a document without a manifest.
+  // LibreOffice opens documents without a manifest.
   if (!manifest) return { encrypted: false, hasContent: true }
   const found = { encrypted: false, hasContent: false }
   const element = (each: XmlElement) => {
@@ -79,7 +79,7 @@ function packageDocument(pack: ZipPackage): string {
   parseXml('META-INF/container.xml', container, {
     limits: pack.limits,
     doctype: 'without entities',
-    // Programs open the first rendition. Others are optional.
+    // Programs open the first rendition. Other renditions are optional.
     element: (element) => {
       if (element.name === 'rootfile') path ??= attribute(element, 'full-path')
     },

@@ -12,19 +12,19 @@ export interface XmlElement {
 interface PartOptions {
   limits: ReaderLimits
   root?: string
-  /** Office rejects every document type declaration in its parts. Other programs reject only entity definitions. */
+  /** Policy for document type declarations. Office rejects all of them, other programs only those with entities. */
   doctype: 'refused' | 'without entities'
   element?: (element: XmlElement) => void
 }
 
-// Beyond this size, only the checksum is verified, because parsing takes long.
+// Larger parts are only verified by their checksum, because parsing would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
-// The parser buffers complete texts, comments and attributes.
+// Limits the memory of the parser, which buffers whole text nodes, comments and attributes.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
 const sniffed = 256
 
-/** Parses an XML part of a document while it is unpacked. Throws if it is not well-formed. */
+/** Parses an XML part while it is unpacked. Throws a `FormatError` if it is not well-formed. */
 export class XmlPart implements PartSink {
   private readonly parser = new SaxesParser({ xmlns: false, position: false })
   private decoder?: TextDecoder
@@ -55,7 +55,7 @@ export class XmlPart implements PartSink {
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
     if (this.start.length >= sniffed) this.begin()
-    // The chunk is valid only during the call.
+    // Copies the chunk, because it is valid only during this call.
     else this.start = Buffer.from(this.start)
   }
 
@@ -84,7 +84,7 @@ export class XmlPart implements PartSink {
   private parse(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
-    // The parser buffers a document type declaration character by character, which takes many times its size.
+    // A document type declaration has a lower limit, because the parser needs a multiple of its size in memory.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
       throw malicious('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
@@ -129,7 +129,7 @@ export function parseXml(name: string, bytes: Buffer, options: PartOptions): voi
   part.end()
 }
 
-/** Finds an attribute by its local name, because prefixes differ between writers. */
+/** Returns the value of an attribute by its local name, because prefixes vary. */
 export function attribute(element: XmlElement, name: string): string | undefined {
   const key = Object.keys(element.attributes).find((candidate) => local(candidate) === name)
   return key === undefined ? undefined : element.attributes[key]
@@ -143,6 +143,6 @@ function detectEncoding(start: Buffer): string {
   if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'
   if (hex.startsWith('feff') || hex.startsWith('003c')) return 'utf-16be'
   const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffed))?.[1]
-  // Declared as UTF-16 but written in single bytes, so the declaration is wrong.
+  // The bytes are not UTF-16, so a UTF-16 declaration is wrong.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared
 }

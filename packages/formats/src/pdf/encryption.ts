@@ -4,13 +4,13 @@ import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
 
 const reach = 1024 * 1024
 
-/** Properties of the encryption of a PDF that are known without the password. Many PDFs open without one and only restrict printing. */
+/** Encryption of a PDF. `closed` is the reason why it cannot be decrypted. Many encrypted PDFs open without a password. */
 export interface PdfEncryption {
   closed?: string
   decrypt(data: Buffer, number: number, generation: number): Buffer
 }
 
-/** Returns how a PDF is encrypted, or undefined if it is not. [ISO 32000-2, 7.6] */
+/** Reads the encryption dictionary (ISO 32000-2, 7.6). Returns undefined if the PDF is not encrypted. */
 export function readEncryption(source: RandomAccessSource): PdfEncryption | undefined {
   const tail = source.read(Math.max(0, source.size - 2048), 2048).toString('latin1')
   const startxref = Number(/startxref\s+(\d+)\s+%%EOF\s*$/.exec(tail)?.[1] ?? source.size)
@@ -29,7 +29,7 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
 
 const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
 
-/** Finds the encryption dictionary near the start or the end. It is never compressed [ISO 32000-2, 7.5.7]. */
+/** Finds an object near the start or end of the file. Encryption dictionaries are never compressed (ISO 32000-2, 7.5.7). */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {
   const after = new RegExp(`(?<![0-9])${marker}\\b`)
   for (const start of [Math.max(0, source.size - reach), 0]) {
@@ -59,7 +59,7 @@ function readFacts(dictionary: string, trailer: string): Facts | undefined {
     user,
     userKey: readString(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
     permissions: number('P'),
-    // Revision 2 supports 40 bits only. In a crypt filter dictionary, Length may count bytes.
+    // Revision 2 supports only 40 bits. `Length` is in bits, or in bytes in a crypt filter.
     keyBytes: revision === 2 ? 5 : keyBytes(number('Length'), number('V')),
     id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
     metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
@@ -88,7 +88,7 @@ interface Cipher {
   generation: number
 }
 
-/** Algorithms 1 and 1.A. An incomplete block at the end is discarded. */
+/** Decrypts data with algorithm 1 or 1.A (ISO 32000-2, 7.6). Discards an incomplete last block. */
 function decryptData(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
   if (method === 'rc4') return rc4(deriveObjectKey(key, number, generation), data)

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-// TypeScript has types for WebAssembly only in the library for browsers.
+// TypeScript declares WebAssembly only in its browser library (lib.dom).
 interface WasmTable {
   set(index: number, value: unknown): void
 }
@@ -40,20 +40,20 @@ interface Pdfium {
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
 type Load = (options: Record<string, unknown>) => Promise<Pdfium>
 
-/** Memory limit of PDFium. If it is exceeded, PDFium fails instead of the process. */
+/** Memory limit of PDFium in bytes. PDFium reports an error if it is exceeded. */
 const heapLimit = 512 * 1024 * 1024
 
-// (module (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0))): a
-// WebAssembly table accepts only WebAssembly functions, so this one calls the JavaScript function.
+// A WebAssembly table accepts only WebAssembly functions, so this module re-exports an imported JavaScript function: (module
+// (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0)))
 const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
 
 const protections = [4, 5]
 
-// FPDF_ANNOT | FPDF_REVERSE_BYTE_ORDER: draws annotations, and stores pixels as RGBA instead of BGRA.
+// `FPDF_ANNOT` draws annotations. `FPDF_REVERSE_BYTE_ORDER` returns RGBA instead of BGRA.
 const renderFlags = 0x01 | 0x10
 const opaqueWhite = 0xffffffff
 
-/** A rendered page in RGBA, 4 bytes per pixel. */
+/** A rendered page with 4 bytes per pixel (RGBA). */
 export interface PagePixels {
   pixels: Buffer
   width: number
@@ -65,7 +65,7 @@ export interface Opened {
   password: boolean
 }
 
-/** An instance of PDFium. After a trap (abort, exhausted memory, deadline), `alive` is false and it must be replaced. */
+/** A PDFium instance. After a WebAssembly trap, `alive` is false and the instance must be replaced. */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
   private source: RandomAccessSource | undefined
@@ -121,7 +121,7 @@ export class PdfEngine {
     })
   }
 
-  /** Renders a page on white, as large as fits into a square of `size` pixels. Returns undefined if the page cannot be rendered. */
+  /** Renders a page on a white background to fit a square of `size` pixels. Returns undefined if it cannot be rendered. */
   renderPage(document: number, index: number, size: number): PagePixels | undefined {
     return this.guard(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
@@ -151,7 +151,7 @@ export class PdfEngine {
     return this.memory.refused
   }
 
-  /** PDFium never releases memory, so an engine that has grown is replaced. */
+  /** True if the engine should be replaced, because WebAssembly never releases memory. */
   get grown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }
@@ -165,7 +165,10 @@ export class PdfEngine {
     }
   }
 
-  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 stays empty, because no C function has the address 0. */
+  /**
+   * Writes an `FPDF_FILEACCESS` structure (length, read function, parameter) and returns its address. The read function is in
+   * table slot 0, which C functions never use.
+   */
   private describe(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)

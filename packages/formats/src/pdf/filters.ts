@@ -1,6 +1,6 @@
 export const maxDecodedBytes = 32 * 1024 * 1024
 
-/** Decodes as much as possible of damaged data. Throws `RangeError` if the result is too large. */
+/** Decodes as much damaged data as possible. Throws `RangeError` if the result exceeds the limit. */
 type Decode = (data: Buffer) => Buffer
 
 export const flateFilters = new Set(['FlateDecode', 'Fl'])
@@ -74,7 +74,7 @@ function checkDecodedSize(size: number): number {
   return size
 }
 
-/** The code length grows one code early, as in nearly all writers. */
+/** Decodes LZW with early change, the default: the code length grows one code early. */
 function lzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0

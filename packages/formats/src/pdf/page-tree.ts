@@ -4,10 +4,10 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
 import { decodeNames, findStreams } from './streams.js'
 
-/** Larger documents are not searched for cycles. PDFium has its own protection, which drops pages. */
+/** Maximum document size in bytes for the cycle search. In larger documents, PDFium drops the pages of a cycle. */
 const searchLimit = 64 * 1024 * 1024
 const unpackedLimit = 64 * 1024 * 1024
-/** Maximum text of one object. Page tree nodes with more children are truncated, which can only hide a cycle. */
+/** Maximum number of bytes per object. Truncating larger page tree nodes can only hide a cycle. */
 const objectWindow = 256 * 1024
 
 const maxGeneration = 65_535
@@ -16,7 +16,7 @@ interface Objects {
   kids: Map<number, number[]>
   roots: Set<number>
   active: Set<string>
-  /** A page that most programs do not find, because its generation number is invalid. */
+  /** Object number of a page that most programs ignore because of its invalid generation number. */
   hiddenPage?: number
 }
 
@@ -34,8 +34,8 @@ export interface PageTree {
 }
 
 /**
- * Finds cycles in the page tree, and active content. PDFium and other programs stop at a cycle after different numbers of pages, and no
- * writer creates one by accident. Objects are read from the whole file, and the last definition of an object applies.
+ * Finds active content and cycles in the page tree. Programs stop at different pages of a cycle, and no regular program creates
+ * one. The last definition of an object applies.
  */
 export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
@@ -45,7 +45,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   return { circle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
-/** Searches depth first, without recursion, because a tree may be as deep as the file is long. */
+/** Searches for a cycle depth first, without recursion, because the tree may be arbitrarily deep. */
 function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])
@@ -68,7 +68,7 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
   return undefined
 }
 
-/** Skips the data of streams. An attached PDF contains its own objects. */
+/** Collects objects outside of streams. An attached PDF has its own objects, which do not count. */
 function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]
@@ -84,7 +84,7 @@ function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLim
   notePlain(objects, source.read(from, source.size - from).toString('latin1'))
 }
 
-/** Iterates over objects in file order. An object without an end mark ends at the next one. */
+/** Adds uncompressed objects in file order. An object without `endobj` ends at the next object. */
 function notePlain(objects: Objects, text: string): void {
   const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+(\d{1,20})\s+obj\b/g)]
   for (const [index, head] of heads.entries()) {
@@ -116,7 +116,7 @@ function note(objects: Objects, number: number, written: string): void {
   )
 }
 
-/** Adds the objects of an object stream and returns its unpacked size. Encrypted streams and unusual filters are skipped. */
+/** Adds the objects of an object stream and returns its unpacked size. Skips streams with unusual filters. */
 function notePacked(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
   const text = inflateWhole('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')

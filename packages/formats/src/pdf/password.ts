@@ -14,7 +14,7 @@ export interface EncryptionFacts {
 const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
 const md5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
 
-/** Returns the stream key if the user password is empty. Every reader opens such a document. */
+/** Returns the file encryption key if the user password is empty, because readers open such documents without asking. */
 export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   if (facts.revision >= 5) return storedKey(facts)
   const key = emptyPasswordKey(facts)
@@ -24,7 +24,7 @@ export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   return check.equals(facts.user.subarray(0, 16)) ? key : undefined
 }
 
-/** Algorithm 2.A: the hash of the password is followed by two salts, for the hash and for the key of the file key. */
+/** Algorithm 2.A (ISO 32000-2): two salts follow the password hash, one for the hash and one for the key. */
 function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
   const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt))
   if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
@@ -55,7 +55,7 @@ function hardenedHash(salt: Buffer): Buffer {
   return key.subarray(0, 32)
 }
 
-// OpenSSL 3 provides RC4 only in a provider that Node does not load.
+// Implemented here, because Node does not load the OpenSSL 3 provider that contains RC4.
 export function rc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
   const at = (index: number) => state[index & 255] as number

@@ -20,12 +20,12 @@ const headerWindow = 1024
 let engine: PdfEngine | undefined
 
 /**
- * Opens a PDF like Chrome (PDFium), but without repairs that rely on guessing. At least one page must open, unless the PDF is
- * password-protected.
+ * Opens a PDF with PDFium, like Chrome, but rejects repairs that rely on guessing. At least one page must open unless a password
+ * is required.
  */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
-  if (start < 0) return broken('it has no PDF header in its first 1024 bytes')
+  if (start < 0) return broken('the file has no PDF header in its first 1024 bytes')
   if (source.size > engineLimit)
     return hasEnd(source)
       ? sound(['only its structure was checked: larger than 2 GiB'])
@@ -63,7 +63,7 @@ async function openDocument(
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
     if (running.isOutOfMemory) return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
-    // WebAssembly.RuntimeError and RangeError: the engine aborted, or its memory was exhausted.
+    // A `WebAssembly.RuntimeError` or `RangeError` means that PDFium aborted or exhausted its memory.
     return broken(
       `PDFium, the PDF engine of Chrome, crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
@@ -91,7 +91,7 @@ function countPages(running: PdfEngine, document: number, limits: ReaderLimits):
   )
 }
 
-// Closing a damaged document may crash the engine. The verdict remains valid.
+// Closing a damaged document may crash the engine, but does not change the verdict.
 function closeQuietly(running: PdfEngine, document: number): void {
   try {
     running.close(document)

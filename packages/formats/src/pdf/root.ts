@@ -1,18 +1,18 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** The longest distance from the end at which a common reader searches for the start of the cross-reference. */
+/** Maximum distance from the end at which common readers search for `startxref`. */
 const tailWindow = 32 * 1024
 const window = 16 * 1024
 
 /**
- * True if a document with a damaged cross-reference still declares its root where common readers search for it: in the cross-reference
- * stream, or in any trailer. Few readers guess a root elsewhere.
+ * True if a cross-reference stream or a trailer names the document root. If the cross-reference is damaged, common readers search
+ * for the root only there.
  */
 export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
   findXrefOffsets(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
 
-/** The last startxref, and the first section of a linearized file, which follows its first object. */
+/** Returns the offset after the last `startxref`, and the first cross-reference section of a linearized file. */
 function findXrefOffsets(source: RandomAccessSource, headerAt: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)

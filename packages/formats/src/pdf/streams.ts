@@ -14,13 +14,16 @@ const endKeyword = Buffer.from('endstream')
 const windowBytes = 1024 * 1024
 const maxDictionaryBytes = 4 * 1024
 
-/** Yields every stream in file order, whether or not it is listed, because readers repair tables. `step` is called between reads. */
+/**
+ * Yields all streams in file order, even unlisted ones, because readers repair cross-reference tables. Calls `step` between
+ * reads.
+ */
 export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new Ends(source)
   for (let at = 0; at < source.size; ) {
     step()
     const bytes = source.read(at, windowBytes)
-    // Does not skip the data of a stream: a fake stream in a string or in other data could hide the next one.
+    // Searches within stream data, too. Otherwise, a fake stream in a string could hide the next stream.
     for (let found = bytes.indexOf(keyword); found >= 0; found = bytes.indexOf(keyword, found + keyword.length)) {
       const stream = readStream(source, at + found, ends)
       if (stream) yield stream
@@ -54,7 +57,7 @@ function parseFilters(dictionary: string): string[] {
   return [...declared.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
 }
 
-/** `/Fl#61te` means Flate. */
+/** Decodes hexadecimal escapes in names, such as `/Fl#61te` for `/Flate`. */
 export const decodeNames = (text: string): string =>
   !text.includes('#')
     ? text

@@ -5,7 +5,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 sharp.cache(false)
 sharp.concurrency(1)
-// libvips selects the decoder by the content, and has decoders that call other programs or fetch linked files.
+// Blocks libvips decoders by default, because some of them start other programs or fetch linked files.
 sharp.block({ operation: ['VipsForeignLoad'] })
 sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'].map((decoder) => `VipsForeignLoad${decoder}`),
@@ -13,24 +13,24 @@ sharp.unblock({
 
 const maxPixels = 100_000_000
 const quality = 80
-/** Maximum width and height of a WebP image. */
+/** Maximum width and height of a WebP image in pixels. */
 const maxWebpSize = 16_383
 
 export interface PreviewRequest {
-  /** Kind of file: an image that libvips decodes, or a PDF. */
+  /** File kind: an image that libvips decodes, or a PDF. */
   kind: 'image' | 'pdf'
-  /** Maximum width and height in pixels. Small images are not enlarged. */
+  /** Maximum width and height in pixels. Smaller images are not enlarged. */
   size: number
-  /** Page of a PDF, counted from 1. */
+  /** Page number of a PDF, starting at 1. */
   page: number
 }
 
-/** A WebP image without metadata, or the reason why the file has none. */
+/** Preview as a WebP image without metadata, or the reason why it could not be rendered. */
 export type Preview = { image: Uint8Array; width: number; height: number; pages: number } | { problem: string }
 
 /**
- * Renders an image or a page of a PDF. Run it in a process of its own: a malicious image can crash libvips, which is native code. PDFium
- * runs no scripts of the PDF.
+ * Renders an image or a PDF page. Run it in a separate process, because a malicious image can crash libvips. PDFium does not run
+ * scripts.
  */
 export async function renderPreview(
   source: RandomAccessSource,
@@ -41,8 +41,8 @@ export async function renderPreview(
   try {
     return kind === 'pdf' ? await renderPdf(source, { size: box, page }, limits) : await renderImage(source, box, limits)
   } catch (error) {
-    if (error instanceof DeadlineExceeded || isTimeout(error)) return { problem: 'rendering it takes too long' }
-    return { problem: kind === 'pdf' ? 'PDFium cannot render it' : 'libvips cannot decode it' }
+    if (error instanceof DeadlineExceeded || isTimeout(error)) return { problem: 'rendering takes too long' }
+    return { problem: kind === 'pdf' ? 'PDFium cannot render the PDF' : 'libvips cannot decode the image' }
   }
 }
 
@@ -68,12 +68,12 @@ async function renderPdf(
   { size, page }: { size: number; page: number },
   limits: ReaderLimits,
 ): Promise<Preview> {
-  // A new engine for each file, so that no state of one tenant's file can appear in another's preview.
+  // Starts a new engine per file, so that a preview can never contain data of another tenant's file.
   const engine = await PdfEngine.start()
   const { document, password } = engine.open(source, limits)
-  if (!document) return { problem: password ? 'it requires a password' : 'PDFium cannot open it' }
+  if (!document) return { problem: password ? 'the PDF requires a password' : 'PDFium cannot open the PDF' }
   const pages = engine.pageCount(document)
-  if (page > pages) return { problem: `it has ${pages} ${pages === 1 ? 'page' : 'pages'}` }
+  if (page > pages) return { problem: `the PDF has only ${pages} ${pages === 1 ? 'page' : 'pages'}` }
   const rendered = engine.renderPage(document, page - 1, size)
   if (!rendered) return { problem: `page ${page} cannot be rendered` }
   const { pixels, width, height } = rendered

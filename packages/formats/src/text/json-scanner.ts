@@ -1,4 +1,4 @@
-/** A syntax error and its byte offset. */
+/** JSON syntax error with its byte offset. */
 export class JsonSyntaxError extends Error {
   constructor(
     readonly problem: string,
@@ -17,7 +17,7 @@ const hexDigits = Buffer.from('0123456789abcdefABCDEF')
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
-/** Validates JSON without building values. It stores only the open brackets. */
+/** Validates JSON without building values, so only the open brackets are stored. */
 export class JsonScanner {
   values = 0
   deepest = 0
@@ -28,14 +28,14 @@ export class JsonScanner {
   #at = 0
   #start = 0
 
-  /** With `many`, accepts any number of values, one per line. */
+  /** `many` accepts any number of values, one per line. */
   constructor(chunks: Iterable<Uint8Array>, { maxDepth, many }: { maxDepth: number; many: boolean }) {
     this.#chunks = chunks[Symbol.iterator]()
     this.#maxDepth = maxDepth
     this.#many = many
   }
 
-  /** Throws a `JsonFault`. */
+  /** Throws a `JsonSyntaxError` if the input is invalid. */
   scan(): void {
     const open: number[] = []
     for (;;) {
@@ -56,7 +56,7 @@ export class JsonScanner {
     }
   }
 
-  /** Closes brackets until another value may start. Returns true at the end of the file. */
+  /** Reads closing brackets until another value may start. Returns true at the end of the file. */
   #valueEnded(open: number[]): boolean {
     for (;;) {
       const line = this.#lines
@@ -106,7 +106,7 @@ export class JsonScanner {
     for (;;) {
       const bytes = this.#bytes
       let at = this.#at
-      // Most bytes are inside strings, so this loop is fast.
+      // Fast path for string content, which accounts for most bytes.
       while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
       this.#at = at
       const byte = this.#peek()
@@ -161,7 +161,7 @@ export class JsonScanner {
     this.#at++
   }
 
-  /** Returns -1 at the end of the file. */
+  /** Returns the current byte, or -1 at the end of the file. */
   #peek(): number {
     const byte = this.#bytes[this.#at]
     if (byte !== undefined) return byte

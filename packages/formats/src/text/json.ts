@@ -18,7 +18,7 @@ export const readJsonLines: FormatReader = (source, limits) => checkJson(source,
 function checkJson(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {
   const { encoding, bom } = textSign(source) ?? { encoding: 'utf-8', bom: 0 }
   if (bom === 0 && encoding !== 'utf-8' && encoding !== 'legacy')
-    return broken(`it is ${encoding.toUpperCase()} without a byte-order mark. JSON must be UTF-8`)
+    return broken(`the file is ${encoding.toUpperCase()} without a byte-order mark. JSON must be UTF-8`)
   const scanner = new JsonScanner(utf8Chunks(source, limits, { encoding, bom }), { maxDepth: limits.maxDepth, many })
   try {
     scanner.scan()
@@ -30,7 +30,7 @@ function checkJson(source: RandomAccessSource, limits: ReaderLimits, many: boole
   }
 }
 
-// RFC 8259 requires UTF-8. Windows programs also write and open UTF-16 with a byte-order mark.
+// Yields UTF-8, which RFC 8259 requires. Also accepts UTF-16 with a byte-order mark, which Windows programs write.
 function* utf8Chunks(source: RandomAccessSource, limits: ReaderLimits, text: { encoding: string; bom: number }) {
   const chunks = source.chunks(text.bom)
   const isBytes = text.encoding === 'utf-8' || text.encoding === 'legacy'

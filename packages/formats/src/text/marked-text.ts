@@ -8,7 +8,7 @@ interface Marks {
   ends?: RegExp
 }
 
-/** Text formats with fixed marks at their start and end. Some extensions have several formats. */
+/** Text formats with fixed marks at their start and end, by extension. Some extensions have several formats. */
 const marks: Record<string, Marks[]> = {
   ics: [{ called: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [
@@ -18,7 +18,7 @@ const marks: Record<string, Marks[]> = {
   vtt: [{ called: 'WebVTT', begins: /^WEBVTT(?=[\s]|$)/ }],
   step: [{ called: 'STEP exchange file', begins: /^ISO-10303-21;/, ends: /END-ISO-10303-21;/ }],
   dxf: [{ called: 'DXF drawing', begins: /^(?:0|999)\s*[\r\n]/, ends: /[\r\n]\s*EOF[\s\x1a]*$/ }],
-  // Subtitles have the same extension.
+  // Text subtitles also have the extension .stl.
   stl: [
     { called: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
     { called: 'subtitle file', begins: /^(?:\$|\/\/)/ },
@@ -34,12 +34,12 @@ export const readMarked: FormatReader = async (source, limits) => {
   const known = marks[textTypeFor(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
-  if (!mark) return broken(`it does not start like a ${known[0]!.called}`)
+  if (!mark) return broken(`the file does not start like a ${known[0]!.called}`)
   const end = plain(source.read(Math.max(0, source.size - reach), reach))
   return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is truncated: its end is missing`) : verdict
 }
 
-// The marks are ASCII in every encoding.
+// Removes byte-order marks and zero bytes, because the marks are ASCII characters in every encoding.
 const plain = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
@@ -50,8 +50,8 @@ const facetBytes = 50
 const headBytes = 84
 
 /**
- * Checks STL: text from `solid` to `endsolid`, or the number of binary triangles that the header declares. Subtitles of the European
- * Broadcasting Union (EBU) have the same extension.
+ * Checks STL: text from `solid` to `endsolid`, or as many binary triangles as declared. Accepts EBU subtitles, which have the
+ * same extension.
  */
 export const readStl: FormatReader = (source, limits) => {
   if (/^\d{3}STL\d\d\.\d\d/.test(source.read(0, 16).toString('latin1')))

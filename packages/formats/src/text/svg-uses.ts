@@ -1,9 +1,9 @@
 import { malicious } from '../format-error.js'
 
-/** Maximum number of shapes. Maps have hundreds of thousands. */
+/** Maximum number of shapes to draw. Maps have hundreds of thousands. */
 const maxShapes = 10_000_000
 
-/** Counts the shapes that an SVG draws, including nested `<use>` elements. Nine lines can draw a billion shapes. */
+/** Counts the shapes that an SVG draws, because nested `<use>` elements can draw a billion shapes in nine lines. */
 export class SvgUses {
   readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
   readonly #shapes = new Map<string, number>()
@@ -40,7 +40,7 @@ export class SvgUses {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
     if (depth > 1000) throw malicious('svg_use', '<use> is nested more than 1000 levels deep')
-    // Programs do not draw an element that refers to itself.
+    // Counts 0 shapes for an element that refers to itself, because programs do not draw it.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1
     for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#total(each, depth + 1)

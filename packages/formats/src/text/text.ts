@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** `legacy` is any encoding older than Unicode. These encodings cannot be distinguished reliably, and text in any of them opens. */
+/** `legacy` means any encoding older than Unicode, because such encodings cannot be distinguished reliably. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
 export interface TextSign {
@@ -12,7 +12,8 @@ export interface TextSign {
 
 const sampleSize = 16 * 1024
 
-// BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colours, ISO-2022) and SUB (end of a DOS file) occur in text.
+// Control characters that occur in text: BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colours, ISO-2022) and SUB (end of
+// DOS files).
 const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
 const nonTextControls = new Uint8Array(256)
 for (let code = 0; code < 32; code++) if (!textControls.has(code)) nonTextControls[code] = 1
@@ -20,7 +21,7 @@ nonTextControls[127] = 1
 
 const isNonTextControl = (code: number): boolean => nonTextControls[code] === 1
 
-/** Detects the text encoding from the start of the content. Returns null if the content is binary. */
+/** Detects the text encoding from the first bytes. Returns null if the content is binary. */
 export function textSign(source: RandomAccessSource): TextSign | null {
   const sample = source.read(0, sampleSize)
   const marked = byMark(sample)
@@ -50,7 +51,9 @@ function withoutMark(sample: Buffer): TextEncoding | null {
   )
 }
 
-/** In Latin text, nearly every code unit contains a zero byte. Its position reveals the width and the byte order. */
+/**
+ * True if the positions of zero bytes match the encoding. In Latin text, nearly every UTF-16 or UTF-32 code unit contains one.
+ */
 function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
@@ -98,7 +101,7 @@ function wholeCharacters(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** Decodes chunks. With `fatal`, an invalid byte throws a TypeError. `label` is any name that TextDecoder accepts. */
+/** Decodes chunks to text. `fatal` causes a TypeError for invalid bytes. `label` is any label of TextDecoder, or UTF-32. */
 export function* decoded(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
   if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(chunks, label === 'utf-32le', fatal)
   const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
@@ -129,7 +132,7 @@ export const readText: FormatReader = (source, limits) => {
 function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
   if (seen.utf8 && seen.controls <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
-  // A byte-order mark declares UTF-8, but editors still display the text, with wrong characters.
+  // Editors open text with a wrong UTF-8 byte-order mark, but show some wrong characters.
   if (seen.controls <= source.size / 200)
     return sound([`not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
   return broken(`the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`, {
@@ -188,7 +191,7 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
 const getNotes = (sign: TextSign): string[] =>
   sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
-/** Counts control characters that do not normally occur in text. Most groups of four bytes contain none, and one test excludes them. */
+/** Counts control characters that do not occur in text. Tests four bytes at once, because most groups contain none. */
 export function countNonTextControls(bytes: Buffer): number {
   if (bytes.length < 4) return countInRange(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
@@ -203,7 +206,7 @@ export function countNonTextControls(bytes: Buffer): number {
   return count
 }
 
-/** True if one of the four bytes is below 32 or is 127. Also true for some neighbours of such a byte. */
+/** True if one of the four bytes is below 32 or equal to 127. May also be true for other bytes. */
 const mayContainControl = (word: number): boolean => (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
 
 function countInRange(bytes: Buffer, start: number, end: number): number {
@@ -212,7 +215,7 @@ function countInRange(bytes: Buffer, start: number, end: number): number {
   return count
 }
 
-/** Checks CSV as text, because spreadsheets open any cells. */
+/** Checks CSV as plain text, because spreadsheets accept any cell content. */
 export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
   const sign = textSign(source)
@@ -220,7 +223,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet would execute as formulas'] }
 }
 
-// A plus or minus sign before a letter or a bracket does not belong to a number.
+// Matches cells that start a formula. A sign before a digit is a number, not a formula.
 const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
 function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {

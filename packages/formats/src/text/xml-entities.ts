@@ -1,6 +1,6 @@
 import { malicious } from '../format-error.js'
 
-// Same limits as Expat: entities may expand a text a hundredfold, and expansion below 8 MiB is always allowed.
+// Limits of Expat: expansion up to 8 MiB is always allowed, more only up to 100 times the file size.
 const freeExpansion = 8 * 1024 * 1024
 const maxExpansionRatio = 100
 const maxEntityDepth = 100
@@ -10,9 +10,9 @@ interface Declaration {
   external: boolean
 }
 
-/** Entities that a DOCTYPE declares. Their expanded size is computed without expanding or fetching anything. */
+/** Entities that a DOCTYPE declares. Computes their expanded size without expanding or fetching them. */
 export class XmlEntities {
-  /** True if an external DTD may declare further entities, so that an unknown entity is not an error. */
+  /** True if an external DTD may declare more entities. Unknown entities are then not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()
@@ -48,7 +48,7 @@ export class XmlEntities {
     for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {
       const table = match[1] ? this.parameters : this.general
       const name = match[2]!
-      // XML 1.0, 4.2: the first declaration is binding.
+      // The first declaration of an entity is binding (XML 1.0, 4.2).
       if (table.has(name)) continue
       table.set(name, { value: match[3] ?? match[4] ?? '', external: match[5] !== undefined })
       if (match[5]) this.external.push(name)

@@ -33,7 +33,7 @@ export const readSvg: FormatReader = (source, limits) =>
 
 const maxPackedBytes = 16 * 1024 * 1024
 
-/** Checks a gzipped SVG. Browsers open it directly. */
+/** Checks a gzip-compressed SVG, which browsers open directly. */
 export const readSvgz: FormatReader = (source, limits) => {
   const packed = source.whole(maxPackedBytes)
   try {
@@ -42,7 +42,7 @@ export const readSvgz: FormatReader = (source, limits) => {
   } catch (error) {
     const { code, message } = error as Error & { code?: string }
     if (code === 'ERR_BUFFER_TOO_LARGE')
-      return maliciousVerdict('archive_ratio', `it expands to more than ${4 * maxPackedBytes} bytes`)
+      return maliciousVerdict('archive_ratio', `the file expands to more than ${4 * maxPackedBytes} bytes`)
     if (code?.startsWith('Z_')) return broken(`the gzip data cannot be unpacked: ${message}`)
     throw error
   }
@@ -71,7 +71,7 @@ function checkXml(
   }
 }
 
-/** Throws errors of the parser, a TypeError for invalid bytes, or a `FormatError`. */
+/** Parses XML. Throws parser errors, a TypeError for invalid bytes, or a `FormatError`. */
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
   const sign = textSign(source)
   if (!sign) throw new Error('the content is binary')
@@ -85,7 +85,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   let prologue = 0
   for (const text of decoded(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
-    // The parser buffers a document type declaration character by character, which takes many times its size.
+    // Limits the document type declaration, because the parser needs a multiple of its size in memory.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
       throw malicious('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
     parser.write(text)
@@ -128,13 +128,13 @@ function noteActive(name: string, attributes: Record<string, string>, active: Se
   const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (/^on\w+$/i.test(key)) active.add('event handler')
-    // Browsers skip white space and control characters.
+    // Browsers ignore white space and control characters in the scheme of a URL.
     if (/^javascript:/i.test(value.replace(/[\0-\x20]+/g, ''))) active.add('javascript: link')
     if (loads && /^(.*:)?(href|src|data)$/i.test(key) && /^\s*(https?:)?\/\//i.test(value)) active.add('external reference')
   }
 }
 
-// The parser looks up every `&name;` in this object, so this counts each use.
+// Counts each use of an entity: the parser looks up every `&name;` in this object.
 function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
     facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
@@ -149,12 +149,12 @@ const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|
 function declaredEncoding(start: Buffer, marked: boolean): string {
   if (marked) return 'utf-8'
   const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()
-  // The bytes are not UTF-16, whatever the declaration says. Some programs change the encoding but not the declaration.
+  // The bytes are not UTF-16, so the declaration is wrong. Some programs convert the text but not its declaration.
   if (!declared || declared.startsWith('utf-16') || declared.startsWith('ucs')) return 'utf-8'
   try {
     return new TextDecoder(declared).encoding
   } catch {
-    // Code pages of DOS, IBM and Macintosh. Parsers support them, and their markup is ASCII.
+    // XML parsers also support code pages of DOS, IBM and Macintosh. Their markup is ASCII.
     if (codePage.test(declared)) return 'latin1'
     throw new Error(`the encoding '${declared.slice(0, 40)}' is unknown`)
   }

@@ -1,7 +1,7 @@
 import { gunzip } from '../archive/gzip.js'
 import type { Opener } from './opener.js'
 
-/** All members of a gzip file form one content. Damage outside the compressed data is thrown after that content has been visited. */
+/** Visits all members of a gzip file as one content. Throws damage outside the compressed data only afterwards. */
 export const openGzip: Opener = async (source, members) => {
   members.begin('')
   if (members.wasObserved(0)) return

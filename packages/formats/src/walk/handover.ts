@@ -5,7 +5,7 @@ interface Request {
   reject(error: Error): void
 }
 
-/** Passes chunks to a second consumer in step with the first one, because a chunk is valid only until the next one is requested. */
+/** Passes chunks to a second consumer in lockstep, because a chunk is valid only until the next one is requested. */
 export class Handover implements AsyncIterableIterator<Buffer, undefined> {
   #request: Request | undefined
   #end: { error: Error | undefined } | undefined
@@ -15,14 +15,14 @@ export class Handover implements AsyncIterableIterator<Buffer, undefined> {
     return this
   }
 
-  /** Resolves when the consumer has finished with the chunk: it requests the next one, or needs no more. */
+  /** Passes one chunk. Resolves when the consumer requests the next chunk or stops. */
   async pass(chunk: Buffer): Promise<void> {
     await this.#requested()
     this.#take()?.resolve({ done: false, value: chunk })
     await this.#requested()
   }
 
-  /** Ends the chunks, with an error if some are missing. */
+  /** Ends the iteration, with an error if chunks are missing. */
   close(error?: Error): void {
     this.#end ??= { error }
     const request = this.#take()

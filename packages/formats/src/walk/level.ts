@@ -26,12 +26,12 @@ interface LevelPlace {
   depth?: number
   container?: Container
   observed?: Observed | undefined
-  /** Receiver of the container's own bytes. Unset for the file itself, and for members that a reader unpacks. */
+  /** Receiver of the bytes of the container itself. Unset for the whole file, and for members that a reader unpacks. */
   parent?: WindowReceiver
   common?: boolean
 }
 
-/** One level of nesting: the members of one container. Level 0 has the file itself as its only content. */
+/** Members of one container. Level 0 contains only the file itself. */
 export class Level implements Members {
   readonly #run: WalkRun
   readonly #depth: number
@@ -77,7 +77,7 @@ export class Level implements Members {
 
   readonly begin = (name: string): void => {
     this.#run.member(name)
-    // Brotli has no signature. Only the name shows it.
+    // Brotli files have no signature, so only the name identifies them.
     if (/\.br$/i.test(name)) this.addGap('unsupported', 'it contains a Brotli file, which is not unpacked')
   }
 
@@ -130,20 +130,20 @@ export class Level implements Members {
   }
 
   pushedMembers(maxBytes: number): PushedMembers {
-    // Other programs do not unpack every format and method that 7-Zip unpacks.
+    // The content is not common, because other programs support fewer formats and methods than 7-Zip.
     const content = () => this.#content(false)
     const missed = () => this.addGap('unsupported', archiveBehind)
     return new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
   }
 
-  /** Visits a content and everything inside it, except for members that were observed. */
+  /** Visits a content and everything inside it, except observed members. */
   async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
     const parent = this.#content()
     visitSource(source, parent, this.step)
     const head = source.read(0, headLength)
     const container = recognise(head)
     if (container) await this.#open(container, source, { observed, parent, common: isCommon(container, head) })
-    // The signatures of PDF and mail may occur in the first member of a tar, or in its name.
+    // The file may still be a tar: PDF and mail signatures may occur in its first member or member name.
     if (container !== 'tar' && isTar(head)) await this.#open('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
@@ -171,13 +171,13 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      // Other programs may read further. Bytes behind other content are rarely a container at all.
+      // Ignores damage of a container after other content, which is usually no container, unless 7-Zip could unpack more.
       if (!isBehind || sevenZipType)
         inside.addGap('damaged', `it contains a damaged ${name} (${printable(String((error as Error).message))})`)
     }
   }
 
-  /** Buffers one window at most. */
+  /** Visits a stream. Buffers at most one window. */
   async #visitStream(window: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     let filled = 0
     try {
@@ -189,7 +189,7 @@ export class Level implements Members {
       }
     } catch (error) {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
-      // Visits the part that was unpacked before the damage or the limit.
+      // Visits the bytes that were unpacked before the damage or the limit.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
       else this.#content()(unpacked, { first: true, last: true })
@@ -198,7 +198,7 @@ export class Level implements Members {
     await this.visit(new MemorySource(window.subarray(0, filled)))
   }
 
-  /** Visits a large content while it is unpacked. If its container needs random access, the content is stored first. */
+  /** Visits a large content while it is unpacked. Containers that need random access are stored first. */
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = recognise(window.subarray(0, headLength))
     const rest = this.#counted(first, iterator)
@@ -235,16 +235,16 @@ export class Level implements Members {
   }
 }
 
-/** True if other programs recognise the container by its first bytes, too. */
+/** True if other programs also recognise the container by its first bytes. */
 const isCommon = (container: Container, head: Buffer): boolean =>
   !(container in firstBytes) || head.toString('latin1', 0, 8).startsWith(firstBytes[container]!)
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
-/** Visits the members of a tar while its own bytes pass through `view`, up to the end of the stream. */
+/** Visits the members of a tar and passes its own bytes to `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
-    // Copies the window, because it moves while the members are read.
+    // Copies the window, because its content moves while the members are read.
     yield Buffer.from(window)
     for await (const chunk of rest) {
       view.push(chunk)

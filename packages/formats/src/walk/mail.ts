@@ -3,7 +3,7 @@ import { printable } from '../format-error.js'
 import { MemorySource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
-/** Decoding a message in memory takes several times its size. */
+/** Maximum message size in bytes. Decoding a message needs several times its size in memory. */
 const maxBytes = 48 * 1024 * 1024
 
 const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer' } as const
@@ -12,7 +12,7 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 export const openMail: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it contains a mail message of more than ${maxBytes} bytes`)
   const mail = await PostalMime.parse(withoutByteOrderMark(source.whole(maxBytes)), options).catch((error: Error) => error)
-  // Thrown only if the parts are nested too deep or the headers are too large.
+  // The parser throws only if parts are nested too deep or headers are too large.
   if (mail instanceof Error)
     return members.addGap('limit', `it contains a mail message that cannot be decoded (${printable(mail.message)})`)
   for (const text of [mail.text, mail.html]) if (text) await addPart(Buffer.from(text), members)
@@ -29,7 +29,7 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, length).equals(byteOrderMark) ? bytes.subarray(length) : bytes
 }
 
-/** Visits a part, and the files that are uuencoded in it. */
+/** Visits a part and the uuencoded files in it. */
 async function addPart(bytes: Buffer, members: Members): Promise<void> {
   await members.add(new MemorySource(bytes))
   for (const { name, data } of uuencodedFiles(bytes)) {
@@ -40,7 +40,7 @@ async function addPart(bytes: Buffer, members: Members): Promise<void> {
 
 const firstLine = /^begin [0-7]{3,4} ([^\r\n]+)\r?\n/gm
 
-/** Files that are encoded within the text (POSIX uuencode). Each line is its length, then four characters per three bytes. */
+/** Decodes uuencoded files in text (POSIX uuencode). A line consists of its length and four characters per three bytes. */
 function* uuencodedFiles(part: Buffer): Generator<{ name: string; data: Buffer }> {
   if (!part.includes('begin ')) return
   const text = part.toString('latin1')

@@ -8,10 +8,10 @@ import type { WalkRun } from './run.js'
 import { maxUnpackedBytes, unpackedBytes } from './sevenzip.js'
 import { WalkEnded } from './visitor.js'
 
-/** The reader stopped before the end of the content, so the walk must visit the content again. */
+/** Thrown if the reader stops before the end of a content, so that the walk visits the content again. */
 class Abandoned extends WalkEnded {}
 
-/** Visits the members of one container while a format reader unpacks them. The reader continues after the walk has ended. */
+/** Visits the members of a container while a format reader unpacks them. If the walk ends, the reader continues. */
 export class ContainerObserver implements MemberObserver {
   readonly observed: Observed = { members: new Set() }
   readonly #run: WalkRun

@@ -1,7 +1,7 @@
 import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
-// [MS-ONESTORE] 2.3.1, 2.6.13 and 2.5.19. A OneNote program follows references to these signatures, so they mark all files and keys.
+// Signatures that mark embedded files and encryption keys ([MS-ONESTORE] 2.3.1, 2.6.13 and 2.5.19).
 const revisionStore = Buffer.from('3fdd9a101b91f549a5d01791edc8aed8', 'hex')
 const fileData = Buffer.from('e716e3bd65261145a4c48d4d0b7a9eac', 'hex')
 const encryptionKey = Buffer.from('67a0d1da85a36bfb', 'hex')
@@ -10,7 +10,7 @@ const formatAt = 48
 const fileDataHeader = 36
 const windowBytes = 1024 * 1024
 
-/** Visits the files in a OneNote section. Its text is not compressed, so it was visited with the section. */
+/** Visits the files embedded in a OneNote section. Its text was already visited, because it is not compressed. */
 export const openOneNote: Opener = async (source, members) => {
   if (!source.read(formatAt, revisionStore.length).equals(revisionStore))
     return members.addGap('unsupported', 'it contains a OneNote section in the format of OneDrive, which is not unpacked')
@@ -30,7 +30,7 @@ export const openOneNote: Opener = async (source, members) => {
 function* findAll(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
   for (let from = 0; from < source.size; from += windowBytes) {
     step()
-    // Includes the start of the next window, so that a signature across the boundary is found.
+    // Reads the start of the next window, too, so that a signature across the boundary is found.
     const bytes = Buffer.from(source.read(from, windowBytes + pattern.length - 1))
     for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) yield from + at
   }

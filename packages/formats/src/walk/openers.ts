@@ -13,9 +13,9 @@ import { openZip } from './zip.js'
 
 interface ContainerKind {
   name: string
-  /** Undefined if the container cannot be unpacked. The walk then reports a gap. */
+  /** Undefined if the container is not supported. The walk then reports a gap. */
   open?: Opener
-  /** 7-Zip's name of the format, if 7-Zip unpacks it. */
+  /** Format name of 7-Zip, if 7-Zip unpacks the container. */
   sevenZipType?: string
 }
 
@@ -69,6 +69,6 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   tar: { name: 'tar archive', open: openTar },
 }
 
-/** Returns the container for a format name of 7-Zip. */
+/** Maps a 7-Zip format name to the container. */
 export const fromSevenZipType = (type: string): Container | undefined =>
   (Object.keys(containerKinds) as Container[]).find((container) => containerKinds[container].sevenZipType === type)

@@ -8,12 +8,12 @@ import type { Members, Opener } from './opener.js'
 import { SmallParts } from './small-parts.js'
 import { LimitExceeded, WalkEnded } from './visitor.js'
 
-// Bytes that look like the start of a stream may occur anywhere, so streams may overlap.
+// Read limit, because fake stream keywords may cause many overlapping streams.
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
 const maxFilters = 8
 
-/** Visits all streams of a PDF: pages, scripts, attachments. Images are not decoded. */
+/** Visits all streams of a PDF, such as pages, scripts and attachments. Does not decode images. */
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
   if (encryption?.closed) return members.addGap('encrypted', `an encrypted PDF (${encryption.closed})`)
@@ -26,7 +26,7 @@ export const openPdf: Opener = async (source, members) => {
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
-    // The data of a stream without a filter was visited with the file.
+    // The bytes of an unfiltered stream were already visited with the file.
     if (!encryption && !isPacked(stream)) await addPlain(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
     else await addDecoded(isCommon ? commonTarget : uncommonTarget, readData(members, source, stream, encryption), stream.filters)
@@ -40,7 +40,7 @@ const flate = 'FlateDecode'
 const isPacked = ({ filters: [first] }: PdfStream): boolean =>
   first !== undefined && (first in filters || flateFilters.has(first))
 
-/** A stream without a filter was visited with the file, but it may be a container. */
+/** Visits an unfiltered stream only if it is a container, because its bytes were visited with the file. */
 async function addPlain(members: Members, stream: RandomAccessSource): Promise<void> {
   const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
   if (recognise(stream.read(0, headLength)) || recogniseTail(tail)) await members.add(stream)
@@ -48,7 +48,7 @@ async function addPlain(members: Members, stream: RandomAccessSource): Promise<v
 
 function readData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
-  // A predictor stores rows of a table or an image as differences. No known writer uses one for attachments.
+  // Predictors store tables and images as differences between rows. No known program uses them for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
     members.addGap('unsupported', 'it contains a PDF with an attachment that uses a predictor')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
@@ -87,7 +87,7 @@ async function addInflated(target: Target, data: Buffer, rest: string[]): Promis
   try {
     await target.members.addStream(inflateChunks('zlib', [data]))
   } catch (error) {
-    // The data before the damage was visited. The PDF reader reports the damage.
+    // The data before the damage was visited. The PDF reader reports the damage itself.
     if (error instanceof WalkEnded) throw error
   }
 }

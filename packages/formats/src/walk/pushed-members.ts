@@ -8,12 +8,12 @@ import { returnWindow, StreamWindow, takeWindow, windowBytes } from './windows.j
 export interface PushedOptions {
   content(): WindowReceiver
   count(bytes: number): void
-  /** Called for a large member with an archive at its end. */
+  /** Called if a large member ends with an archive, which cannot be opened. */
   missed(): void
   maxBytes: number
 }
 
-/** Visits members that an unpacker writes. A member that is a container itself is stored until the unpacker has finished. */
+/** Visits members that an unpacker writes. Nested containers are stored and visited after the unpacker has finished. */
 export class PushedMembers {
   readonly #options: PushedOptions
   readonly #held: SpooledBytes[] = []

@@ -3,13 +3,13 @@ import { type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
-// About 40 blank pages of a colour scan (A4, 300 dpi). Deflate packs them 1000 to 1.
+// Allows about 40 blank pages of a colour scan (A4, 300 dpi), which Deflate compresses 1000 to 1.
 const freePdfBytes = 1024 * 1024 * 1024
 
-/** Budget and results of one walk, over all levels of nesting. */
+/** Limits, usage and results of one walk over all nesting levels. */
 export class WalkRun {
   readonly gaps: Gap[] = []
-  /** Set if the walk ended while it observed a reader. */
+  /** Error that ended the walk while it was observing a reader. */
   endedBy: WalkEnded | undefined
   used = { bytes: 0, members: 0 }
   #freeBytes = freeBytes
@@ -48,12 +48,12 @@ export class WalkRun {
       throw new LimitExceeded(`it expands to more than ${maxRatio} times its size`)
   }
 
-  /** Raises the limit up to which the ratio does not count: the images of a PDF are unpacked one by one. */
+  /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
   startPdf(): void {
     this.#freeBytes = freePdfBytes
   }
 
-  /** Records an error that ended the walk while it was observing a reader. Rethrows any other error. */
+  /** Records a `WalkEnded` error that occurred while observing a reader. Rethrows any other error. */
   readonly end = (error: unknown): void => {
     if (!(error instanceof WalkEnded)) throw error
     this.endedBy = error

@@ -6,13 +6,13 @@ import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
-/** 7-Zip in WebAssembly unpacks about 40 MB/s. More data would take minutes. */
+/** Maximum unpacked bytes per archive. 7-Zip in WebAssembly unpacks about 40 MB/s, so larger archives would take minutes. */
 export const maxUnpackedBytes = 1024 * 1024 * 1024
 
-/** Size of a 7z archive without members: only the start header. */
+/** Size in bytes of a 7z archive without members, which consists only of the start header. */
 const emptyBytes = 32
 
-/** Compressed streams without a directory. */
+/** 7-Zip names of compressed streams, which have no directory. */
 const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
 export const openSevenZip =
@@ -38,7 +38,7 @@ export const openSevenZip =
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
 
-/** 7-Zip finds the directory of some archives although their start header is damaged. */
+/** Checks the start header. Returns damage instead of throwing, because 7-Zip may still find the directory. */
 function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {
     return { isHidden: hasEncryptedDirectory(source) }
@@ -51,7 +51,7 @@ function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: F
 const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
 const openUdf = openSevenZip('Udf', 'UDF image')
 
-/** Many disk images have a second directory (UDF), which may list other files. */
+/** Visits both directories of a disk image. Many images have a second one (UDF), which may list other files. */
 export const openIso: Opener = async (source, members) => {
   await openIso9660(source, members)
   const head = source.read(0, headLength)
@@ -63,7 +63,7 @@ interface Packed {
   name: string
   packed: PackedMember[]
   members: Members
-  /** Members to visit. If undefined, all. */
+  /** Members to visit. Undefined means all members. */
   wanted?: ReadonlySet<PackedMember>
 }
 

@@ -6,8 +6,8 @@ const joinedBytes = 1024 * 1024
 const separator = Buffer.from('\n')
 
 /**
- * Joins the small parts of a document into one content, because each content costs the WebAssembly scan engine several milliseconds, and
- * documents have thousands of parts. A large part, or a container, is a content of its own.
+ * Joins small parts of a document into one content. The WebAssembly scan engine needs several milliseconds per content, and
+ * documents have thousands of parts. Large parts and containers are visited separately.
  */
 export class SmallParts {
   readonly #members: Members

@@ -3,7 +3,7 @@ import type { Opener } from './opener.js'
 
 const headerBytes = 8
 
-/** Visits the body of a Flash file that is compressed with zlib. */
+/** Visits the body of a zlib-compressed Flash file. */
 export const openSwf: Opener = async (source, members) => {
   if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it contains a Flash film that is compressed with LZMA')
   members.begin('')

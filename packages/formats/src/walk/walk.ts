@@ -8,14 +8,13 @@ import { LimitExceeded, type Visitor, type WalkLimits, type WalkResult, walkLimi
 export interface WalkOptions {
   visitor: Visitor
   limits?: WalkLimits
-  /** Called between reads. Throws `WalkEnded` to cancel the walk. */
+  /** Called between reads. May throw `WalkEnded` to cancel the walk. */
   step?(): void
 }
 
 /**
- * Unpacks a file and everything inside it, and passes each content to the visitor. A format reader may run first, with
- * `observer`. The walk then visits the members of a zip, or of an archive that 7-Zip opens, while the reader unpacks them, and
- * does not unpack them again.
+ * Recursively unpacks a file and passes each content to the visitor. If a format reader runs first with `observer`, the walk
+ * visits the members that the reader unpacks and does not unpack them again.
  */
 export class Walk {
   readonly #source: RandomAccessSource
@@ -32,7 +31,7 @@ export class Walk {
     return this.#observer
   }
 
-  /** Returns the gaps and the damage. If there are no gaps, the visitor has received the whole file. Throws errors of the visitor. */
+  /** Finishes the walk and returns the gaps. Without gaps, the visitor received the whole file. Throws errors of the visitor. */
   async finish(): Promise<WalkResult> {
     try {
       await new Level(this.#run).visit(this.#source, this.#observer.observed)

@@ -2,14 +2,14 @@ import { recogniseTail, tailLength } from '../archive/containers.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { WindowReceiver } from './visitor.js'
 
-/** Size of a window, and number of bytes that the next window repeats. Visitors find patterns of up to `overlapBytes`. */
+/** Size of a window, and number of bytes that the next window repeats. Visitors can find patterns of up to `overlapBytes`. */
 export const windowBytes = 4 * 1024 * 1024
 export const overlapBytes = 68 * 1024
 
 const maxIdle = 8
 const idle: Buffer[] = []
 
-/** Later walks of the thread reuse the buffers, because allocating 4 MiB for each content would be too slow. */
+/** Returns a buffer that an earlier walk of this thread released, because allocating 4 MiB per content would be too slow. */
 export const takeWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function returnWindow(window: Buffer): void {
@@ -31,7 +31,7 @@ export function visitSource(source: RandomAccessSource, receive: WindowReceiver,
   }
 }
 
-/** Turns chunks into windows. `buffer` already contains the first window. */
+/** Converts chunks to overlapping windows. `buffer` must contain the first window. */
 export class StreamWindow {
   readonly #buffer: Buffer
   readonly #receive: WindowReceiver
@@ -56,7 +56,7 @@ export class StreamWindow {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
   }
 
-  /** True if the content ends like an archive. Such an archive cannot be opened, because the content is not stored. */
+  /** True if the content ends with an archive trailer. The archive cannot be opened, because the content is not stored. */
   get endsAsArchive(): boolean {
     return recogniseTail(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }

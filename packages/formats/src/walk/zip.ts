@@ -14,8 +14,8 @@ const stored = 0
 const deflated = 8
 
 /**
- * Visits the members listed in the directory, then everything else with a local header. Programs that unpack from the front also find
- * members that the directory omits or names differently.
+ * Visits the members in the directory, then any other member with a local header, which programs that read sequentially also
+ * unpack.
  */
 export const openZip: Opener = async (source, members) => {
   if (hidesZipDirectory(source, members.readerLimits))
@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // One more than the limit, so that the walk reports that it is exceeded.
+    // Lists one member more than allowed, so that the walk reports the exceeded limit.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {
@@ -56,7 +56,7 @@ function addEncrypted(name: string, members: Members): void {
   members.addGap('encrypted', `member ${quoted(name)} of the zip archive is encrypted`)
 }
 
-/** Unpacks members that are neither stored nor deflated, with 7-Zip. It needs the sizes of all members. */
+/** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
 async function addWithSevenZip(
   source: RandomAccessSource,
   { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
@@ -73,7 +73,7 @@ async function addWithSevenZip(
   await addPackedMembers(source, { type: 'zip', name: 'ZIP archive', packed, members, wanted })
 }
 
-/** Returns the damage of the member, if any. */
+/** Visits a member. Returns the error if the member is damaged. */
 async function addEntry(
   source: RandomAccessSource,
   entry: ZipEntry,
@@ -94,7 +94,10 @@ async function addEntry(
   }
 }
 
-/** Inflates small members in one call. Documents have thousands of them, and a stream for each would cost more than inflating it. */
+/**
+ * Visits a deflated member. Inflates small members synchronously, because a stream per member would take longer than inflating
+ * it.
+ */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
@@ -124,14 +127,14 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
     if (bytes) await members.add(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))
   } catch (error) {
-    // The bytes may only look like a local header.
+    // Ignores errors, because the bytes may not be a real local header.
     if (error instanceof WalkEnded) throw error
   }
 }
 
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
-/** Limits how often the same bytes are read, because members without a directory entry may overlap. */
+/** Limits the total bytes read, because members without a directory entry may overlap. */
 class ReadLimit {
   readonly #members: Members
   #bytes = 0

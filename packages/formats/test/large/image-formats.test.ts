@@ -33,7 +33,7 @@ import {
 } from '../support/samples/image.js'
 import { mutate } from '../support/samples/mutations.js'
 
-// In this test, libvips runs in the same process.
+// This test runs libvips in the test process.
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
 const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
@@ -85,7 +85,7 @@ describe.each(readers)('%s', (name, reader) => {
     expect(await read(reader, sample(name))).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('rejects every truncation', async () => {
+  test('rejects every truncated copy of the image', async () => {
     for (const share of [0.05, 0.3, 0.5, 0.75, 0.9])
       expect(await read(reader, firstPart(sample(name), share))).toMatchObject(invalid(/./))
   })
@@ -94,7 +94,7 @@ describe.each(readers)('%s', (name, reader) => {
     expect(await read(reader, Buffer.concat([sample(name), Buffer.alloc(8), trailer]))).toMatchObject(valid)
   })
 
-  test('rejects other content', async () => {
+  test('rejects content of another type', async () => {
     expect(await read(reader, Buffer.from('No picture of anything.\n'.repeat(40)))).toMatchObject(invalid(/./))
     expect(await read(reader, Buffer.alloc(0))).toMatchObject(invalid(/./))
     expect(await read(reader, damaged(sample(name), 0, 16))).toMatchObject(invalid(/./))
@@ -108,16 +108,16 @@ describe.each(readers)('%s', (name, reader) => {
   })
 
   test('rejects an image with too many pixels based on its header', async () => {
-    // Uncompressed pixels all exist.
+    // The pixel limit does not apply to uncompressed images, because the file size already limits them.
     expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? valid : flood)
   })
 
-  test('ignores padding in the pixel limit', async () => {
+  test('applies the pixel limit to an image with padding after its end', async () => {
     const padded = Buffer.concat([sample(name), Buffer.alloc(1024 * 1024)])
     expect(await read(reader, padded, { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? valid : flood)
   })
 
-  test('stops decoding at its deadline', async () => {
+  test('stops decoding an image at the deadline', async () => {
     if (name === 'bmp') return // one look at its header decides
     await expect(read(reader, sample(name), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
   })
@@ -152,7 +152,7 @@ describe('png', () => {
 })
 
 describe('jpeg', () => {
-  test('reports a jpeg as truncated if its end is missing, and as damaged if another part is missing', async () => {
+  test('rejects a jpeg as truncated if its end is missing, and as damaged if another part is missing', async () => {
     const bytes = sample('jpeg')
     expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(invalid(/truncated|damaged/))
     expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(

@@ -37,7 +37,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     }
   })
 
-  test('stops inflating before the bytes that follow the data', async () => {
+  test('stops inflating at the end of the compressed data', async () => {
     const followed = Buffer.concat([packed, Buffer.alloc(5000)])
     for (const size of [packed.length, 1000, followed.length]) {
       let consumed = 0
@@ -55,7 +55,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     expect((await complete(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
   })
 
-  test('inflates a stream before and after other streams, with any window size', async () => {
+  test('inflates consecutive streams with different window sizes', async () => {
     const one = fc.record({
       from: fc.nat(content.length),
       bits: fc.integer({ min: 9, max: 15 }),
@@ -91,7 +91,7 @@ test('inflates consecutive gzip members in chunks of any size', async () => {
     expect((await complete(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
-test('throws the error of the source stream', async () => {
+test('rethrows an error of the source stream while inflating', async () => {
   const failing = (function* () {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')

@@ -8,7 +8,7 @@ import { openSevenZip } from '../support/samples/seven-zip.js'
 const inspect = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(toSource(bytes), limits(changes))
 const text = 'a line of text that packs well\n'.repeat(40)
 
-/** Nests one file in `depth` archives. */
+/** Nests a file in `depth` archives. */
 async function wrapped(depth: number, wrap: (name: string, inner: Buffer) => Promise<Buffer>): Promise<Buffer> {
   let bytes: Buffer = Buffer.from(text)
   for (let level = 0; level < depth; level++) bytes = await wrap(level === 0 ? 'file.txt' : `level${level}`, bytes)

@@ -13,12 +13,12 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** Returns the verdict of a reader on these bytes. */
+/** Returns the verdict of a format reader on these bytes. */
 export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 
 export const valid = { sound: true }
-/** Passes with missing parts. */
+/** Expected verdict: accepted as incomplete, with a matching note. */
 export const validWithNote = (what: RegExp) => ({
   sound: true,
   evidence: { incomplete: true },
@@ -26,7 +26,7 @@ export const validWithNote = (what: RegExp) => ({
 })
 export const invalid = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
-/** Returns a copy with some bytes replaced. */
+/** Returns a copy with `length` bytes from `at` overwritten. */
 export function damaged(bytes: Buffer, at: number, length = 16, value = 0): Buffer {
   return Buffer.from(bytes).fill(value, at, at + length)
 }

@@ -5,7 +5,7 @@ import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// The compiler's type library for servers has no types for WebAssembly.
+// TypeScript declares WebAssembly only in its browser library (lib.dom).
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
@@ -22,19 +22,19 @@ declare namespace WebAssembly {
 }
 
 export interface SevenZipCommand {
-  /** The arguments of 7-Zip: the command `l` (list) or `x` (extract), and switches. */
+  /** Command-line arguments: `l` (list) or `x` (extract), followed by switches. */
   command: string[]
   type: string
   line?: (text: string) => void
-  /** Receives the standard output as bytes. Replaces `line`. The bytes are valid only during the call. */
+  /** Receives the standard output as bytes instead of lines. The bytes are valid only during the call. */
   output?: (bytes: Buffer) => void
-  /** Messages of 7-Zip that are not treated as errors. Each entry matches one occurrence. */
+  /** Error messages of 7-Zip to ignore. Each entry matches one occurrence. */
   expectedErrors?: string[]
 }
 
 const maxErrors = 20
 
-// Enough for a dictionary of 256 MiB. The reader notes archives that need more.
+// Enough for a dictionary of 256 MiB. The report states if an archive needs more.
 const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
 
@@ -49,7 +49,7 @@ function engine() {
   return compiled
 }
 
-/** Runs 7-Zip on the source. 7-Zip reads only the parts that it needs, without a copy of the source. */
+/** Runs 7-Zip in WebAssembly. 7-Zip reads the source through a virtual file, so no copy of the source is needed. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -57,7 +57,7 @@ export async function runSevenZip(
 ): Promise<SevenZipRun> {
   const errors = new ErrorLines(expectedErrors)
   const { factory, module } = await engine()
-  // The library ignores exceptions that are thrown while it flushes its buffers at the end.
+  // 7-Zip swallows exceptions that a callback throws while the output is flushed at the end.
   let thrown: { error: unknown } | undefined
   const print = (text: string) => {
     if (thrown) return
@@ -85,7 +85,7 @@ export async function runSevenZip(
   } as Parameters<SevenZipModuleFactory>[0])
   mount(sevenZip, source, limits)
   if (output) redirect(sevenZip, output)
-  // An empty password. Without one, 7-Zip would prompt for it and fail differently.
+  // `-p-` passes a dummy password. Otherwise, 7-Zip would prompt for one and report a different error.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
   return { exitCode: errors.areAllExpected ? 0 : exitCode, errors: errors.lines }
@@ -113,15 +113,15 @@ class ErrorLines {
   }
 }
 
-/** A crash of 7-Zip means that the file is damaged. Errors thrown by callbacks, such as a limit or a deadline, are rethrown. */
+/** Calls 7-Zip and returns its exit code. A crash counts as exit code 2. Errors that callbacks throw are rethrown. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
-  // The library behaves like a whole program and sets the exit code of the process.
+  // 7-Zip sets `process.exitCode`, like a command-line program.
   const { exitCode } = process
   try {
     const result = sevenZip.callMain(command) as unknown
     return typeof result === 'number' ? result : 2
   } catch (error) {
-    // C++ exceptions arrive as numbers.
+    // Emscripten throws C++ exceptions as numbers.
     if (typeof error === 'number' || error instanceof WebAssembly.RuntimeError) return 2
     if ((error as { name?: string }).name === 'ExitStatus') return (error as { status: number }).status
     throw error
@@ -130,7 +130,7 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
   }
 }
 
-/** The library can grow to 2 GiB. It treats a rejected growth as exhausted memory. */
+/** Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. 7-Zip reports a rejected growth as out of memory. */
 function boundMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue

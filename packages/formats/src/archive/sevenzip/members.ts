@@ -11,7 +11,7 @@ export const unsized = (name: string): PackedMember => ({
   encrypted: false,
 })
 
-/** Lists the members of an archive. If `began` throws, the rest of a large directory is not read. */
+/** Lists the members of an archive. `began` may throw to stop reading a large directory. */
 export async function listMembers(
   source: RandomAccessSource,
   type: string,
@@ -31,16 +31,16 @@ export async function listMembers(
     const member = members.at(-1)
     if (!member) return
     if (key === 'Size' && value !== '') member.size = Number(value) || 0
-    // The field contains the Windows attributes, followed by the Unix attributes, if any.
+    // The value contains the Windows attributes, optionally followed by the Unix attributes.
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
-    // 7-Zip unpacks a member with content as a file, whatever its attributes are.
+    // 7-Zip unpacks a member with content as a file, even if its attributes declare a folder.
     const hasContent = Number.isFinite(member.size) && member.size > 0
     if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value) && !hasContent) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
     if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
     if (!key?.endsWith(' Link') || value === '' || packed !== 0) return
     member.target = value
-    // A file reference of RAR 5 is unpacked as a copy of the other file. Other links have no content.
+    // 7-Zip unpacks a file reference of RAR 5 as a copy of the other file. Other links have no content.
     if (key !== 'Copy Link') member.size = 0
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
@@ -54,10 +54,10 @@ export interface Unpacking {
   begin(member: PackedMember): PartSink | undefined
 }
 
-/** Unpacks all members in one run. 7-Zip cannot wait, so the sinks must be synchronous. */
+/** Unpacks all members in one run of 7-Zip, which is synchronous. The sinks must therefore be synchronous, too. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
-  // One message per link. A message about another member with the same name is an error.
+  // 7-Zip reports a data error for each link. Another error with the same member name is a real one.
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
   )

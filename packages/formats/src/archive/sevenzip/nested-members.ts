@@ -50,7 +50,7 @@ export class NestedMembers {
     for (const { bytes } of this.#archives) bytes.close()
   }
 
-  /** A searched document counts towards the same limit as a nested archive. */
+  /** True if the member is searched for active content. Searched documents share one storage limit with nested archives. */
   #isSearched({ name, size }: PackedMember, head: Buffer): boolean {
     if (!selectSearch(head.subarray(0, tarBlock), name)) return false
     const fits = size <= this.#level.budget.searchableBytes && this.#keptBytes + size <= maxSpooledBytes

@@ -28,13 +28,13 @@ const archiveWithDirectory = (kind: SevenZipKind): FormatReader =>
 const startsWith = (source: RandomAccessSource, magic: string): boolean =>
   source.read(0, magic.length).toString('latin1') === magic
 
-/** Recovery volumes of older RAR versions have no signature, and newer .msu files are Windows images. */
+/** Accepts variants without a known signature: recovery volumes of older RAR versions, and newer .msu files. */
 const withoutSignature = (source: RandomAccessSource, variant: string) =>
   source.extension === variant && !textSign(source)
     ? sound(['its type has no known signature'])
-    : broken(`it does not start like a .${source.extension} file`)
+    : broken(`the file does not start like a .${source.extension} file`)
 
-// 7-Zip in WebAssembly unpacks about 15 MB/s of bzip2.
+// 7-Zip in WebAssembly unpacks bzip2 at about 15 MB/s.
 const maxStreamBytes = 32 * 1024 * 1024
 
 export const readStream =

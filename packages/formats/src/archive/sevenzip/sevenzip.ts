@@ -9,7 +9,7 @@ import { bothSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested-members.js'
 
-// 7-Zip in WebAssembly unpacks about 40 MB/s of LZMA. This allows for machines of half that speed.
+// 7-Zip in WebAssembly unpacks LZMA at about 40 MB/s. This value also fits machines with half that speed.
 const bytesPerMillisecond = 20_000
 
 export interface SevenZipFacts {
@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive like `7z t`: first the headers, which reveal malicious constructions, then the data of every member. */
+/** Checks a 7z archive like `7z t`. The headers, which reveal malicious archives, are checked before the data of the members. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (isDirectoryEncrypted(source, start)) {
@@ -62,7 +62,7 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
 
 const finiteSize = (size: number) => (Number.isFinite(size) ? size : 0)
 
-/** Checks the signature header and the checksum of the header that it points to (7zFormat.txt). */
+/** Checks the signature header and the checksum of the directory (7zFormat.txt in the 7-Zip sources). */
 function checkStart(source: RandomAccessSource): { position: number; size: number } {
   const start = source.read(0, 32)
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
@@ -79,13 +79,13 @@ function checkStart(source: RandomAccessSource): { position: number; size: numbe
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
-/** True if the directory is encrypted. The list of its compression methods, which is not encrypted, then contains AES (06F10701). */
+/** True if the directory is encrypted: its list of compression methods contains AES (06F10701). */
 function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
 
-/** True if the names of the members are encrypted. Throws a `FormatError` if the headers are damaged. */
+/** True if the member names are encrypted. Throws a `FormatError` if the headers are damaged. */
 export const hasEncryptedDirectory = (source: RandomAccessSource): boolean => isDirectoryEncrypted(source, checkStart(source))
 
 async function testMembers(
@@ -119,7 +119,7 @@ interface UnpackOptions {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
-  /** Passed to an observer. If unset, the container is not observed. */
+  /** Listing for the observer. If it is missing, the observer receives no members. */
   listing?: SevenZipListing
   seen?(member: PackedMember): boolean
 }
@@ -132,7 +132,7 @@ export async function unpackNested(source: RandomAccessSource, nested: UnpackOpt
   try {
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
     run = await unpackMembers(source, { type, members, limits: level.limits, begin })
-    // After an error, the output can no longer be assigned to members.
+    // After an error, bytes of the output cannot be assigned to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.readNestedArchive()
     return run
   } finally {
@@ -145,7 +145,7 @@ const hasTimeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMill
 
 export const ranOutOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
-/** True if the archive is intact and bytes follow its end, such as padding of tapes or a signature. */
+/** True if the archive is intact but has trailing bytes, such as tape padding or a signature. */
 export const hasTrailingData = (run: SevenZipRun) =>
   run.errors.some((text) => /data after the end of/i.test(text)) &&
   !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
@@ -157,9 +157,9 @@ export function reason(run: SevenZipRun): string {
     (text) => /error|failed|cannot|unexpected|data/i.test(text) && !/^ERRORS?:?$/i.test(text.trim()),
   )
   return (
-    (telling ?? 'it cannot be read')
+    (telling ?? 'the archive cannot be read')
       .replace(/\/archive( : )?/g, '')
       .replace(/^ERROR:\s*/, '')
-      .trim() || 'it cannot be opened'
+      .trim() || 'the archive cannot be opened'
   )
 }

@@ -13,7 +13,7 @@ export interface TarFacts {
   contentBytes: number
 }
 
-/** Checks like `tar -t` that every header is valid and that the file contains all data. Throws a `FormatError`. */
+/** Checks that all headers are valid and all data exists, like `tar -t`. Throws a `FormatError`. */
 export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise<TarFacts> {
   const facts: TarFacts = { entries: 0, contentBytes: 0 }
   const links = new ArchiveLinks()
@@ -26,7 +26,7 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
       checkMember(header, level, links)
     },
     data: async (header, data) => {
-      // The size of a directory may be only a hint. Members below this size cannot be an archive.
+      // Only regular files have content: the size of a directory may be a mere hint. Smaller files cannot be archives.
       if (header.size >= minArchiveBytes && (header.type === '0' || header.type === '\0' || header.type === '7'))
         await level.readNested(data, header.name)
     },
@@ -38,11 +38,11 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
 const devices: Record<string, string> = { 3: 'a character device', 4: 'a block device', 6: 'a pipe' }
 
 function checkMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks): void {
-  // Volume labels and continued members of a multi-volume archive are not files.
+  // Volume labels and members continued from another volume are not files.
   if (header.type === 'V' || header.type === 'M') return
   checkName(header.name)
   const device = devices[header.type]
-  // If an administrator unpacks it, a device file gives access to a disk, and a pipe blocks any program that opens it.
+  // An unpacked device file could give access to a disk. A pipe would block every program that opens it.
   if (device) throw malicious('archive_device', `the member ${quoted(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0

@@ -16,7 +16,7 @@ export function looksLikeTar(block: Buffer): boolean {
 
 export const isZero = (block: Buffer) => block.every((byte) => byte === 0)
 
-/** Checks the checksum of a header. Some programs add up signed bytes, and all readers accept both sums. */
+/** Validates the header checksum. Like other readers, accepts the sum of unsigned or of signed bytes. */
 export function checksumHolds(block: Buffer): boolean {
   const announced = octal(block.subarray(148, 156))
   if (announced === undefined) return false
@@ -30,7 +30,7 @@ export function checksumHolds(block: Buffer): boolean {
   return announced === unsigned || announced === signed
 }
 
-/** Parses a header. `onError` receives errors in fields that do not affect the position of data. Other errors are thrown. */
+/** Parses a header. `onError` receives errors in fields that do not affect the position of the data. Throws other errors. */
 export function readTarHeader(block: Buffer, onError: (error: FormatError) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
@@ -50,7 +50,7 @@ export function readTarHeader(block: Buffer, onError: (error: FormatError) => vo
     name: prefix ? `${prefix}/${name}` : name,
     linkName: text(block.subarray(157, 257)),
     type,
-    // A hard link has no data, whatever its size field contains.
+    // A hard link has no data, even if its size field is not 0.
     size: type === '1' ? 0 : size,
   }
   if (gnu && type === 'S') {
@@ -67,13 +67,13 @@ function text(field: Buffer): string {
   return field.toString('utf8', 0, end < 0 ? field.length : end)
 }
 
-/** Parses octal digits with optional spaces. Returns undefined for anything else. */
+/** Parses octal digits that may have leading spaces. Returns undefined for any other content. */
 function octal(field: Buffer): number | undefined {
   const found = /^\0? *([0-7]+)(?:[\0 ]|$)/.exec(field.toString('latin1'))
   return found ? Number.parseInt(found[1]!, 8) : undefined
 }
 
-/** Parses octal digits or GNU's base 256. An empty field is 0. An error in GNU tar is also an error here. */
+/** Parses octal digits or the base-256 encoding of GNU tar. An empty field is 0. Other content is an error, as in GNU tar. */
 function number(field: Buffer, what: string, min: number, max: number): number {
   const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
   if (value < min || value > max) throw damaged(`the ${what} in a header of the tar archive is out of range`)

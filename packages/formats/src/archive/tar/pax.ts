@@ -5,7 +5,7 @@ export type PaxRecords = Map<string, string>
 
 const wanted = new Set(['path', 'linkpath', 'size', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'])
 
-/** Parses records of the form `length keyword=value\n`. A record that GNU tar calls malformed is damage. */
+/** Parses pax records of the form `length keyword=value\n`. A malformed record means damage, as in GNU tar. */
 export function readPax(bytes: Buffer, records: PaxRecords): void {
   for (let at = 0; at < bytes.length && bytes[at] !== 0; ) {
     const blank = bytes.indexOf(0x20, at)
@@ -22,7 +22,7 @@ export function readPax(bytes: Buffer, records: PaxRecords): void {
   }
 }
 
-/** Values of the extended header replace those of the plain header. An empty value replaces nothing. */
+/** Overrides fields of the header with values of the extended header. Empty values are ignored. */
 export function applyPax(header: TarHeader, records: PaxRecords): void {
   header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
   header.linkName = records.get('linkpath') || header.linkName

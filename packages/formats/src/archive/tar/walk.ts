@@ -3,14 +3,17 @@ import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPax, type PaxRecords, readPax } from './pax.js'
 
-// Long names and extended headers are read into memory. Real ones have a few hundred bytes.
+// Long names and extended headers are read into memory. They usually have a few hundred bytes.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
   step(): void
   member(header: TarHeader): void
   data(header: TarHeader, data: ByteStream): Promise<void>
-  /** Receives errors after which GNU tar continues. The whole file is read unless it throws. If unset, errors are thrown. */
+  /**
+   * Receives errors that GNU tar tolerates. Reading continues unless the handler throws. Without a handler, the errors are
+   * thrown.
+   */
   onError?(error: FormatError): void
 }
 
@@ -43,15 +46,15 @@ const toErrorHandler =
     onError(error)
   }
 
-/** Returns the next header, or undefined at the end of the archive: a block of zeros or, as in GNU tar, the end of the file. */
+/** Returns the next header block. Returns undefined at the end: at a block of zeros or, as in GNU tar, at the end of the file. */
 async function nextHeader(stream: ByteStream, first: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
-  // `tar -i` ignores zeros and continues behind them.
+  // `tar -i` skips blocks of zeros and continues after them.
   while (handlers.onError && block.length === tarBlock && isZero(block)) {
     handlers.step()
     block = await stream.read(tarBlock)
   }
-  // A partial block of zeros also ends the archive.
+  // An incomplete block of zeros also ends the archive.
   if (!first && isZero(block)) return undefined
   if (block.length < tarBlock)
     throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is truncated in a header')

@@ -22,7 +22,7 @@ export interface ZipFacts {
 
 const maxLinkBytes = 4096
 
-/** Checks a zip like `unzip -t`: the directory, the local headers, then the data and checksum of every member. */
+/** Checks a zip archive like `unzip -t`: the directory, the local headers, then the data and checksum of every member. */
 export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
   if (hidesZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
@@ -45,7 +45,7 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
   return facts
 }
 
-/** Searches for members that the directory does not list but that programs which unpack from the front would find. */
+/** Rejects an archive whose directory is empty but that contains a member. Programs that ignore the directory would unpack it. */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })
   if (at !== undefined) throw malicious('hidden_members', `the zip directory is empty, but there is a member at byte ${at}`)

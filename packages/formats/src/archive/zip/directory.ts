@@ -5,10 +5,10 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 export interface ZipEntry {
   name: string
   nameBytes: Buffer
-  /** Name in the Unicode field of Info-ZIP, which programs prefer. */
+  /** Name in the Info-ZIP Unicode path field, which takes precedence over `name`. */
   unicodeName?: string
   flags: number
-  /** 0: stored, 8: deflated, 99: AES. For other methods, see the ZIP specification, 4.4.5. */
+  /** Compression method. 0: stored, 8: deflated, 99: AES. The ZIP specification (4.4.5) lists the others. */
   method: number
   crc32: number
   compressedSize: number
@@ -22,7 +22,9 @@ export interface ZipDirectory {
   entries: ZipEntry[]
   /** Offset of the directory. No member may extend beyond it. */
   start: number
-  /** Bytes before the archive, such as a self-extracting program. They shift all offsets of the archive. */
+  /**
+   * Number of bytes before the archive, such as a self-extracting program. All offsets in the archive are relative to its start.
+   */
   prefix: number
   commentTruncated: boolean
 }
@@ -33,20 +35,20 @@ const centralSize = 46
 const maxDirectoryBytes = 64 * 1024 * 1024
 
 interface EndRecord {
-  /** Offset of the end record, or of the zip64 end record, if any. */
+  /** Offset of the zip64 end record if one exists, otherwise of the end record. */
   position: number
   entries: number
   size: number
   offset: number
   zip64: boolean
-  /** Distance between the zip64 record and the offset in its locator. */
+  /** Difference between the actual offset of the zip64 end record and the offset in its locator. */
   shift?: number
   commentTruncated: boolean
 }
 
-const splitArchive = 'it is one part of several. Join the parts of the zip archive, or upload an archive that is not split'
+const splitArchive = 'the file is one part of several. Join the parts of the zip archive, or upload an archive that is not split'
 
-/** Lists the first members, or returns null if the directory cannot be read. Fast enough for type detection. */
+/** Lists up to `maxEntries` members. Returns null if the directory cannot be read. Fast enough for type detection. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
@@ -56,7 +58,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   }
 }
 
-/** Returns false if the directory is damaged, or true if it has too many members to read. */
+/** True if the directory is intact. A directory with too many members also counts as intact. */
 export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
@@ -66,7 +68,7 @@ export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLi
   }
 }
 
-/** Reads the central directory as `unzip` does. Throws a `FormatError` if `unzip` would reject it. */
+/** Reads the central directory. Throws a `FormatError` if `unzip` would reject the archive. */
 export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
   const end = findEnd(source)
   if (!partial && end.entries > limits.maxEntries) throw createTooManyMembersError(end.entries, limits)
@@ -124,8 +126,8 @@ function findLastEndRecord(tail: Buffer): number {
 }
 
 function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | undefined {
-  // Some programs write saturated numbers without zip64 records. Without a locator, the plain numbers apply. Info-ZIP also writes zip64
-  // records in addition to plain numbers if it compresses standard input.
+  // The zip64 end record is optional. Some programs write saturated numbers without one, and Info-ZIP writes one in addition to
+  // the plain numbers if it compresses standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   if (locator.readUInt32LE(16) > 1) throw damaged(splitArchive)
@@ -164,12 +166,12 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
-  // Bytes before the archive shift the directory and its zip64 record by the same distance.
+  // Bytes before the archive shift the directory and the zip64 end record by the same distance.
   if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) {
     if (prefix > 0 && startsWithMember) throw damaged('the zip archive is truncated: only a nested archive is complete')
     return { start, prefix }
   }
-  // A signature may follow the directory (ZIP specification, 4.3.13).
+  // A digital signature may follow the directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
   throw damaged('the zip directory is not at the offset in the end record')

@@ -2,10 +2,10 @@ import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { listZipEntries } from './directory.js'
 
-/** Flags of members in an archive with an encrypted directory: strong encryption, masked values (ZIP specification, 7.3). */
+/** Flags for strong encryption and masked header values, which an encrypted directory implies (ZIP specification, 7.3). */
 const maskedMember = 0x2041
 
-/** True if the directory of the archive is encrypted. An archive without an end record is truncated instead. */
+/** True if the directory of the archive is encrypted. Archives without an end record are truncated, not encrypted. */
 export function hidesZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false

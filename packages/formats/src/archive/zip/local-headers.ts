@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ZipEntry } from './directory.js'
 
-/** A member as its local header describes it. Programs that unpack from the front use this header. */
+/** A member as described by its local header. Programs that read the archive sequentially use only this header. */
 export interface LocalMember {
   offset: number
   name: Buffer
@@ -14,7 +14,7 @@ export interface LocalMember {
 const signature = Buffer.from('PK\x03\x04', 'latin1')
 const allOnes = 0xffffffff
 
-/** Returns undefined if there is no local header at `offset`. Other bytes may look like the start of one. APPNOTE 4.3.7 */
+/** Parses the local header at `offset` (ZIP specification, 4.3.7). Returns undefined if the bytes are not a plausible header. */
 export function readLocalMember(source: RandomAccessSource, offset: number): LocalMember | undefined {
   const header = Buffer.from(source.read(offset, 30))
   if (header.length < 30 || !header.subarray(0, 4).equals(signature)) return undefined
@@ -34,15 +34,15 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** True if the directory and the local header describe the same content, which then has to be read only once. */
+/** True if the local header and the directory entry refer to the same content, so that reading it once is sufficient. */
 export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
 
 /**
- * Finds at most `maxCount` local headers that are not in `known`. `known` maps the offset of a header that was read to the end of its data,
- * or to undefined if the header does not contain the size. The search skips known data.
+ * Finds up to `maxCount` local headers that `known` does not contain. `known` maps the offset of each known header to the end of
+ * its data, or to undefined if the header does not state the size. The search skips known data.
  */
 export function findUnknownHeaders(
   source: RandomAccessSource,

@@ -11,7 +11,7 @@ export interface ZipMember {
   dataStart: number
 }
 
-/** Compares every local header with the directory and rejects members that overlap. Inflates nothing. */
+/** Compares every local header with the directory and rejects overlapping members. Does not inflate any data. */
 export function locateMembers(source: RandomAccessSource, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
   const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
   const members: ZipMember[] = []
@@ -44,14 +44,14 @@ function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
 
 function findDifference(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
   const flags = header.readUInt16LE(6)
-  // Strong encryption masks the values of the local header (ZIP specification, 7.3).
+  // Strong encryption masks the values in the local header (ZIP specification, 7.3).
   if (entry.flags & 0x2000) return undefined
   if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
     if (!sameName(entry, flags, name, nameLength)) return 'name'
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
-  // With a data descriptor (bit 3), the local header contains no sizes.
+  // With a data descriptor (bit 3), the local header does not contain the sizes.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
   if (differs(header.readUInt32LE(18), entry.compressedSize) || differs(header.readUInt32LE(22), entry.uncompressedSize))
@@ -59,11 +59,14 @@ function findDifference(entry: ZipEntry, header: Buffer, name: Buffer, nameLengt
   return undefined
 }
 
-// A saturated number is stored in the zip64 field.
+// The zip64 field contains the actual value of a saturated number.
 const saturated = 0xffffffff
 const differs = (local: number, central: number) => local !== saturated && local !== central
 
-/** The zip64 field must exist if a size is saturated. It must contain the size, unless a data descriptor follows the data. */
+/**
+ * Checks that the zip64 field contains the actual value of a saturated size. If a data descriptor follows, only its presence is
+ * checked.
+ */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
   if (!packed && !unpacked) return
@@ -76,7 +79,7 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
     throw damaged(`the member ${quoted(entry.name)} has a different size in its local header than in the zip directory`)
 }
 
-/** All programs accept names that differ only in the slash or in their encoding. */
+/** Compares names like common programs, which ignore differences in slashes and in the encoding. */
 function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false

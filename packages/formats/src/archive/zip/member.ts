@@ -24,7 +24,7 @@ export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined
       }
     : (one ?? other)
 
-/** Unpacks a member and compares size and checksum. Without `sink`, which receives the content, checks nested archives too. */
+/** Unpacks a member and verifies its size and checksum. Checks nested archives unless a `sink` receives the content. */
 export async function verifyMember(
   source: RandomAccessSource,
   member: ZipMember,
@@ -39,7 +39,7 @@ export async function verifyMember(
   if (!small && method !== 0) return verifyDeflated(source, member, level, sink)
   const end = dataStart + compressedSize
   const sum = new MemberChecksum(entry, level)
-  // Most members are small, and creating a stream for each would cost more than inflating it.
+  // Inflates small members synchronously. Most members are small, and a stream per member would take longer than inflating it.
   const held = small ? readContent(source, member, wholeLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
@@ -70,7 +70,7 @@ async function verifyDeflated(
   let passing: IteratorStream | undefined
   try {
     const kind = sink ? undefined : archiveKind(await stream.peek(tarBlock))
-    // The reader of a nested zip or 7z archive passes on what it unpacks.
+    // The readers of nested zip and 7z archives pass the members that they unpack to the observer themselves.
     const isObservedInside = kind === 'zip' || kind === '7z'
     passing = new IteratorStream((!isObservedInside && level.observer?.stream('zip', localHeaderOffset, chunks)) || chunks)
     if (!sink) await level.readNested(passing, name, localHeaderOffset)
@@ -79,7 +79,7 @@ async function verifyDeflated(
     await passing?.close()
     await stream.close()
   }
-  // The reader of a nested archive may have reported the damage of this member as its own.
+  // Damage of this member may already have been noted as damage of the nested archive.
   if (content.error) throw content.error
   sink?.end()
 }
@@ -106,7 +106,7 @@ function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   return problem ? damaged(`the member ${quoted(entry.name)} cannot be unpacked: ${problem}`) : error
 }
 
-/** Returns the content of a small member. Undefined if it is larger, encrypted, or compressed by another method. */
+/** Returns the content of a small member. Returns undefined if it is larger, encrypted, or neither stored nor deflated. */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined

@@ -7,11 +7,11 @@ import { ranOutOfMemory, reason, unpackNested, unsupported } from '../sevenzip/s
 import type { ZipFacts } from './check.js'
 import { readZipDirectory } from './directory.js'
 
-// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ, PPMd: methods of 7-Zip (ZIP specification, 4.4.5).
+// ZIP methods that 7-Zip supports: shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ and PPMd (ZIP specification, 4.4.5).
 export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const maxBytes = 256 * 1024 * 1024
 
-/** Checks members that are neither stored nor deflated with 7-Zip. A note lists methods that 7-Zip cannot unpack. */
+/** Uses 7-Zip to check members that are neither stored nor deflated. A note lists the methods that 7-Zip does not support. */
 export async function testOtherMethods(source: RandomAccessSource, facts: ZipFacts, level: ArchiveLevel): Promise<void> {
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return

@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
-// For relationships and manifests. Large ones have several hundred kilobytes.
+// Maximum size of relationships and manifests. Large ones have several hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
 
 export class ZipPackage {
@@ -28,7 +28,7 @@ export class ZipPackage {
     return this.members.get(toKey(name))?.entry.encrypted ?? false
   }
 
-  /** Returns the content of a part, or undefined if it is missing, encrypted or too large. */
+  /** Returns the content of a part. Returns undefined if the part is missing, encrypted or too large. */
   read(name: string): Buffer | undefined {
     const member = this.members.get(toKey(name))
     if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined

@@ -10,7 +10,7 @@ const free = 0xffffffff
 const maxRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/** Lists the streams without reading them. Returns null if the directory cannot be read. Fast enough for type detection. */
+/** Lists streams without reading their content. Returns null if the directory is unreadable. Fast enough for type detection. */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
@@ -20,7 +20,10 @@ export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   }
 }
 
-/** A compound file ([MS-CFB]). Throws a `FormatError` if the header, the allocation table or the directory is damaged. */
+/**
+ * An OLE compound file ([MS-CFB]). The constructor throws a `FormatError` if the header, allocation table or directory is
+ * damaged.
+ */
 export class OleContainer {
   readonly entries: OleEntry[]
   private readonly sectorSize: number
@@ -60,14 +63,14 @@ export class OleContainer {
     const layout = this.layout(entry)
     const { sectors, place, unit, size } = layout
     for (const [index, sector] of sectors.entries()) {
-      // The padding after the last byte is often missing.
+      // The last sector may be incomplete, because many programs omit its padding.
       const end = place(sector) + Math.min(unit, size - index * unit)
       if (end > this.source.size) throw damaged(`the stream '${entry.name}' extends beyond the end of the file`)
     }
     return new OleStream(this.source, layout)
   }
 
-  /** Opens every stream and rejects sectors that belong to two streams: circular chains, or chains that join. */
+  /** Opens all streams except `except`. Throws if a chain of sectors is circular or shares sectors with another stream. */
   openAll(limits: ReaderLimits, except?: OleEntry): void {
     const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
     for (const entry of this.entries) {
@@ -109,7 +112,7 @@ export class OleContainer {
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
-    // Chains that need a missing part of the table cause an error.
+    // The table may be shorter than declared. Chains that use a missing part cause an error later.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries()) fill(fat, index * perSector, this.sector(number, 'the allocation table'))

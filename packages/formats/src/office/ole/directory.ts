@@ -11,7 +11,7 @@ export interface OleEntry {
 export const entrySize = 128
 
 const noStream = 0xffffffff
-// Word and Excel use far fewer. A larger directory is meant to waste time.
+// Word and Excel use far fewer entries. Larger directories are attempts to exhaust CPU time.
 const maxEntries = 100_000
 const maxStorages = 100
 
@@ -22,7 +22,7 @@ export function readOleDirectory(read: (id: number) => Buffer, sectorSize: numbe
   return { root, entries: walk(bytes.readUInt32LE(76), read, sectorSize) }
 }
 
-/** Traverses the red-black trees depth first, without recursion. Visits every id at most once. */
+/** Traverses the red-black trees depth first, without recursion. Visits each id at most once. */
 function walk(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
   const entries: OleEntry[] = []
   const seen = new Set<number>()
@@ -50,7 +50,7 @@ function readEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEnt
   const kind = kinds[bytes.readUInt8(66)]
   const nameLength = bytes.readUInt16LE(64)
   if (!kind || nameLength > 64) throw damaged('an entry in the directory of the compound file is damaged')
-  // Writers of version 3 leave random bytes in the upper half of the size.
+  // In version 3 files, the upper half of the size contains random bytes.
   const high = sectorSize === 512 ? 0 : bytes.readUInt32LE(124)
   return {
     name: bytes.toString('utf16le', 0, Math.max(0, nameLength - 2)),

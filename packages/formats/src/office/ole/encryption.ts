@@ -12,7 +12,7 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
   PowerPoint: isEncryptedPresentation,
 }
 
-/** Returns how a compound file is encrypted, or undefined if it is not. [MS-OFFCRYPTO] */
+/** Returns the encrypted stream or program of a compound file, or undefined if the file is not encrypted ([MS-OFFCRYPTO]). */
 export function oleEncryption(container: OleContainer): string | undefined {
   return (
     encryptedStreams.find((name) => container.find(name)) ??

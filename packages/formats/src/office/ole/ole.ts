@@ -19,7 +19,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   ppt: checkPresentation,
 }
 
-/** Checks Word, Excel and PowerPoint files up to version 2003: intact streams, and a main stream that opens. */
+/** Checks Word, Excel and PowerPoint files up to version 2003. All streams must be intact, and the main stream must be valid. */
 export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
@@ -37,7 +37,7 @@ export const readOle =
       })
     })
 
-/** Checks a password-protected docx, xlsx or pptx: a compound file that contains the encrypted package ([MS-OFFCRYPTO] 2.3). */
+/** Checks a password-protected docx, xlsx or pptx, which is a compound file with an encrypted package ([MS-OFFCRYPTO] 2.3). */
 export const readEncryptedOoxml: FormatReader = (source, limits) =>
   catchFormatError(() => {
     const container = new OleContainer(source)
@@ -47,7 +47,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     if (container.open(info).read(0, 8).length < 8) throw damaged('the description of the encryption is missing')
     container.openAll(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
-    // Damage of the ciphertext can be detected only with the password.
+    // Damaged ciphertext cannot be detected without the password.
     if (!isWhole(container, content)) notes.push('the encrypted content is shorter than declared')
     return sound(notes, { streams: container.entries.length, encrypted: true })
   })

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// Excel 2 to 4, and Word 1 and 2 for Windows, wrote their records without a compound file.
+// Detects files of Excel 2 to 4 and of Word 1 and 2 for Windows, which are not compound files.
 
 const windowsWord = new Set([0xa59b, 0xa5db])
 

@@ -35,7 +35,7 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
   return user?.length === 16 && user.readUInt32LE(12) === encryptedToken
 }
 
-/** Follows the chain of edits. Each one points to the previous one, which has a lower offset. */
+/** Checks the chain of edits. Each edit points to the previous one, which has a lower offset. */
 function followEdits(document: OleStream, last: number): void {
   const seen = new Set<number>()
   for (let offset = last; offset !== 0 || seen.size === 0; ) {

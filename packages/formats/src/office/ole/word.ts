@@ -8,7 +8,7 @@ const word95 = 0xa5dc
 const encryptedFlag = 0x0100
 const tableFlag = 0x0200
 
-/** Checks the file information block and, from Word 97 on, the piece table that it points to ([MS-DOC] 2.5). */
+/** Checks the file information block (FIB) and, for Word 97 and later, the piece table ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
   if (!entry) throw damaged('the compound file has no stream WordDocument, so it is not a Word document')
@@ -21,14 +21,14 @@ export function checkWordDocument(container: OleContainer): OleFacts {
     throw damaged('the stream WordDocument does not start with the header of a Word document')
   const flags = base.readUInt16LE(10)
   const encrypted = (flags & encryptedFlag) !== 0
-  // Word 6 and 95 store everything in this stream.
+  // Word 6 and Word 95 store everything in the WordDocument stream.
   if (magic === word97 && version >= 0x00c1) checkTable(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
   return { stream: entry.name, encrypted, active: !encrypted && hasDdeField(document) ? ['DDE field'] : [] }
 }
 
 const windowBytes = 64 * 1024
 
-/** A field starts with this character, in 8 or 16 bits. [MS-DOC] 2.8.25 */
+/** Searches for a DDE field. Fields start with the character 0x13 in 8 or 16 bits ([MS-DOC] 2.8.25). */
 function hasDdeField(document: OleStream): boolean {
   for (let at = 0; at < document.size; at += windowBytes - 64) {
     const text = document.read(at, windowBytes).toString('latin1').replaceAll('\0', '')
@@ -47,7 +47,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   const entry = container.find(name)
   if (!entry) throw damaged(`the stream ${name}, which the Word document needs, is missing`)
   const table = container.open(entry)
-  // Only the first bytes of the file information block are not encrypted.
+  // All but the first bytes of the file information block are encrypted.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
   if (place.length < 8) throw damaged('the file information block of the Word document is truncated')
@@ -58,7 +58,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   checkChunks(table, offset, offset + length)
 }
 
-/** Formatting runs (1) may precede the piece table (2), which must fill the rest. */
+/** Checks that formatting runs (type 1), if any, precede a piece table (type 2) that fits into the rest. */
 function checkChunks(table: OleStream, start: number, end: number): void {
   let at = start
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)

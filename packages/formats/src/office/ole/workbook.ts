@@ -27,7 +27,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// The record that declares encryption follows the first record.
+// Number of records to search. The record that declares encryption is one of the first.
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
@@ -55,14 +55,14 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
       sheets.push(records.uint32(record.at))
       if (records.bytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
     }
-    // A program name and a topic, separated by this character. [MS-XLS] 2.5.277
+    // A DDE link contains a program name and a topic, separated by the character 3 ([MS-XLS] 2.5.277).
     if (record.type === supBook && !encrypted && records.bytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
   throw damaged('the globals of the Excel workbook have no end record')
 }
 
-/** Iterates over BIFF records through a window, so that small records do not require a read each. */
+/** Iterates over BIFF records through a window, so that small records do not need a read each. */
 class Records {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0

@@ -4,7 +4,7 @@ import type { ReaderLimits } from '../../../src/format.js'
 import type { RandomAccessSource } from '../../../src/random-access-source.js'
 import { openSevenZip } from './seven-zip.js'
 
-/** Limits like those of the service, but low enough for small samples. */
+/** Limits similar to those of the service, but low enough for small samples. */
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 256 * 1024 * 1024,
   maxRatio: 200,
@@ -16,7 +16,7 @@ export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** A file in memory whose `chunks` reuse one buffer, like those of a file on disk. */
+/** Returns a source in memory whose `chunks` reuse one buffer, like a file on disk. */
 export function toSource(bytes: Buffer, extension = ''): RandomAccessSource {
   const read = (offset: number, length: number) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length))
   return {
@@ -38,13 +38,13 @@ export interface SampleMember {
   name: string
   data?: Buffer | string
   stored?: boolean
-  /** Sizes and checksum follow the data, and the header contains zeros. */
+  /** Writes the sizes and the checksum in a data descriptor after the data. */
   descriptor?: boolean
   encrypted?: boolean
   symlink?: boolean
-  /** Name in the local header. */
+  /** Different name in the local header. */
   localName?: string
-  /** Wrong values in the headers. */
+  /** Wrong header values. */
   method?: number
   crc?: number
   size?: number
@@ -53,14 +53,14 @@ export interface SampleMember {
 interface ZipOptions {
   prefix?: Buffer
   comment?: string
-  /** Number of directory entries for each member, with the same offset. */
+  /** Number of directory entries per member, all with the same offset. */
   listed?: number
   /** Wrong number of entries in the end record. */
   count?: number
   zip64?: boolean
 }
 
-/** Writes a zip byte by byte, so that every part can be wrong. */
+/** Writes a zip byte by byte, so that any field can have a wrong value. */
 export function zip(
   members: SampleMember[],
   { prefix = Buffer.alloc(0), comment = '', listed = 1, count, zip64 = false }: ZipOptions = {},
@@ -148,7 +148,7 @@ function zipMember(member: SampleMember, at: number): { local: Buffer[]; central
       packed,
       ...(member.descriptor ? [descriptor] : []),
     ],
-    // Made by Unix, so the file mode in the external attributes counts.
+    // The host system is Unix, so that readers interpret the file mode.
     central: Buffer.concat([Buffer.from('PK\x01\x02\x14\x03', 'latin1'), head(true, name.length), tail, name]),
   }
 }
@@ -174,7 +174,7 @@ export async function createTar(members: TarSample[]): Promise<Buffer> {
   return Buffer.concat(parts)
 }
 
-/** Creates a 7z (or another archive) with 7-Zip. */
+/** Creates a 7z archive, or another format, with 7-Zip. */
 export async function sevenZip(members: Record<string, Buffer | string>, switches: string[] = [], type = '7z'): Promise<Buffer> {
   const engine = await openSevenZip()
   for (const [name, data] of Object.entries(members)) engine.FS.writeFile(`/${name}`, Buffer.from(data))
@@ -182,7 +182,7 @@ export async function sevenZip(members: Record<string, Buffer | string>, switche
   return Buffer.from(engine.FS.readFile(`/made.${type}`))
 }
 
-/** A random number generator that returns the same numbers for the same seed. */
+/** Creates a random number generator that returns the same numbers for the same seed. */
 export function seeded(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {
@@ -191,7 +191,7 @@ export function seeded(seed: number): (below: number) => number {
   }
 }
 
-/** Truncations, zeroed blocks, flipped bits, overwritten headers, and inserted or removed bytes. */
+/** Yields damaged copies: truncations, zeroed blocks, flipped bits, overwritten headers, and inserted or removed bytes. */
 export function* mutations(bytes: Buffer, count: number, seed: number): Generator<Buffer> {
   const random = seeded(seed)
   for (let time = 0; time < count; time++) {
@@ -209,14 +209,14 @@ export function* mutations(bytes: Buffer, count: number, seed: number): Generato
   }
 }
 
-/** Bytes that cannot be compressed: a repeated block, longer than the window of deflate. */
+/** Returns bytes that cannot be compressed: a repeated block that is longer than the deflate window. */
 export function noise(length: number, seed = 1): Buffer {
   const random = seeded(seed)
   const block = Buffer.from(Uint8Array.from({ length: Math.min(length, 65_521) }, () => random(256)))
   return Buffer.alloc(length, block)
 }
 
-/** A 7z with one text file and the password 'secret'. The second one also has an encrypted directory. */
+/** 7z archives with one text file and the password `secret`. The second archive also has an encrypted directory. */
 export const encrypted7z = Buffer.from(
   'N3q8ryccAASnxUrWIAAAAAAAAABiAAAAAAAAAO8kacO4WFv66iD6tJS7+eIGvP/Uvo73wBH3fdTYhmrtz54gsgEEBgABCSAABwsBAAIkBvEHARJTD083lqnRVzQK08FTapv4IfMhIQEAAQAMEw8ACAoBZcOSYAAABQEZAQARDQBhAC4AdAB4AHQAAAAUCgEAF9N+yvp43QEVBgEAIICkgQAA',
   'base64',
@@ -226,7 +226,7 @@ export const hidden7z = Buffer.from(
   'base64',
 )
 
-/** A zip with an encrypted directory, as PKZIP writes it: masked members, ciphertext, then the end records. */
+/** Returns a zip with an encrypted directory in the layout of PKZIP: masked members, ciphertext and end records. */
 export function hiddenZip(): Buffer {
   const local = Buffer.alloc(30)
   local.write('PK\x03\x04', 'latin1')

@@ -3,7 +3,7 @@ import { box, fullBox, numbers } from './heic.js'
 const avif = { brand: 'avif', item: 'av01', configuration: 'av1C' }
 const heic: typeof avif = { brand: 'heic', item: 'hvc1', configuration: 'hvcC' }
 
-/** Data of the image in an AVIF or HEIC, and its decoder configuration. */
+/** Returns the image data and the decoder configuration of an AVIF or HEIC. */
 function getParts(bytes: Buffer, { configuration: name }: typeof avif): { configuration: Buffer; data: Buffer } {
   const configuration = bytes.indexOf(name, 0, 'latin1') - 4
   const data = bytes.indexOf('mdat', 0, 'latin1') + 4
@@ -13,7 +13,7 @@ function getParts(bytes: Buffer, { configuration: name }: typeof avif): { config
   }
 }
 
-/** A grid of two images, like the photos of telephones. */
+/** Creates a HEIC grid of two tiles, like the photos of phones. */
 export const heicGrid = (tile: Buffer, width: number, height: number): Buffer => grid(tile, { width, height, format: heic })
 
 export const avifGrid = (tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer =>
@@ -26,7 +26,7 @@ interface GridOptions {
   damage?: (second: Buffer) => void
 }
 
-/** Two images of equal size side by side: a grid of two hidden tiles. */
+/** Creates an image of two hidden tiles of equal size, side by side. */
 function grid(tile: Buffer, { width, height, format, damage = () => {} }: GridOptions): Buffer {
   const { configuration, data } = getParts(tile, format)
   const second = Buffer.from(data)

@@ -1,8 +1,6 @@
 import { crc32, deflateSync, gzipSync } from 'node:zlib'
 import CFB from 'cfb'
 
-/** Small audio files of common types, written byte by byte. */
-
 const chunk = (type: string, data: Buffer): Buffer => {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
   const length = Buffer.alloc(4)
@@ -23,7 +21,7 @@ export function png(width = 8, height = 8): Buffer {
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
 }
 
-/** One transparent pixel, as many web pages used it. */
+/** Returns a GIF with one transparent pixel, once a common tracking pixel. */
 export const gif = (): Buffer => Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
 export function bmp(): Buffer {
@@ -58,7 +56,7 @@ export function wav(samples = 400): Buffer {
   return bytes
 }
 
-/** One empty page with an exact cross-reference table. `extra` follows the header. */
+/** Creates a PDF of empty pages with a valid cross-reference table. `extra` follows the header. */
 export function pdf({ extra = '', pages = 1 } = {}): Buffer {
   const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`)
   const objects = [
@@ -77,7 +75,7 @@ export function pdf({ extra = '', pages = 1 } = {}): Buffer {
   return Buffer.from(`${text}trailer\n<</Size ${objects.length + 1}/Root 1 0 R>>\nstartxref\n${start}\n%%EOF\n`, 'latin1')
 }
 
-/** A zip of stored members. */
+/** Creates a zip archive with stored members. */
 export function zip(members: Record<string, string | Buffer>, comment = Buffer.alloc(0)): Buffer {
   const locals: Buffer[] = []
   const central: Buffer[] = []
@@ -112,7 +110,7 @@ const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 const relationships = 'http://schemas.openxmlformats.org/package/2006/relationships'
 const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
-/** The smallest document that Word opens. */
+/** Creates a minimal document that Word opens. */
 export const docx = (): Buffer =>
   zip({
     '[Content_Types].xml': `${xml}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`,
@@ -128,7 +126,7 @@ export const epub = (): Buffer => zip({ mimetype: 'application/epub+zip', 'META-
 export const jar = (): Buffer =>
   zip({ 'META-INF/MANIFEST.MF': 'Manifest-Version: 1.0\n', 'A.class': Buffer.from('cafebabe00000034', 'hex') })
 
-/** A compound file with empty streams of these names. */
+/** Creates a compound file with empty streams of the given names. */
 export function ole(...streams: string[]): Buffer {
   const container = CFB.utils.cfb_new()
   for (const name of streams) CFB.utils.cfb_add(container, `/${name}`, Buffer.alloc(5000, 1))
@@ -159,7 +157,7 @@ export function tar(): Buffer {
   return Buffer.concat([header, data, Buffer.alloc(1024)])
 }
 
-/** The headers of a Windows program. */
+/** Creates the headers of a Windows program. */
 export function exe(): Buffer {
   const bytes = Buffer.alloc(1024)
   bytes.write('MZ', 0, 'latin1')
@@ -176,7 +174,7 @@ const box = (type: string, ...content: Buffer[]): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** An MPEG-4 file with brands and track types only: enough for detection, too little to play. */
+/** Creates an MPEG-4 file that contains only brands and track types, which is sufficient for type detection. */
 export function isoMedia(brand: string, handlers: string[], compatible: string[] = []): Buffer {
   const brands = Buffer.from(`${brand}\0\0\0\0${compatible.join('')}`, 'latin1')
   const tracks = handlers.map((handler) =>
@@ -185,7 +183,7 @@ export function isoMedia(brand: string, handlers: string[], compatible: string[]
   return Buffer.concat([box('ftyp', brands), box('moov', ...tracks), box('mdat', Buffer.alloc(32, 7))])
 }
 
-/** Frames of silence in 128 kbit/s, 44.1 kHz. */
+/** Creates silent MP3 frames with 128 kbit/s and 44.1 kHz. */
 export function mp3(frames = 12): Buffer {
   const frame = Buffer.alloc(417)
   frame.set([0xff, 0xfb, 0x90, 0x00])

@@ -11,7 +11,7 @@ interface File {
   bytes: Buffer
 }
 
-/** cpio in the format of `cpio -H newc`. */
+/** Creates a cpio archive in the `newc` format (`cpio -H newc`). */
 export function cpio({ name, bytes }: File): Buffer {
   const member = (entry: string, mode: number, data: Buffer) => {
     const fields = [1, mode, 0, 0, 1, 0, data.length, 0, 0, 0, 0, entry.length + 1, 0]
@@ -21,7 +21,7 @@ export function cpio({ name, bytes }: File): Buffer {
   return Buffer.concat([member(name, 0o100644, bytes), member('TRAILER!!!', 0, Buffer.alloc(0))])
 }
 
-/** cpio in the format of before 1990. */
+/** Creates a cpio archive in the old portable ASCII format. */
 export function oldCpio({ name, bytes }: File): Buffer {
   const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0')
   const member = (entry: string, data: Buffer) =>
@@ -35,7 +35,7 @@ export function oldCpio({ name, bytes }: File): Buffer {
   return Buffer.concat([member(name, bytes), member('TRAILER!!!', Buffer.alloc(0))])
 }
 
-/** A Unix archive, like a Debian package. */
+/** Creates a Unix `ar` archive, the format of Debian packages. */
 export const ar = (...files: File[]): Buffer =>
   Buffer.concat([
     latin('!<arch>\n'),
@@ -53,7 +53,7 @@ export const ar = (...files: File[]): Buffer =>
     ),
   ])
 
-/** An RPM package around a payload. */
+/** Creates an RPM package with the file as its payload. */
 export function rpm(file: File): Buffer {
   const lead = Buffer.alloc(96)
   be(4, 0xedabeedb).copy(lead, 0)
@@ -77,7 +77,7 @@ export function rpm(file: File): Buffer {
   return Buffer.concat([lead, padded(header([]), 8), header(tags), gzipSync(cpio(file))])
 }
 
-/** ISO 9660 with one file. */
+/** Creates an ISO 9660 image with one file. */
 export function iso({ name, bytes }: File): Buffer {
   const sector = 2048
   const both16 = (value: number) => Buffer.concat([u16le(value), be(2, value)])
@@ -116,7 +116,7 @@ export function iso({ name, bytes }: File): Buffer {
   return Buffer.concat([Buffer.alloc(16 * sector), descriptor, end, directory, paths, padded(bytes, sector)])
 }
 
-/** ARJ with one stored file. */
+/** Creates an ARJ archive with one stored file. */
 export function arj({ name, bytes }: File): Buffer {
   const block = (type: number, entry: string, data: Buffer) => {
     const basic = Buffer.concat([
@@ -135,7 +135,7 @@ export function arj({ name, bytes }: File): Buffer {
   return Buffer.concat([block(2, 'made.arj', Buffer.alloc(0)), block(0, name, bytes), Buffer.from([0x60, 0xea, 0, 0])])
 }
 
-/** LHA, level 0, with one stored file. */
+/** Creates an LHA archive (header level 0) with one stored file. */
 export function lzh({ name, bytes }: File): Buffer {
   let crc = 0
   for (const byte of bytes) {
@@ -155,7 +155,7 @@ export function lzh({ name, bytes }: File): Buffer {
   return Buffer.concat([Buffer.from([body.length, sum]), body, bytes, Buffer.from([0])])
 }
 
-/** xar, like a macOS package. */
+/** Creates a xar archive, the format of macOS packages. */
 export function xar({ name, bytes }: File): Buffer {
   const packed = deflateSync(bytes)
   const toc = latin(
@@ -167,11 +167,11 @@ export function xar({ name, bytes }: File): Buffer {
   return Buffer.concat([head, packedToc, packed])
 }
 
-/** The format of `compress`: LZW with 9-bit codes, cleared before they grow. */
+/** Compresses bytes like `compress` (.Z): LZW with 9-bit codes that is cleared before the codes grow. */
 export function compressed(bytes: Buffer): Buffer {
   const codes: number[] = []
   for (const [at, byte] of bytes.entries()) {
-    // 9 bits are enough for 255 new entries. After each clear, a group of eight codes is padded.
+    // Clears the table early, because 9-bit codes allow 255 new entries. A group of eight codes is padded at each clear code.
     if (at > 0 && at % 200 === 0) {
       codes.push(256)
       while (codes.length % 8 !== 0) codes.push(0)
@@ -185,7 +185,7 @@ export function compressed(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x9d, 0x90]), out])
 }
 
-/** RAR 4 with one stored file. With a password, the file or also the directory is noise. */
+/** Creates a RAR 4 archive with one stored file. `closed` replaces the file, or also the directory, by noise. */
 export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'directory' } = {}): Buffer {
   const block = (type: number, flags: number, body: Buffer, data: Buffer = Buffer.alloc(0)) => {
     const rest = Buffer.concat([Buffer.from([type]), u16le(flags), u16le(7 + body.length), body])
@@ -210,7 +210,7 @@ export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'dire
   ])
 }
 
-/** RAR 5 with one stored file. */
+/** Creates a RAR 5 archive with one stored file. */
 export function rar5(
   { name, bytes, method = 0 }: File & { method?: number },
   link?: { name: string; target: string; kind: 'symbolic' | 'hard' | 'copy' },
@@ -263,21 +263,21 @@ export function rar5(
   ])
 }
 
-/** A compressed Flash file with one block. */
+/** Creates a compressed Flash file with one block. */
 export function swf(bytes: Buffer): Buffer {
   const tag = Buffer.concat([u16le((87 << 6) | 63), u32le(bytes.length + 6), u16le(1), u32le(0), bytes])
   const body = Buffer.concat([Buffer.from([0, 0, 24, 1, 0]), tag, u16le(0)])
   return Buffer.concat([latin('CWS\x06'), u32le(body.length + 8), deflateSync(body)])
 }
 
-/** The format of COMPRESS.EXE, without matches. */
+/** Writes the format of COMPRESS.EXE without compressing the bytes. */
 export function szdd(bytes: Buffer): Buffer {
   const groups: Buffer[] = []
   for (let at = 0; at < bytes.length; at += 8) groups.push(Buffer.from([0xff]), bytes.subarray(at, at + 8))
   return Buffer.concat([Buffer.from([0x53, 0x5a, 0x44, 0x44, 0x88, 0xf0, 0x27, 0x33, 0x41, 0]), u32le(bytes.length), ...groups])
 }
 
-/** A disk image of macOS with one stored block. */
+/** Creates a macOS disk image (dmg) with one stored block. */
 export function dmg(bytes: Buffer): Buffer {
   const disk = padded(bytes, 512)
   const sectors = disk.length / 512
@@ -310,7 +310,7 @@ export function dmg(bytes: Buffer): Buffer {
   return Buffer.concat([packed, plist, trailer])
 }
 
-/** A cabinet with one stored file. */
+/** Creates a cabinet with one stored file. */
 export function cab({ name, bytes }: File): Buffer {
   const head = Buffer.concat([
     latin('MSCF'),
@@ -331,7 +331,7 @@ export function cab({ name, bytes }: File): Buffer {
 
 const packedLength = (disk: Buffer) => deflateSync(disk).length
 
-/** winmail.dat as sent by Outlook: an attachment with this name. */
+/** Creates a winmail.dat (TNEF) with one attachment, as sent by Outlook. */
 export function tnef({ name, bytes }: File): Buffer {
   const attribute = (level: number, id: number, data: Buffer) => {
     const sum = data.reduce((total, byte) => (total + byte) & 0xffff, 0)
@@ -347,7 +347,7 @@ export function tnef({ name, bytes }: File): Buffer {
   ])
 }
 
-/** A section of OneNote with one embedded file. [MS-ONESTORE] 2.6.13 */
+/** Creates a OneNote section with one embedded file ([MS-ONESTORE] 2.6.13). */
 export function oneNote(bytes: Buffer, { format = '3fdd9a101b91f549a5d01791edc8aed8', encrypted = false } = {}): Buffer {
   const head = Buffer.concat([
     Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex'),
@@ -361,7 +361,7 @@ export function oneNote(bytes: Buffer, { format = '3fdd9a101b91f549a5d01791edc8a
   return Buffer.concat([head, Buffer.alloc(960), key, object, facts, bytes, footer])
 }
 
-/** ALZ with one stored member. */
+/** Creates an ALZ archive with one stored member. */
 export function alz({ name, bytes }: File): Buffer {
   const sizes = Buffer.concat([u32le(bytes.length), u32le(bytes.length)])
   return Buffer.concat([
@@ -379,7 +379,7 @@ export function alz({ name, bytes }: File): Buffer {
   ])
 }
 
-/** EGG with one stored member. */
+/** Creates an EGG archive with one stored member. */
 export function egg({ name, bytes }: File): Buffer {
   const end = u32le(0x08e28222)
   return Buffer.concat([

@@ -1,4 +1,3 @@
-/** Small MP4 films, made in code. */
 import { noise, text, u16be, u32be } from './media.js'
 
 export const box = (type: string, ...bodies: Buffer[]) => {
@@ -10,14 +9,14 @@ const full = (type: string, ...bodies: Buffer[]) => box(type, u32be(0), ...bodie
 const soundEntry = () => box('mp4a', Buffer.alloc(28))
 
 interface Track {
-  /** `soun` or `vide`. */
+  /** Handler type: `soun` or `vide`. */
   kind: string
   entry: Buffer
   sizes: number[]
   dataAt: number
 }
 
-/** A track of samples in two chunks. */
+/** Creates a track with its samples in two chunks. */
 function track({ kind, entry, sizes, dataAt }: Track): Buffer {
   const half = sizes.length / 2
   const second = dataAt + sizes.slice(0, half).reduce((sum, size) => sum + size, 0)
@@ -37,7 +36,7 @@ function track({ kind, entry, sizes, dataAt }: Track): Buffer {
 
 const movie = (...tracks: Buffer[]) => box('moov', full('mvhd', Buffer.alloc(96)), ...tracks)
 
-/** Four samples in two chunks of 500 bytes. The movie header comes first or last. */
+/** Creates an MP4 with four samples in two chunks of 500 bytes. `headerFirst` places the movie header before the data. */
 export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
   const type = box('ftyp', text('isom'), u32be(512), text('isommp42'))
   const data = box('mdat', noise(1000))
@@ -46,7 +45,7 @@ export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
   return Buffer.concat([type, header(type.length + header(0).length + 8), data])
 }
 
-/** Parameter sets as in an avcC box: each unit follows its 32-bit length. */
+/** Returns the content of an avcC box: parameter sets, each preceded by its length. */
 export const avcConfiguration = () => {
   const set = Buffer.from([0x67, 0x42, 0xc0, 0x1e, 0xd9])
   return Buffer.concat([
@@ -59,7 +58,7 @@ export const avcConfiguration = () => {
   ])
 }
 
-/** A film of four H.264 frames with the movie header first. `configuration` is its avcC box, `fill` creates its data. */
+/** Creates an MP4 with four H.264 frames and the movie header first. `fill` replaces the frames. */
 export function avcMp4(
   options: { configuration?: Buffer | 'none'; fill?: (data: Buffer) => Buffer; startCodes?: boolean } = {},
 ): Buffer {
@@ -75,7 +74,7 @@ export function avcMp4(
   return Buffer.concat([type, header(type.length + header(0).length + 8), box('mdat', options.fill?.(data) ?? data)])
 }
 
-/** A movie header without samples, and two fragments of three samples. `track` is their track. `announced: false` omits mvex. */
+/** Creates a movie header without samples, and two fragments with three samples each. `announced: false` omits the mvex box. */
 export function fragmentedMp4(options: { track?: number; samples?: number; announced?: boolean } = {}): Buffer {
   const table = box(
     'stbl',

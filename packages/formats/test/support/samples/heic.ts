@@ -1,5 +1,4 @@
-/** A HEIC with one image, written byte by byte. Its data is not valid HEVC, but has the unit structure of HEVC. */
-
+/** Encodes big-endian numbers with `width` bytes each. */
 export const numbers = (width: 1 | 2 | 4, ...values: number[]) => {
   const bytes = Buffer.alloc(width * values.length)
   for (const [index, value] of values.entries()) bytes.writeUIntBE(value, index * width, width)
@@ -13,13 +12,13 @@ export const box = (type: string, ...content: Buffer[]) => {
 export const fullBox = (type: string, version: number, ...content: Buffer[]) =>
   box(type, numbers(1, version, 0, 0, 0), ...content)
 
-/** A unit of a type, after its length. */
+/** Creates a HEVC unit of the given type, preceded by its length. */
 export const unit = (kind: number, content: number[]) => {
   const body = Buffer.from([kind << 1, 1].concat(content))
   return Buffer.concat([numbers(4, body.length), body])
 }
 
-/** As written by x265. */
+/** Parameter sets in the layout of x265. */
 const written: Record<number, string> = {
   32: '40010c01ffff03700000030090000003000003001eba0240',
   33: '42010103700000030090000003000003001ea03481072796eae4a6b9b81010302000000300200000030021',
@@ -32,17 +31,17 @@ const parameters = (kind: number) => {
 }
 
 interface HeicOptions {
-  /** Units. The default is a slice that starts an image. */
+  /** HEVC units. The default is a slice that starts an image. */
   data?: Buffer
   type?: string
   handler?: string
   width?: number
-  /** Added to the offset of the data. */
+  /** Number of bytes to add to the data offset. */
   shift?: number
-  /** Omits the decoder configuration. */
+  /** Omits the decoder configuration (hvcC). */
   bare?: boolean
   hidden?: boolean
-  /** A second image that belongs to the first: its role and units. */
+  /** Auxiliary image of the first image: its role and its units. */
   auxiliary?: { purpose: string; data: Buffer }
 }
 

@@ -1,8 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 
-/** Small images, created by libvips, or byte by byte if libvips cannot write them. */
-
 const picture = (width = 64, height = 48) => {
   const pixels = Buffer.from(Array.from({ length: width * height * 3 }, (_, index) => (index * 37 + (index >> 5) * 11) & 255))
   return sharp(pixels, { raw: { width, height, channels: 3 } })
@@ -16,7 +14,7 @@ export const webp = () => picture().webp({ lossless: true }).toBuffer()
 export const tiff = (compression: 'none' | 'lzw' | 'deflate' = 'lzw') => picture().tiff({ compression }).toBuffer()
 export const avif = () => picture().avif({ effort: 0 }).toBuffer()
 
-/** Three images in a row. */
+/** Creates an animation of three frames. */
 export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
   const frames = await Promise.all([0, 90, 180].map((hue) => picture().modulate({ hue }).raw().toBuffer()))
   const film = sharp(Buffer.concat(frames), {
@@ -36,7 +34,7 @@ export const pngChunk = (type: string, body: Buffer) => {
   return Buffer.concat([u32be(body.length), named, u32be(crc32(named))])
 }
 
-/** A grey PNG that claims any size. Its data is `rows` compressed zeros. */
+/** Creates a grey PNG with an arbitrary size in its header. The data consists of `rows` zeros. */
 export function pngClaiming(width: number, height: number, rows = 1024): Buffer {
   const header = Buffer.concat([u32be(width), u32be(height), Buffer.from([8, 0, 0, 0, 0])])
   return Buffer.concat([
@@ -57,7 +55,7 @@ interface BmpOptions {
   data?: Buffer
 }
 
-/** A BMP of 10 by 6 pixels by default. */
+/** Creates a BMP, by default with 10 by 6 pixels. */
 export function bmp(options: BmpOptions = {}): Buffer {
   const { depth = 24, width = 10, height = 6, planes = 1, headerSize = 40, compression = 0 } = options
   const palette = depth <= 8 ? Buffer.alloc(4 * 2 ** depth, 0x7f) : Buffer.alloc(0)
@@ -79,11 +77,11 @@ export function bmp(options: BmpOptions = {}): Buffer {
   return Buffer.concat([header, palette, data])
 }
 
-/** Six rows of ten pixels in runs, each with its end mark. */
+/** Creates run-length encoded rows of ten pixels, each with its end mark. */
 export const rleRows = (rows = 6, endMark = true) =>
   Buffer.from([...Array.from({ length: rows }, () => [10, 0x42, 0, 0]).flat(), ...(endMark ? [0, 1] : [])])
 
-/** A TIFF whose list of pages returns to the first page. */
+/** Creates a TIFF whose list of pages is circular. */
 export async function circularTiff(): Promise<Buffer> {
   const bytes = Buffer.from(await tiff('none'))
   const little = bytes.toString('latin1', 0, 2) === 'II'
@@ -94,7 +92,7 @@ export async function circularTiff(): Promise<Buffer> {
   return bytes
 }
 
-/** The same file without one field of its first directory. */
+/** Returns a copy without one field of the first directory. */
 export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
   const at = bytes.readUInt32LE(4)
   const count = bytes.readUInt16LE(at)
@@ -107,7 +105,7 @@ export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
 export const tiledTiff = () =>
   picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
 
-/** The same image without the tiles of these numbers, as GDAL writes it: their offset and length are 0. */
+/** Creates a TIFF without the tiles of the given numbers. Their offset and length are 0, as written by GDAL. */
 export async function sparseTiff(empty: number[]): Promise<Buffer> {
   const bytes = await tiledTiff()
   const directory = bytes.readUInt32LE(4)
@@ -120,7 +118,7 @@ export async function sparseTiff(empty: number[]): Promise<Buffer> {
   return bytes
 }
 
-/** One JPEG tile of 64 by 64 pixels in red, green, blue and alpha. */
+/** Creates a TIFF with one JPEG tile of 64 by 64 RGBA pixels. */
 export async function rgbaJpegTiff(): Promise<Buffer> {
   const data = await picture(64, 64).toColourspace('cmyk').jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()
   const fields: [number, number][] = [
@@ -142,11 +140,11 @@ interface RawTiff {
   samples: number
   compression: number
   data: Buffer
-  /** Further fields as [tag, value, type]. They replace fields with the same tag. */
+  /** Additional fields as [tag, value, type]. They override fields with the same tag. */
   fields?: [tag: number, value: number, type?: number][]
 }
 
-/** A grey TIFF of 8 by 5 pixels in one strip, which libvips does not write. */
+/** Creates a grey TIFF of 8 by 5 pixels in one strip with a sample layout that libvips does not write. */
 export function rawTiff({ bits, samples, compression, data, fields: further = [] }: RawTiff): Buffer {
   const usual: [tag: number, value: number, type?: number][] = [
     [256, 8],

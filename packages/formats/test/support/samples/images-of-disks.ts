@@ -2,7 +2,7 @@ import { brotliDecompressSync } from 'node:zlib'
 
 const unpacked = (...base64: string[]): Buffer => brotliDecompressSync(Buffer.from(base64.join(''), 'base64'))
 
-/** A UDF image from genisoimage without its ISO 9660 part: one file, A.GZ, that contains the EICAR string four times. */
+/** Returns a UDF image without an ISO 9660 part, created by genisoimage. Its file A.GZ contains the EICAR string four times. */
 export const udf = (): Buffer =>
   unpacked(
     'W/8XHVHJeQzqZ2HsTLsKYyTC0eZMV8s3u7/XIAXCCNFLBB/7/W/PecLFTJNZ8y+0TyO5NtFISAxJrIsmMU14Mqvm3ChAG5kUZGfuvkCKSAE6Zl1Wrh2Qc7W8',
@@ -23,7 +23,7 @@ export const udf = (): Buffer =>
     'o7TY1ykr9g3Ki32TilrfAg==',
   )
 
-/** Compiled HTML help from chmcmd of Free Pascal: one page with the EICAR string, compressed by LZX. */
+/** Returns compiled HTML help, created by chmcmd of Free Pascal. Its page contains the LZX-compressed EICAR string. */
 export const chm = (): Buffer =>
   unpacked(
     'GwgpUdRkwYqDfCTGzqOllNIfzah0zliQgod/vfcm+dL0ayau+FIKZ6+HTXMHaJsdVuAMrILXBVZh/ZiNFYGBEbVWjHfqSrY2q14xyrLl9Dd38v/BWYwApS9z',

@@ -1,20 +1,18 @@
-/** A grey JPEG of one row of blocks, with features that encoders do not write. */
-
 const segment = (marker: number, ...content: number[]) => [0xff, marker, 0, content.length + 2, ...content]
 
-/** A one-bit code for zero, and longer codes for fifteen zeros and a value. */
+/** Huffman tables with a one-bit code for zero, and longer codes for fifteen zeros and for a value. */
 const tables = [
   ...segment(0xc4, 0x00, 1, ...Array<number>(15).fill(0), 0),
   ...segment(0xc4, 0x10, 1, 1, ...Array<number>(14).fill(0), 0, 0xf1),
 ]
 
-/** A block without values. */
+/** Code of a block without coefficients. */
 export const emptyBlock = [0x3f]
-/** A block of 65 values, one too many. */
+/** Code of a block with 65 coefficients, one too many. */
 export const fullBlock = [0x5b, 0x6f]
 
 interface HandmadeJpeg {
-  /** One block, or one per restart interval. */
+  /** Number of blocks per restart interval. */
   blocks?: number
   restart?: boolean
   scan: number[]
@@ -34,6 +32,6 @@ export function handmadeJpeg({ blocks = 1, restart = false, scan, end = [0xff, 0
   ])
 }
 
-/** Returns a copy with bytes inserted before its end marker. */
+/** Returns a copy with bytes inserted before the end marker. */
 export const withBeforeEnd = (bytes: Buffer, extra: number[]) =>
   Buffer.concat([bytes.subarray(0, -2), Buffer.from(extra), bytes.subarray(-2)])

@@ -1,5 +1,3 @@
-/** Small audio and video files. Checksums are computed bit by bit, independently of the tested code. */
-
 export const text = (value: string) => Buffer.from(value, 'latin1')
 export const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
 export const u32be = (value: number) =>
@@ -8,7 +6,7 @@ export const u32le = (value: number) =>
   Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
 export const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
 
-/** Most significant bit first, from 0, bit by bit. */
+/** Computes a CRC bit by bit, most significant bit first, so that the tests do not depend on the tested code. */
 function crc(bytes: Buffer, bits: number, polynomial: bigint): number {
   const top = 1n << BigInt(bits - 1)
   const mask = (1n << BigInt(bits)) - 1n
@@ -25,7 +23,7 @@ const chunk = (type: string, body: Buffer) => Buffer.concat([text(type), u32le(b
 export const noise = (length: number) =>
   Buffer.from(Array.from({ length }, (_, index) => (index * 7919 + (index >> 3) * 31) & 255))
 
-/** One second of audio, 8 bits at 8 kHz. `dataSize` and `riffSize` replace the lengths in the headers. */
+/** Creates a WAV with one second of audio (8 bits, 8 kHz). `dataSize` and `riffSize` override the lengths in the headers. */
 export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buffer {
   const format = Buffer.concat([u16le(1), u16le(1), u32le(8000), u32le(8000), u16le(1), u16le(8)])
   const body = Buffer.concat([text('WAVE'), chunk('fmt ', format), chunk('data', noise(8000))])
@@ -34,7 +32,7 @@ export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buf
   return file
 }
 
-/** The same audio as RF64 (EBU Tech 3306), with a ds64 chunk or without. */
+/** Creates an RF64 file (EBU Tech 3306) with one second of audio. `longSizes` adds a ds64 chunk. */
 export function rf64(longSizes: boolean): Buffer {
   const plain = wav({ dataSize: 0xffffffff })
   const sizes = Buffer.concat([u32le(plain.length + 28), u32le(0), u32le(8000), u32le(0), u32le(8000), u32le(0), u32le(0)])
@@ -43,14 +41,14 @@ export function rf64(longSizes: boolean): Buffer {
 }
 
 function flacFrame(number: number, samples: number): Buffer {
-  // Fixed block size written in 16 bits, 44.1 kHz, one channel, 16 bits; one subframe, verbatim.
+  // Frame header: fixed block size as a 16-bit number, 44.1 kHz, one channel, 16 bits. The subframe is verbatim.
   const open = Buffer.concat([Buffer.from([0xff, 0xf8, 0x79, 0x08, number]), u16be(samples - 1)])
   const head = Buffer.concat([open, Buffer.from([crc(open, 8, 0x07n)])])
   const frame = Buffer.concat([head, Buffer.from([0x02]), noise(samples * 2)])
   return Buffer.concat([frame, u16be(crc(frame, 16, 0x8005n))])
 }
 
-/** Ten frames of 256 samples. */
+/** Creates a FLAC with frames of 256 samples. */
 export function flac(frames = 10): Buffer {
   const total = 10 * 256
   const rate = 44100
@@ -73,7 +71,7 @@ interface PageParts {
   body: Buffer
 }
 
-/** One page with a correct checksum. */
+/** Creates an Ogg page with a correct checksum. */
 export function oggPage(sequence: number, { flags = 0, granule = 0, serial = 0x1234, body }: PageParts): Buffer {
   const lacing = [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255] as number[]
   const head = Buffer.concat([
@@ -93,7 +91,7 @@ export function oggPage(sequence: number, { flags = 0, granule = 0, serial = 0x1
 
 export const opusHead = () => Buffer.concat([text('OpusHead'), Buffer.from([1, 1, 0, 0]), u32le(48000), Buffer.from([0, 0, 0])])
 
-/** Pages of an Opus stream: two headers and four packets. `tags: false` omits the second header. */
+/** Creates an Opus stream with two header pages and four packets. `tags: false` omits the second header. */
 export function ogg(options: { endMark?: boolean; tags?: boolean } = {}): Buffer {
   const tags = Buffer.concat([text('OpusTags'), u32le(5), text('assay'), u32le(0)])
   const valid = [1, 2, 3, 4].map((index) =>
@@ -103,7 +101,7 @@ export function ogg(options: { endMark?: boolean; tags?: boolean } = {}): Buffer
   return Buffer.concat([...headers.slice(0, options.tags === false ? 1 : 2), ...valid])
 }
 
-/** Ten ADTS frames of 100 bytes. */
+/** Creates an AAC stream of ten ADTS frames with 100 bytes each. */
 export function aac(): Buffer {
   const frame = Buffer.concat([
     Buffer.from([0xff, 0xf1, 0x50, 0x80, 100 >> 3, ((100 & 7) << 5) | 0x1f, 0xfc]),
@@ -112,7 +110,7 @@ export function aac(): Buffer {
   return Buffer.concat(Array(10).fill(frame))
 }
 
-/** MPEG 1 layer 3, 128 kbit/s at 44.1 kHz: 417 bytes a frame, after an ID3v2 tag and before an ID3v1 one. */
+/** Creates an MP3 (MPEG-1 layer 3, 128 kbit/s, 44.1 kHz) with an ID3v2 tag and an ID3v1 tag. A frame has 417 bytes. */
 export function mp3(frames = 20): Buffer {
   const frame = Buffer.concat([Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(413, 0x55)])
   const tag = Buffer.concat([text('ID3'), Buffer.from([3, 0, 0, 0, 0, 0, 20]), Buffer.alloc(20)])
@@ -133,13 +131,13 @@ const unknownLength = (id: string, ...bodies: Buffer[]) =>
 
 interface WebmParts {
   live?: boolean
-  /** '' omits the type. */
+  /** Document type. An empty string omits it. */
   type?: string
-  /** Track of the blocks. */
+  /** Track number in the blocks. */
   track?: number
 }
 
-/** Two clusters of three blocks, two of them simple. `live` uses unknown lengths, like a stream. */
+/** Creates a WebM with two clusters of three blocks. `live` uses unknown lengths, like a stream. */
 export function webm(options: WebmParts = {}): Buffer {
   const type = options.type ?? 'webm'
   const header = element('1a45dfa3', element('4286', Buffer.from([1])), ...(type ? [element('4282', text(type))] : []))

@@ -1,4 +1,4 @@
-/** A small, seeded random number generator (mulberry32): the same mutations in every run. */
+/** Creates a seeded random number generator (mulberry32), so that all runs use the same mutations. */
 export function seeded(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -10,7 +10,8 @@ export function seeded(seed: number): (below: number) => number {
 }
 
 /**
- * Returns `count` damaged copies: truncations, flipped bits, overwritten, doubled or removed blocks, and huge numbers in headers.
+ * Yields `count` damaged copies: truncations, flipped bits, overwritten, duplicated or removed blocks, and huge numbers in
+ * headers.
  */
 export function* mutate(sample: Buffer, count: number, seed = 1): Generator<Buffer> {
   const random = seeded(seed)

@@ -1,5 +1,3 @@
-/** Small PDFs, made in code. */
-
 /** Creates a PDF from objects (number and body) with a correct cross-reference table. Object 1 is the catalog. */
 export function createPdf(objects: [number, string][]): Buffer {
   let text = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
@@ -20,7 +18,7 @@ export function createPdf(objects: [number, string][]): Buffer {
 const page = (parent: number, contents?: number) =>
   `<< /Type /Page /Parent ${parent} 0 R /MediaBox [0 0 200 200]${contents ? ` /Contents ${contents} 0 R` : ''} >>`
 
-/** A page with a line on it. */
+/** Creates a PDF page with a line. */
 export const pdf = () => {
   const drawing = '10 10 m 190 190 l S'
   return createPdf([
@@ -31,7 +29,7 @@ export const pdf = () => {
   ])
 }
 
-/** A PDF that opens only with an unknown password: the standard handler of 40 bits with random keys. */
+/** Creates a PDF that requires an unknown password: the standard security handler with 40 bits and random keys. */
 export const protectedPdf = () => {
   const key = 'ab'.repeat(32)
   const complete = createPdf([
@@ -44,7 +42,7 @@ export const protectedPdf = () => {
   return Buffer.from(complete.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt 4 0 R /ID [${id} ${id}]`), 'latin1')
 }
 
-/** A page tree whose node is its own child, beside a page that opens. */
+/** Creates a PDF whose page tree contains a node that is its own child, and a page that opens. */
 export const circularPdf = () =>
   createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
@@ -53,7 +51,7 @@ export const circularPdf = () =>
     [4, '<< /Type /Pages /Kids [2 0 R] /Count 1 >>'],
   ])
 
-/** An intact PDF with a circular one as an attachment. */
+/** Creates an intact PDF with another PDF as an attachment, by default one with a circular page tree. */
 export const pdfWithAttachment = (attachment = circularPdf()) => {
   const inner = attachment.toString('latin1')
   return createPdf([
@@ -70,14 +68,14 @@ export const emptyPdf = () =>
     [2, '<< /Type /Pages /Kids [] /Count 0 >>'],
   ])
 
-/** Wrong values for a PDF with a cross-reference stream. */
+/** Wrong values for the PDF with a cross-reference stream. */
 export interface StreamPdfChanges {
   startxref?: number
-  /** Inserted between the header and the catalog. */
+  /** Bytes to insert between the header and the catalog. */
   first?: string
 }
 
-/** A PDF with a page, a cross-reference stream (object 4) and no trailer. */
+/** Creates a PDF with one page and a cross-reference stream (object 4), but without a trailer. */
 export function pdfWithXrefStream({ startxref, first = '' }: StreamPdfChanges = {}): Buffer {
   let text = `%PDF-1.5\n%\xe2\xe3\xcf\xd3\n${first}`
   const offsets = ['<< /Type /Catalog /Pages 2 0 R >>', '<< /Type /Pages /Kids [3 0 R] /Count 1 >>', page(2)].map(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import SevenZip, { type SevenZipModule, type SevenZipModuleFactory } from '7z-wasm'
 
-// The compiler's type library for servers has no types for WebAssembly.
+// TypeScript declares WebAssembly only in its browser library (lib.dom).
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
@@ -13,7 +13,7 @@ declare namespace WebAssembly {
 
 let compiled: Promise<WebAssembly.Module> | undefined
 
-/** Opens 7-Zip with its own file system, for one command. The code is compiled once. */
+/** Starts a 7-Zip instance with its own file system for one command. The WebAssembly code is compiled only once. */
 export async function openSevenZip(): Promise<SevenZipModule> {
   compiled ??= WebAssembly.compile(readFileSync(createRequire(import.meta.url).resolve('7z-wasm/7zz.wasm')))
   const module = await compiled

@@ -1,5 +1,4 @@
-/** Text in many encodings, and malicious text. */
-
+/** Encodes text as UTF-16LE, by default with a byte-order mark. */
 export const utf16le = (text: string, mark = true): Buffer =>
   Buffer.concat([mark ? Buffer.from([0xff, 0xfe]) : Buffer.alloc(0), Buffer.from(text, 'utf16le')])
 export const utf16be = (text: string, mark = true): Buffer => utf16le(text, mark).swap16()
@@ -15,13 +14,13 @@ export const utf32be = (text: string, mark = true): Buffer => utf32le(text, mark
 export const utf8Marked = (text: string): Buffer => Buffer.from(`\ufeff${text}`)
 export const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
 
-/** Ten entities that each repeat the previous one ten times: one reference expands to ten billion characters. */
+/** Returns XML with nested entities that expand one reference to ten billion characters. */
 export function billionLaughs(): Buffer {
   const entities = Array.from({ length: 10 }, (_, index) => `<!ENTITY lol${index + 1} "${`&lol${index};`.repeat(10)}">`)
   return Buffer.from(`<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol0 "lol">${entities.join('')}]><lolz>&lol10;</lolz>`)
 }
 
-/** One long entity with many references. */
+/** Returns XML with one long entity and many references to it. */
 export const quadraticBlowup = (): Buffer =>
   Buffer.from(`<!DOCTYPE a [<!ENTITY x "${'x'.repeat(50_000)}">]><a>${'&x;'.repeat(20_000)}</a>`)
 
@@ -30,7 +29,7 @@ export const deepJson = (depth: number): Buffer => Buffer.from(`${'['.repeat(dep
 export const svg = (inside = ''): Buffer =>
   Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">${inside}</svg>`)
 
-/** Repeatable random numbers from 0 to 1. */
+/** Creates a random number generator (0 to 1) that returns the same numbers for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
