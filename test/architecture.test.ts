@@ -5,13 +5,13 @@ import { describe, expect, test } from '@jest/globals'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The folders of src/, from the outermost to the innermost. A folder imports only from later folders. */
+/** Folders of src/ from the outermost to the innermost. A folder may import only later ones. */
 const layers = ['cli', 'features', 'api', 'access', 'ledger', 'inspection', 'platform']
 
-/** Workspaces beside src/. The service imports them by name; none imports the service. */
+/** Workspace packages, which the service imports by name and which must not import the service. */
 const packages = ['packages/formats', 'packages/proofs', 'packages/client', 'packages/uploader']
 
-/** Features, and the other features whose services and types each may import. */
+/** Features with the other features whose services and types they may import. */
 const features: Record<string, string[]> = {
   tenants: ['api-keys', 'users'],
   users: ['api-keys', 'audit-logs'],
@@ -36,7 +36,7 @@ const features: Record<string, string[]> = {
   maintenance: ['tenants', 'trash', 'uploads', 'users', 'webhooks'],
 }
 
-/** Files in features/ that connect the features with each other. */
+/** Files in features/ that connect the features. */
 const wiring = ['features/services', 'features/resolvers', 'features/handlers']
 
 interface Import {
@@ -44,14 +44,14 @@ interface Import {
   target: string
 }
 
-/** Source files by their path below `folder`, without the ending. */
+/** Returns the source files below `folder` by path without extension. */
 function sourcesBelow(folder: string): Map<string, string> {
   const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
   const sources = names.filter((name) => /\.tsx?$/.test(name) && !/(^|\/)(generated|node_modules|dist)\//.test(name))
   return new Map(sources.map((name) => [name.replace(/\.tsx?$/, ''), join(root, folder, name)]))
 }
 
-/** Relative imports of all files below `folder`, including type imports and re-exports. */
+/** Returns the relative imports of all files below `folder`, including type imports and re-exports. */
 function importsBelow(folder: string): Import[] {
   return [...sourcesBelow(folder)].flatMap(([file, path]) =>
     [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, target]) => ({
@@ -68,14 +68,14 @@ const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
 
 describe('imports between folders', () => {
-  test('src contains the seven folders, main.ts and app.ts, and nothing else', () => {
+  test('src contains only the seven folders, main.ts and app.ts', () => {
     const entries = readdirSync(join(root, 'src'), { withFileTypes: true })
     const found = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
     expect(found.sort()).toEqual([...layers].sort())
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('a folder imports only folders that follow it in the list', () => {
+  test('a source folder imports only folders that follow it in the list', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -86,7 +86,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports services and types only from the features in its list', () => {
+  test('a feature imports services and types only from its listed features', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -95,7 +95,7 @@ describe('imports between folders', () => {
       ({ file, target }) => !(features[featureOf(file)]?.includes(featureOf(target)) && /\.(service|types)$/.test(target)),
     )
     expect(forbidden.map(({ file, target }) => `${file} -> ${target}`)).toEqual([])
-    // The list names no feature that does not exist, and no import that nothing uses.
+    // The list must not contain nonexistent features or unused imports.
     expect([...new Set([...sources.keys()].map(featureOf).filter(Boolean))].sort()).toEqual(Object.keys(features).sort())
     const unused = Object.entries(features).flatMap(([from, targets]) =>
       targets
@@ -111,14 +111,14 @@ describe('imports between folders', () => {
       return [feature, ['types', 'resolver', 'service'].filter((kind) => !names.some((name) => name.endsWith(`.${kind}`)))]
     })
     expect(Object.fromEntries(kinds.filter(([, missing]) => missing!.length > 0))).toEqual({
-      // Without a GraphQL interface of their own: a command, CSV and NDJSON streams, the tus protocol.
+      // These features have no GraphQL interface but a command, CSV or NDJSON streams, or the tus protocol.
       adoption: ['types', 'resolver'],
       exports: ['types', 'resolver'],
       uploads: ['types', 'resolver'],
     })
   })
 
-  test('GraphQL and REST import nothing from each other', () => {
+  test('GraphQL and REST modules do not import each other', () => {
     const isOf = (file: string, name: string) => file.startsWith(`api/${name}/`)
     const crossing = imports.filter(
       ({ file, target }) => (isOf(file, 'graphql') && isOf(target, 'rest')) || (isOf(file, 'rest') && isOf(target, 'graphql')),
@@ -130,7 +130,7 @@ describe('imports between folders', () => {
     expect(cyclesIn(importsBelow(folder))).toEqual([])
   })
 
-  test('the folders have at most 12 import levels, and no cycle', () => {
+  test('the import graph of the folders has at most 12 levels and no cycle', () => {
     const edges = imports.filter(({ file, target }) => layerOf(file) && layerOf(target) && layerOf(file) !== layerOf(target))
     const folders = edges.map(({ file, target }) => ({ file: layerOf(file), target: layerOf(target) }))
     expect(cyclesIn(folders)).toEqual([])
@@ -149,7 +149,7 @@ describe('imports between folders', () => {
   })
 })
 
-/** Import cycles between files, each as its files in order. */
+/** Finds import cycles and returns each as its files in order. */
 function cyclesIn(edges: Import[]): string[] {
   const targets = new Map<string, string[]>()
   for (const { file, target } of edges) targets.set(file, [...(targets.get(file) ?? []), target])
@@ -197,7 +197,7 @@ test.each(['src', ...packages.map((name) => `${name}/src`)])('no file in %s has 
   expect(lengths.filter(([, lines]) => lines > 300)).toEqual([])
 })
 
-/** Files in test/ that a test file imports, directly or through another file there. */
+/** Returns the files in test/ that a test file imports directly or indirectly. */
 function supportOf(file: string, found = new Set<string>()): Set<string> {
   for (const [, path] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)\.js'/g)) {
     const target = `${resolve(dirname(file), path!)}.ts`
@@ -207,7 +207,7 @@ function supportOf(file: string, found = new Set<string>()): Set<string> {
   return found
 }
 
-test('unit tests use no database, and tests with a database are in test/database', () => {
+test('unit tests use no database, and database tests are in test/database', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
   expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])

@@ -1,22 +1,22 @@
-// Test tiers. `npm test` runs the fast tier: every test file outside the paths below. `npm run test:all` runs all tiers, and
-// `npm test -- <path of the tier>` runs one.
+// `npm test` runs the fast tier, which consists of every test file outside the paths below. `npm run test:all` runs all tiers,
+// and `npm test -- <path of the tier>` runs one.
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 
 /** Files and folders of each slow tier, relative to the root of the repository. */
 export const slowTiers = {
-  // Kills, outages, full disks, replicas, races, rolling restarts.
+  // Tests of kills, outages, full disks, replicas, races and rolling restarts.
   faults: ['test/faults'],
   browser: ['test/browser'],
   clients: ['test/clients'],
   deploy: ['test/deploy'],
-  // Real servers with an S3 interface, which take minutes on a busy machine.
+  // Tests of real servers with an S3 interface, which take minutes on a busy machine.
   stores: ['test/contract/s3-ceph.test.ts', 'test/contract/s3-swift.test.ts'],
-  // Large sets of generated files.
+  // Tests of large sets of generated files.
   formats: ['test/formats', 'packages/formats/test/large'],
 }
 
-/** Test files of the repository, relative to its root, in alphabetical order. */
+/** Test files relative to the root of the repository, in alphabetical order. */
 export const testFiles = () =>
   ['test', 'packages']
     .flatMap((folder) =>

@@ -28,11 +28,11 @@ const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
 type Scope = (typeof scopes)[number]
 
 interface Row {
-  /** Required scope (contract §2). */
+  /** Scope that the route requires. */
   needs: Scope | 'any'
-  /** Result for ids of another tenant: not found, an empty list, or not applicable. */
+  /** Expected result if a request names ids of another tenant. */
   theirs: 'unknown' | 'empty' | 'absent'
-  /** Request with ids of another tenant in path, query and body. */
+  /** Builds a request with ids of another tenant in its path, query or body. */
   path?: () => string
   body?: () => unknown
   headers?: () => Record<string, string>
@@ -45,7 +45,7 @@ const upload = () => {
   return form
 }
 
-// Contract §2 and §3.
+// Expected access rule of each documented REST route.
 const table: Record<string, Row> = {
   'POST /api-keys': { needs: 'admin', theirs: 'absent', body: () => ({}) },
   'GET /api-keys': { needs: 'admin', theirs: 'absent' },
@@ -133,7 +133,7 @@ const table: Record<string, Row> = {
   'POST /webhooks/{webhook_id}/replay': { needs: 'admin', theirs: 'unknown', body: () => ({ from_sequence: 1 }) },
 }
 
-// The tus protocol, which the documents do not describe.
+// Routes of the tus protocol, which the OpenAPI document does not describe.
 const uploads: Record<string, Row> = {
   'POST /uploads': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.creation(ids.context) },
   'GET /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown' },
@@ -143,7 +143,7 @@ const uploads: Record<string, Row> = {
 
 test('the access table has one row per documented route and endpoint', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
-  // The token of an upload link is the credential of the paths below /upload, so that no scope applies.
+  // Upload links are excluded because their token is the only credential and scopes do not apply.
   const withScopes = Object.entries(documented).filter(([path]) => path.startsWith('/api/v1'))
   const endpoints = withScopes.flatMap(([path, methods]) =>
     Object.keys(methods)
@@ -155,7 +155,6 @@ test('the access table has one row per documented route and endpoint', async () 
 })
 
 const rows = Object.entries({ ...table, ...uploads })
-/** Values of path parameters. */
 const parameters: Record<string, keyof typeof ids> = {
   api_key_id: 'key',
   file_id: 'file',
@@ -213,7 +212,7 @@ describe('tenant isolation by route', () => {
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
       expect(toStatusAndCode(answer)).toEqual([404, 'not_found'])
-      // The response must equal that for an unknown id.
+      // The response for an id of another tenant must equal that for an unknown id.
       const [method, path] = route.split(' ') as [string, string]
       const unknownIds = {
         key: 'key_00000000000000000000000000',
@@ -241,7 +240,7 @@ describe('tenant isolation by route', () => {
     for (const secret of hidden()) expect(told).not.toContain(secret)
   })
 
-  test('requests of another tenant change no data', async () => {
+  test('requests from another tenant change no data', async () => {
     expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
     expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
       display_name: 'Hidden name',

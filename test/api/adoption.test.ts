@@ -35,7 +35,6 @@ const download = async (fileId: string) => {
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
   return (await fetch(url)).text()
 }
-/** Adopted files by name. */
 const listFiles = async () => {
   const { data } = (await tenant.admin.get('/files?page_size=100')).body.data
   return Object.fromEntries(
@@ -43,7 +42,7 @@ const listFiles = async () => {
   )
 }
 
-test('adopts valid objects in place, and reports the others without moving them', async () => {
+test('adopts valid objects in place and reports invalid objects without moving them', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeObjects({
     'import/short.txt': 'short name',
@@ -90,11 +89,11 @@ test('adopts valid objects in place, and reports the others without moving them'
   const after = (await tenant.admin.get('/stats')).body.data
   expect(after.overview.total_files - before.overview.total_files).toBe(2)
   expect(after.security.files_blocked_total - before.security.files_blocked_total).toBe(4)
-  // The rejected objects have no file.
+  // Rejected objects remain as blobs without a file.
   expect(await verify()).toEqual({ ...healthy, blobsWithoutFile: 2 })
 })
 
-test('an adopted file has the events, the audit log entry and the receipt of an upload', async () => {
+test('an adopted file has the same events, audit log entry and receipt as an uploaded file', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   const events = (await tenant.admin.get('/events?limit=100')).body.data.data as { type: string; data: { file_id?: string } }[]
   expect(events.filter(({ type }) => type === 'file.rejected')).toHaveLength(4)
@@ -112,7 +111,7 @@ test('an adopted file has the events, the audit log entry and the receipt of an 
   expect(receipt.status).toBe(200)
 })
 
-test('a second run registers no object twice, and does not adopt objects of deleted files', async () => {
+test('a second adoption registers no object twice and skips objects of deleted files', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   const { result } = await adopt('import')
@@ -123,7 +122,7 @@ test('a second run registers no object twice, and does not adopt objects of dele
   expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
 })
 
-test('a dry run reports the same verdicts and changes nothing', async () => {
+test('a dry run of an adoption reports the same verdicts and changes nothing', async () => {
   await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const before = [
@@ -144,7 +143,7 @@ test('a dry run reports the same verdicts and changes nothing', async () => {
   ]).toEqual(before)
 })
 
-test('quarantines infected objects on request, without an event that they were accepted', async () => {
+test('quarantines infected objects on request without an event for an accepted file', async () => {
   await writeObjects({ 'infected/an infected document.txt': eicar, 'infected/clean.txt': 'clean', 'infected/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const test = await adopt('infected', '--quarantine', '--dry-run')
@@ -176,7 +175,7 @@ test('quarantines infected objects on request, without an event that they were a
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('a full quota stops the run, keeps the object, and a later run continues', async () => {
+test('an adoption stops when the quota is full, keeps the object, and continues in a later run', async () => {
   await tenant.context('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
@@ -187,7 +186,7 @@ test('a full quota stops the run, keeps the object, and a later run continues', 
   expect(stopped.error).toContain('The adoption stopped. Run the command again to continue.')
   expect(stopped.error).toContain('quota')
   expect(stopped.result).toMatchObject({ accepted: 1 })
-  // The rejected object has its own name again. No sweep deletes it.
+  // A rejected object keeps its original name, and no sweep deletes it.
   await run(env, 'sweep')
   expect((await readdir(join(root, tenant.tenantId, 'quota'))).filter((name) => name.endsWith('.txt'))).toHaveLength(1)
   expect((await tenant.admin.patch('/contexts/small', { storage_quota_mb: 2 })).status).toBe(200)
@@ -196,7 +195,7 @@ test('a full quota stops the run, keeps the object, and a later run continues', 
   expect(finished.error).toBeUndefined()
 })
 
-test('adopts objects with unusual names, and none of a folder with a similar name', async () => {
+test('adopts objects with unusual names but no objects from a folder with a similar name', async () => {
   const names = [
     '+49 30 1234.txt',
     '!important document.txt',
@@ -217,7 +216,7 @@ test('adopts objects with unusual names, and none of a folder with a similar nam
   await writeObjects(Object.fromEntries(names.map((name, index) => [`odd/${name}`, `text ${index}`])))
   await writeObjects({ 'odd-2/neighbour.txt': 'text', 'odd2/neighbour.txt': 'text', 'odd.txt': 'text' })
   const { result } = await adopt('odd')
-  // '!' has no extension.
+  // The object named '!' is rejected because it has no extension.
   expect(result).toMatchObject({ objects: names.length, accepted: names.length - 1, rejected: 1, failed: 0 })
   const files = await listFiles()
   for (const [index, name] of names.entries())
@@ -228,7 +227,7 @@ test('adopts objects with unusual names, and none of a folder with a similar nam
   expect((await adopt('odd')).result).toMatchObject({ accepted: 0, registered: names.length - 1, rejected: 1 })
 })
 
-test('an object with an unsupported name is reported as failed, and the others are adopted', async () => {
+test('reports an object with an unsupported name as failed and adopts the other objects', async () => {
   await writeObjects({ 'names/a.txt': 'names', 'names/b.txt': 'open' })
   await writeObjects({ [`names/${'n'.repeat(210)}.txt`]: 'long' })
   const failed = await adopt('names')
@@ -244,18 +243,18 @@ test.each([
   ['without a tenant', `file://ROOT/import`, 'such as file://'],
   ['of all files of a tenant', 'file://ROOT/TENANT', 'It must be a folder of a tenant'],
   ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
-])('rejects a URL %s', async (_, url, message) => {
+])('rejects adoption from the URL %s', async (_, url, message) => {
   const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]
   await expect(run(env, ...words)).rejects.toThrow(message)
 })
 
-test('rejects a missing URL, two URLs, and an invalid rate', async () => {
+test('rejects an adoption with a missing URL, two URLs or an invalid rate', async () => {
   await expect(run(env, 'adopt', '--context', 'notes')).rejects.toThrow('URL is required. Usage: npm run')
   await expect(run(env, 'adopt', '--context', 'notes', 'a', 'b')).rejects.toThrow("Unexpected argument 'b'")
   await expect(adopt('import', '--mb-per-second', '0')).rejects.toThrow('--mb-per-second is')
 })
 
-test('adopts objects of a bucket in place and deletes none that it rejects', async () => {
+test('adopts objects in a bucket in place and deletes no rejected object', async () => {
   const standIn = await S3StandIn.start()
   const bucketEnv = {
     STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
@@ -305,7 +304,7 @@ test('rejects a second adoption while one is running', async () => {
   }
 })
 
-test('continues a report after an incomplete row', async () => {
+test('continues an adoption report after an incomplete row', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeFiles(world.dataDir, {
     [report.slice(world.dataDir.length + 1)]: 'path,outcome,reason,message,file_id,size_bytes,checksum\r\nten_a/x,acc',

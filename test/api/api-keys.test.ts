@@ -14,7 +14,7 @@ afterAll(() => world.close())
 
 const created = { status: 201, message: true }
 
-test('returns the documented fields of a new key, and its secret only once', async () => {
+test('returns the documented fields of a new API key and shows its secret only once', async () => {
   const data = getData(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
   expect(data).toEqual({
     api_key_id: anyId('key'),
@@ -47,8 +47,8 @@ test('returns the documented fields of a new key, and its secret only once', asy
   expect(everything).not.toContain(data.api_key)
 })
 
-test('stores scopes, expiry and metadata of a new key, and computes the expiry in days from now', async () => {
-  // The service estimates the database clock, with an error of one round trip.
+test('stores the scopes, expiry and metadata of a new API key and computes its expiry from a number of days', async () => {
+  // The service estimates the database clock with an error of up to one round trip.
   const slack = 60_000
   const before = Date.now() - slack
   const data = getData(
@@ -70,7 +70,7 @@ test('stores scopes, expiry and metadata of a new key, and computes the expiry i
   })
 })
 
-test('treats null as an omitted field', async () => {
+test('treats null in a request to create an API key as an omitted field', async () => {
   const data = getData(
     await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
     created,
@@ -109,7 +109,7 @@ describe('rejects an invalid value with 400', () => {
     expect(getInvalidFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })
 
-  test('reports all invalid fields of a new key together', async () => {
+  test('reports all invalid fields of a new API key in one response', async () => {
     const response = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
     expect(getInvalidFields(response)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
   })
@@ -119,7 +119,7 @@ describe('status transitions', () => {
   const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
   const conflict = [409, 'conflict']
 
-  test('disables and enables a key, and applies a transition only if it changes the status', async () => {
+  test('disables and enables an API key and ignores a transition to the current status', async () => {
     const key = await tenant.key(['metadata'])
     expect(toStatusAndCode(await move(key.id, 'enable'))).toEqual(conflict)
     const disabled = getData(await move(key.id, 'disable'))
@@ -130,7 +130,7 @@ describe('status transitions', () => {
     getData(await key.get('/files'))
   })
 
-  test('rejects enabling a revoked key', async () => {
+  test('rejects enabling a revoked API key', async () => {
     const key = await tenant.key(['metadata'])
     await move(key.id, 'disable')
     expect(getData(await move(key.id, 'revoke')).status).toBe('revoked')
@@ -139,7 +139,7 @@ describe('status transitions', () => {
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('rejects an expired key', async () => {
+  test('rejects an expired API key', async () => {
     const key = await tenant.key(['metadata'], { expires_in_days: 1 })
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
@@ -147,7 +147,7 @@ describe('status transitions', () => {
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('a rotated key has a new secret immediately, and its old secret works during the grace period', async () => {
+  test('rotating an API key returns a new secret and accepts the old one during the grace period', async () => {
     const key = await tenant.key(['metadata'])
     const rotated = getData(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
@@ -162,7 +162,7 @@ describe('status transitions', () => {
   })
 
   test.each(['key_00000000000000000000000000', 'key_short', 'file_00000000000000000000000000', '%00', '%F0%9F%98%80', 'KEY'])(
-    'returns 404 for the unknown id %s',
+    'returns 404 for the unknown API key id %s',
     async (id) => {
       expect(toStatusAndCode(await tenant.admin.get(`/api-keys/${id}`))).toEqual([404, 'not_found'])
       for (const action of ['enable', 'disable', 'revoke', 'rotate'])
@@ -171,7 +171,7 @@ describe('status transitions', () => {
   )
 })
 
-test('lists keys newest first, by page and status', async () => {
+test('lists API keys newest first, by page and by status', async () => {
   const own = await world.tenant()
   const keys = [own.admin.id]
   for (const name of ['a', 'b', 'c']) keys.push((await own.key(['upload'], { name })).id)
@@ -188,7 +188,7 @@ test('lists keys newest first, by page and status', async () => {
   expect(getInvalidFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
 })
 
-test('a key restricted to some contexts receives 404 for other contexts', async () => {
+test('an API key restricted to some contexts receives 404 for other contexts', async () => {
   const own = await world.tenant()
   await own.context('open')
   await own.context('closed')

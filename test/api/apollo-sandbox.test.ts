@@ -4,7 +4,7 @@ import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { type TestTenant, World } from '../support/world.js'
 
-// The requests that Apollo Sandbox at this address sends, with the headers that its preflight announces.
+// Sends the requests of Apollo Sandbox from this origin, with the headers named in its preflight request.
 const origin = 'https://studio.apollographql.com'
 const sandboxHeaders = ['authorization', 'apollo-require-preflight', 'apollographql-client-name', 'x-apollo-operation-name']
 
@@ -32,7 +32,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     })
   const authorization = () => ({ Authorization: `Bearer ${tenant.admin.credential}` })
 
-  test('allows the preflight request with all headers of Sandbox', async () => {
+  test('allows the preflight request with all headers of Apollo Sandbox', async () => {
     const response = await fetch(`${world.url}/graphql`, {
       method: 'OPTIONS',
       headers: {
@@ -48,19 +48,19 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     expect(allowed).toEqual(expect.arrayContaining(sandboxHeaders))
   })
 
-  test('returns the schema without a credential', async () => {
+  test('returns the schema to Apollo Sandbox without a credential', async () => {
     const response = await send(JSON.stringify({ operationName: 'IntrospectionQuery', query: getIntrospectionQuery() }))
     expect(response.headers.get('access-control-allow-origin')).toBe(origin)
     const { data } = (await response.json()) as { data: never }
     expect(buildClientSchema(data).getQueryType()!.getFields()).toHaveProperty('files')
   })
 
-  test('runs a query with an API key', async () => {
+  test('runs a query from Apollo Sandbox with an API key', async () => {
     const response = await send(JSON.stringify({ operationName: 'Me', query: 'query Me { me { id } }' }), authorization())
     expect(await response.json()).toEqual({ data: { me: { id: expect.stringMatching(/^key_/) } } })
   })
 
-  test('uploads a file as a multipart form', async () => {
+  test('uploads a file from Apollo Sandbox as a multipart form', async () => {
     const query = 'mutation Upload($file: Upload!) { uploadFile(file: $file, context: "notes") { originalFilename } }'
     const form = new FormData()
     form.set('operations', JSON.stringify({ operationName: 'Upload', query, variables: { file: null } }))
@@ -70,7 +70,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     expect(await response.json()).toEqual({ data: { uploadFile: { originalFilename: 'sandbox.txt' } } })
   })
 
-  test('sends the events of a subscription, with the credential in connection_init', async () => {
+  test('sends subscription events to Apollo Sandbox with the credential in connection_init', async () => {
     class SandboxSocket extends WebSocket {
       constructor(address: string, protocols: string[]) {
         super(address, protocols, { origin })

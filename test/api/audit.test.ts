@@ -15,7 +15,7 @@ const history = async (type: string, id: string, of: TestTenant = tenant) =>
   getItems(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 
-/** An entry with the specified members, performed by the admin key of the tenant by default. */
+/** Builds the expected audit entry. By default, the performer is the tenant's admin key. */
 const entry = (what: Record<string, unknown>) => ({
   audit_id: anyId('aud'),
   entity_type: what.audit_type,
@@ -30,7 +30,7 @@ const entry = (what: Record<string, unknown>) => ({
   ...what,
 })
 
-test('records key creation with scopes and expiry, disabling, enabling, revocation and rotation', async () => {
+test('audits the creation, disabling, enabling, revocation and rotation of API keys', async () => {
   const created = getData(await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30 }), {
     status: 201,
     message: true,
@@ -49,7 +49,7 @@ test('records key creation with scopes and expiry, disabling, enabling, revocati
   expect((await history('api_key', forever.id))[0].details).toEqual({ scopes: ['delete'], expires_in_days: null })
 })
 
-test('records context creation, change, disabling, enabling and deletion', async () => {
+test('audits the creation, change, disabling, enabling and deletion of contexts', async () => {
   const { context_id } = await tenant.context('notes')
   await tenant.admin.patch('/contexts/notes', { display_name: 'Notes', max_file_size_mb: 6 })
   await tenant.admin.patch('/contexts/notes', { status: 'disabled' })
@@ -80,7 +80,7 @@ test('records context creation, change, disabling, enabling and deletion', async
   expect(found[5]).toEqual(entry({ ...about, action: 'created', details: expect.any(Object) }))
 })
 
-test('records file uploads and deletions, but no rejected uploads', async () => {
+test('audits file uploads and deletions but not rejected uploads', async () => {
   await tenant.context('files')
   const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
   await tenant.admin.upload('files', 'a.exe', 'text')
@@ -94,7 +94,7 @@ test('records file uploads and deletions, but no rejected uploads', async () => 
   expect(await entries('audit_type=file')).toHaveLength(2)
 })
 
-test('records tenant creation by the system and tenant changes by an admin', async () => {
+test('audits tenant creation by the system and tenant changes by an admin', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme', storage_quota_mb: 5 })
   const found = await history('tenant', tenant.tenantId)
   expect(found).toEqual([
@@ -120,7 +120,7 @@ test('records tenant creation by the system and tenant changes by an admin', asy
   ])
 })
 
-test('stores a snapshot of the name and email of the dashboard user', async () => {
+test("stores a snapshot of the dashboard user's name and email in the audit log", async () => {
   const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
   const { api_key_id } = getData(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,
@@ -149,7 +149,7 @@ test('stores a snapshot of the name and email of the dashboard user', async () =
   expect(getData(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('keeps the scopes that the key had at the time of the action, even after its revocation', async () => {
+test('an audit entry keeps the scopes that the key had at the time of the action, even after revocation', async () => {
   const key = await tenant.key(['admin'])
   const { api_key_id } = getData(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -160,8 +160,8 @@ test('keeps the scopes that the key had at the time of the action, even after it
   })
 })
 
-test('records a rejected request only as a security entry', async () => {
-  // Security entries are written after the response, so that two counts could differ.
+test('records a rejected request only as a security entry of the audit log', async () => {
+  // Excludes security entries because they are written after the response.
   const count = async () => {
     const sql = "SELECT count(*)::int AS entries FROM audit_logs WHERE tenant_id = $1 AND audit_type <> 'security'"
     return (await world.database.pool.query(sql, [tenant.tenantId])).rows[0].entries as number
@@ -173,7 +173,7 @@ test('records a rejected request only as a security entry', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme' })
   await tenant.admin.delete('/files/file_x')
   await (await tenant.user(['metadata'])).delete('/files/file_x')
-  // The creation of the user, and the sign-in.
+  // Two entries are expected: one for creating the user and one for the sign-in.
   expect(await count()).toBe(before + 2)
 })
 
@@ -209,7 +209,7 @@ describe('lists of entries', () => {
     expect(await list(`?entity_id=${key.id}&audit_type=file`)).toEqual([])
   })
 
-  test('returns an empty list for an entity without entries, an unknown id and a malformed id', async () => {
+  test('lists no audit entries for an entity without entries, an unknown id or a malformed id', async () => {
     for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
       expect(await list(`?entity_id=${id}`)).toEqual([])
       expect(await history('api_key', id, own)).toEqual([])
@@ -217,7 +217,7 @@ describe('lists of entries', () => {
     expect(await history('file', key.id, own)).toEqual([])
   })
 
-  test('pages through the entries of one entity', async () => {
+  test('pages through the audit entries of one entity', async () => {
     const first = getData(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
     expect(first.pagination).toEqual({
       page: 1,
@@ -232,7 +232,7 @@ describe('lists of entries', () => {
     expect(getData(await own.admin.get('/audit-logs?page=2147483647&page_size=100')).data).toEqual([])
   })
 
-  test('rejects invalid filter values with 400', async () => {
+  test('rejects invalid audit filters with 400', async () => {
     expect(getInvalidFields(await own.admin.get('/audit-logs?audit_type=key&action=made&page=0&page_size=101'))).toEqual([
       'action',
       'audit_type',

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// Limit of concurrent requests per credential.
+// Each credential may have this number of concurrent requests.
 const maxConcurrent = 50
 const upload = async (count: number, context = 'notes'): Promise<string[]> => {
   const fileIds: string[] = []
@@ -33,7 +33,7 @@ const unknown = (fileId: string) => ({
   error: { code: 'not_found', message: `File '${fileId}' was not found.` },
 })
 
-test('deletes a hundred files in one request and returns a result for each, in request order', async () => {
+test('deletes a hundred files in one request and returns the results in request order', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(100)
   const before = getData(await tenant.admin.get('/stats')).overview.total_files
@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns a result for each, in r
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('deletes the other files if an id is unknown, malformed, already deleted or of another tenant', async () => {
+test('a bulk deletion deletes the other files if an id is unknown, malformed, deleted or from another tenant', async () => {
   const other = await world.tenant()
   await other.context('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -56,7 +56,7 @@ test('deletes the other files if an id is unknown, malformed, already deleted or
   expect(getItems(await other.admin.get('/files'))).toHaveLength(1)
 })
 
-test('a key restricted to a context cannot delete files of another context', async () => {
+test('an API key restricted to a context cannot delete files in another context', async () => {
   const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
   const outcomes = getData(await restricted.post('/files/delete', { file_ids: fileIds }))
@@ -71,7 +71,7 @@ test('deletes a file once if its id is repeated or sent in two concurrent reques
   expect(outcomes.filter(([outcome]) => outcome.deleted)).toHaveLength(1)
 })
 
-test('records one call, and one audit entry per deleted file', async () => {
+test('a bulk deletion records one call and one audit entry per deleted file', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
@@ -97,11 +97,11 @@ test.each([
   ['a malformed id', ['x'.repeat(256)]],
   ['a list of numbers', [1]],
   ['a value that is not a list', 'file_x'],
-])('rejects %s and names file_ids', async (_, fileIds) => {
+])('rejects a bulk deletion with %s and names file_ids', async (_, fileIds) => {
   expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 
-test('deletes files in bulk by GraphQL and by the client', async () => {
+test('deletes files in bulk through GraphQL and the client library', async () => {
   const [first, second] = await upload(2)
   const { body } = await tenant.admin.graphql(
     'mutation ($ids: [ID!]!) { deleteFiles(fileIds: $ids) { fileId deleted error { code message } } }',

@@ -26,7 +26,7 @@ test.each([
   ['nine years ahead', 9 * 365 * day],
   ['two days ahead', 2 * day],
   ['three hours behind', -day / 8],
-])('returns the same results after a jump of the system clock (%s)', async (_name, leap) => {
+])('returns the same results after the system clock jumps (%s)', async (_name, leap) => {
   setMachineClock(leap)
   expect((await tenant.admin.get('/files/file_00000000000000000000000000')).status).toBe(404)
   const during = await uploaded()
@@ -39,7 +39,7 @@ test.each([
   expect(rows).toEqual([{ ahead: 0 }])
 })
 
-test('key expiry and retention use the database clock', async () => {
+test('key expiry and retention follow the database clock', async () => {
   const key = await tenant.key(['metadata'], { expires_in_days: 1 })
   await key.get('/files')
   setMachineClock(400 * day)
@@ -49,7 +49,7 @@ test('key expiry and retention use the database clock', async () => {
   expect(Math.abs(currentTime().getTime() + 400 * day - Date.now())).toBeLessThan(day)
 })
 
-test('readiness reports a clock that differs from the database by more than five seconds, and stays ready', async () => {
+test('readiness reports a clock difference of more than five seconds from the database and stays ready', async () => {
   const probed = await World.open({}, world)
   try {
     setMachineClock(7_200_000)

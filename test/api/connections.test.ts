@@ -24,7 +24,7 @@ const lists: Record<string, [field: string, filter: string]> = {
   'file creations in the audit log': ['auditLogs', 'auditType: file, action: created'],
 }
 
-test.each(Object.keys(lists))('pages %s backwards and between two cursors, with the total', async (name) => {
+test.each(Object.keys(lists))('pages %s backwards and between two cursors, and returns the total', async (name) => {
   const [field, filter] = lists[name]!
   const request = async (
     args: string,

@@ -25,20 +25,20 @@ const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
 const policyOf = (contextKey: string) => `/contexts/${contextKey}/policy`
 const securityOf = async () => getData(await tenant.admin.get('/stats')).security
 
-test('a policy has exactly six fields, and a change keeps omitted fields', async () => {
+test('a policy has exactly six fields, and a partial update preserves omitted fields', async () => {
   await tenant.context('changing')
   expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
   const input = { reject_active_content: true, accept_unscanned: true }
   expect(getData(await tenant.admin.patch(policyOf('changing'), input))).toEqual(changed)
-  // A response can be sent back as a request.
+  // A context returned by the API is also a valid request body.
   expect(getData(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
   expect(getData(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
   expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(changed)
   expect(getData(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
-test('reports all invalid fields together, and suggests the nearest name for an unknown field', async () => {
+test('reports all invalid policy fields in one response and suggests the nearest name for an unknown field', async () => {
   await tenant.context('faulty')
   const response = await tenant.admin.patch(policyOf('faulty'), {
     retention_days: 0,
@@ -62,7 +62,7 @@ test('reports all invalid fields together, and suggests the nearest name for an 
   expect(toStatusAndCode(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
 })
 
-test('sets and clears the retention period and the number of days in the trash', async () => {
+test('sets and clears the retention period and the number of days that deleted files stay in the trash', async () => {
   await tenant.context('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
   expect(getData(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
@@ -70,7 +70,7 @@ test('sets and clears the retention period and the number of days in the trash',
   expect(getData(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('audits a policy change, but not a change without effect', async () => {
+test('audits a policy change but not an update without effect', async () => {
   const { context_id } = await tenant.context('audited')
   getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
   getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
@@ -81,7 +81,7 @@ test('audits a policy change, but not a change without effect', async () => {
   ])
 })
 
-test('GraphQL returns the policy as a field of the context, and changes it with a mutation', async () => {
+test('returns the policy as a field of the context and updates it with a GraphQL mutation', async () => {
   await tenant.context('queried')
   const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
   const changed = await tenant.admin.graphql(
@@ -103,7 +103,7 @@ test('GraphQL returns the policy as a field of the context, and changes it with 
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('rejects active content with its own reason, and counts it as a corrupt file', async () => {
+test('rejects active content with its own reason and counts it as a corrupt file', async () => {
   await tenant.context('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
@@ -120,7 +120,7 @@ test('rejects active content with its own reason, and counts it as a corrupt fil
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('rejects an encrypted file with its own reason, even without a scan', async () => {
+test('rejects an encrypted file with its own reason, even if scanning is disabled', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
@@ -129,7 +129,7 @@ test('rejects an encrypted file with its own reason, even without a scan', async
   expect(response.body.error.details).toEqual({ encrypted: true })
 })
 
-test('accepts an incompletely scanned file if the policy allows it, and reports it', async () => {
+test('accepts and reports an incompletely scanned file if the policy allows it', async () => {
   await tenant.context('trusting', anyDocument)
   expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
   getData(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))

@@ -27,7 +27,7 @@ const preview = async (contextKey: string, body: object) =>
 const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
-test('validates the extension and size of files like an upload, and changes nothing', async () => {
+test('a policy preview validates the extension and size of stored files and changes nothing', async () => {
   await tenant.context('plain')
   const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
   await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
@@ -58,7 +58,7 @@ test('validates the extension and size of files like an upload, and changes noth
   expect(getData(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
-test('uses the stored report for passwords, active content and incomplete scans', async () => {
+test('a policy preview uses the stored report for passwords, active content and incomplete scans', async () => {
   await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await keep('open', 'locked.7z', encrypted7z)
@@ -82,7 +82,7 @@ test('uses the stored report for passwords, active content and incomplete scans'
   })
 })
 
-test('reports a file as undecided if the decision requires its content', async () => {
+test('a policy preview reports a file as undecided if the decision requires its content', async () => {
   await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await keep('lax', 'empty.txt', '')
   await keep('lax', 'text.txt', 'text')
@@ -96,7 +96,7 @@ test('reports a file as undecided if the decision requires its content', async (
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('uses the newest report, and reports a check as undecided if an old report lacks it', async () => {
+test('a policy preview uses the newest report and reports a check as undecided if the report lacks it', async () => {
   await tenant.context('renewed')
   const file = await keep('renewed', 'text.txt', 'text')
   const { pool } = world.database
@@ -115,7 +115,7 @@ test('uses the newest report, and reports a check as undecided if an old report 
   await add(report('passed'))
   expect(await preview('renewed', {})).toMatchObject({ would_be_rejected: 0, undecided: 0 })
   await pool.query(`UPDATE validation_reports SET report = report - 'rulesVersion' WHERE file_id = $1`, [file])
-  // Simulates a file of an earlier version without traits.
+  // Files stored by earlier versions have no traits.
   await pool.query('UPDATE files SET traits = NULL WHERE file_id = $1', [file])
   expect(await preview('renewed', {})).toMatchObject({ undecided: 0 })
   expect(await preview('renewed', { policy: { reject_encrypted_files: true } })).toMatchObject({
@@ -124,7 +124,7 @@ test('uses the newest report, and reports a check as undecided if an old report 
   })
 })
 
-test('returns the same errors as a change, including those of the policy', async () => {
+test('a policy preview returns the same errors as an update', async () => {
   await tenant.context('faulty')
   const response = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,
@@ -139,7 +139,7 @@ test('returns the same errors as a change, including those of the policy', async
   expect(await preview('faulty', { policy: { retention_days: null } })).toMatchObject({ files: 0 })
 })
 
-test('GraphQL returns the same preview', async () => {
+test('returns the same policy preview over GraphQL as over REST', async () => {
   await tenant.context('queried')
   await keep('queried', 'text.txt', 'text')
   const request = (input: string) =>

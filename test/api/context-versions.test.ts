@@ -46,7 +46,7 @@ test('a context starts with version 1, and each change of its rules or policy cr
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('creates no version for other fields, or for a change without effect', async () => {
+test('a change without effect or of an unversioned field creates no context version', async () => {
   await tenant.context('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -62,7 +62,7 @@ test('creates no version for other fields, or for a change without effect', asyn
   expect(await versionsOf('steady')).toHaveLength(1)
 })
 
-test('creates no version if a PATCH only reorders allowed_extensions', async () => {
+test('creates no context version if a PATCH only reorders allowed_extensions', async () => {
   await tenant.context('reordered', { allowed_extensions: ['txt', 'pdf', 'png'] })
   const order = ['png', 'pdf', 'txt']
   const changed = await tenant.admin.patch('/contexts/reordered', { allowed_extensions: order })
@@ -72,7 +72,7 @@ test('creates no version if a PATCH only reorders allowed_extensions', async () 
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
-test('a report names the context version that an accepted, rejected or dry-run file was validated against', async () => {
+test('the report of an accepted, rejected or dry-run file names the context version used for validation', async () => {
   await tenant.context('judged')
   const before = getData(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   getData(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
@@ -87,7 +87,7 @@ test('a report names the context version that an accepted, rejected or dry-run f
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
-test('lists versions newest first with a link to the next page, by REST and GraphQL', async () => {
+test('lists context versions newest first with a next-page link over REST and GraphQL', async () => {
   await tenant.context('paged')
   for (const size of [1, 2, 3, 4]) getData(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')
@@ -105,7 +105,7 @@ test('lists versions newest first with a link to the next page, by REST and Grap
   })
 })
 
-test('concurrent changes create consecutive versions without gaps or duplicates', async () => {
+test('concurrent changes of a context create consecutive versions without gaps or duplicates', async () => {
   await tenant.context('raced')
   const sizes = [1, 2, 3, 4, 6, 7, 8, 9]
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))

@@ -69,7 +69,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ['unheard_of', 1],
     ['__proto__', {}],
   ]
-  test.each(invalidValues)('rejects an invalid value of %s with 400: %j', async (field, value) => {
+  test.each(invalidValues)('rejects an invalid context value of %s with 400: %j', async (field, value) => {
     const body = Object.entries({ ...minimal('faulty') }).filter(([name]) => name !== field)
     const text = [...body, ...(value === undefined ? [] : [[field, value]])]
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
@@ -78,7 +78,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     expect(getInvalidFields(response)).toEqual([field])
   })
 
-  test('reports all invalid context fields together', async () => {
+  test('reports all invalid context fields in one response', async () => {
     const response = await tenant.admin.post('/contexts', {
       context_key: 'No',
       allowed_extensions: [],
@@ -96,14 +96,14 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ])
   })
 
-  test('stores metadata of exactly 16 KiB and of any depth', async () => {
+  test('stores metadata of exactly 16 KiB and of any nesting depth', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
     expect(getData(await tenant.admin.post('/contexts', { ...minimal('big'), metadata }), { status: 201 }).metadata).toEqual(
       metadata,
     )
     const deep = `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`
     const deeper = `{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}`
-    // The second body has more values than any body may have.
+    // The second body exceeds the maximum number of JSON values.
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
       const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
       const response = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })
@@ -144,7 +144,7 @@ describe('pages', () => {
     })
   })
 
-  test('returns an empty page after the last page, up to the highest page number', async () => {
+  test('returns an empty list of contexts for any page after the last one', async () => {
     expect(await page('?page=4&page_size=2')).toMatchObject({ keys: [], total_items: 5, has_next: false, has_previous: true })
     expect(await page('?page=2147483647&page_size=100')).toMatchObject({ keys: [], page: 2_147_483_647, has_next: false })
   })
@@ -168,11 +168,11 @@ describe('pages', () => {
     ['status=', ['status']],
     ['status=ACTIVE', ['status']],
   ]
-  test.each(invalidCases)('rejects ?%s with 400', async (query, fields) => {
+  test.each(invalidCases)('rejects a context list with ?%s with 400', async (query, fields) => {
     expect(getInvalidFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 
-  test('accepts a page number with leading zeros, and 100 contexts per page', async () => {
+  test('lists 100 contexts per page and accepts a page number with leading zeros', async () => {
     expect(await page('?page=0000000001&page_size=100')).toMatchObject({ page: 1, page_size: 100, total_items: 5 })
   })
 })

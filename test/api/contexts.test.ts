@@ -77,14 +77,14 @@ test('stores extensions in lower case, without the dot and without duplicates', 
   })
 })
 
-test('a context key is unique within its tenant only', async () => {
+test('a context key must be unique only within its tenant', async () => {
   const other = await world.tenant()
   getData(await tenant.admin.post('/contexts', minimal('twice')), { status: 201 })
   expect(toStatusAndCode(await tenant.admin.post('/contexts', minimal('twice')))).toEqual([409, 'conflict'])
   getData(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
 })
 
-test('a change keeps omitted fields and cannot change context_key', async () => {
+test('updating a context preserves omitted fields and cannot change context_key', async () => {
   const before = await tenant.context('changing', { metadata: { a: 1 } })
   const changed = getData(
     await tenant.admin.patch('/contexts/changing', {
@@ -121,7 +121,7 @@ test('a change keeps omitted fields and cannot change context_key', async () => 
   expect(toStatusAndCode(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
 })
 
-test('a disabled context rejects uploads and keeps its files', async () => {
+test('a disabled context rejects uploads and keeps its stored files', async () => {
   await tenant.context('closing')
   const { file_id } = getData(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,
@@ -145,6 +145,6 @@ test('deletes a context only if it contains no files', async () => {
   getData(await tenant.admin.delete(`/files/${file_id}`))
   getData(await tenant.admin.delete('/contexts/held'))
   expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
-  // The key can be used again, and the old usage is not counted.
+  // A deleted context key can be reused without inheriting the usage of the old context.
   expect(await tenant.context('held')).toMatchObject({ storage_used_bytes: 0 })
 })

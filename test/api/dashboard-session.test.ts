@@ -20,7 +20,7 @@ const json = { 'content-type': 'application/json' }
 const startSession = (body: object, headers: Record<string, string> = json) =>
   world.unauthenticated.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
 
-/** The `assay_session=…` cookie as a browser returns it. */
+/** Returns the `assay_session=…` cookie that a browser would send. */
 async function cookieOf(credentials: object = user): Promise<string> {
   const { headers } = await startSession(credentials)
   return headers.getSetCookie()[0]!.split(';')[0]!
@@ -34,7 +34,7 @@ const me = (headers: Record<string, string>) =>
   })
 
 describe('POST /session', () => {
-  test('sets an HttpOnly, SameSite cookie and returns no token', async () => {
+  test('dashboard sign-in sets an HttpOnly, SameSite cookie and returns no token', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: user.password })
     expect(status).toBe(200)
     expect(headers.getSetCookie()).toHaveLength(1)
@@ -48,19 +48,19 @@ describe('POST /session', () => {
     for (const part of token.split('.')) expect(JSON.stringify(body)).not.toContain(part)
   })
 
-  test('sets the Secure attribute of the cookie if the client uses https', async () => {
+  test('sets the Secure attribute of the session cookie if the client uses HTTPS', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
     const response = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(response.headers.getSetCookie()[0]).toMatch(/; Secure$/)
     await secure.close()
   })
 
-  test('rejects a wrong password with the same error as signIn, and sets no cookie', async () => {
+  test('dashboard sign-in rejects a wrong password with the same error as signIn and sets no cookie', async () => {
     const { status, body, headers } = await startSession({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
-  test('requires the second factor with the same errors as signIn', async () => {
+  test('dashboard sign-in requires the second factor with the same errors as signIn', async () => {
     const holder = await tenant.user(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
@@ -77,28 +77,28 @@ describe('POST /session', () => {
     [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
-  ])('reports every invalid field of %j', async (body, fields) => {
+  ])('dashboard sign-in reports every invalid field of %j', async (body, fields) => {
     const response = await startSession(body)
     expect(response.status).toBe(400)
     expect(response.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'rejects the content type %s, which a form of another site can send',
+    'rejects a sign-in with the content type %s, which a form on another site can send',
     async (type) => {
       const { status, headers } = await startSession(user, { 'content-type': type })
       expect([status, headers.getSetCookie()]).toEqual([415, []])
     },
   )
 
-  test('rejects methods other than POST and DELETE with 405', async () => {
+  test('rejects methods other than POST and DELETE for /session with 405', async () => {
     const response = await world.unauthenticated.raw('/session')
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
 })
 
 describe('the cookie', () => {
-  // Each row: the credentials, and whether the request is authenticated.
+  // Each row contains the credentials of a request and whether it is authenticated.
   test.each([
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],
@@ -111,7 +111,7 @@ describe('the cookie', () => {
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
-  test('does not authenticate a form of another site that sends the cookie', async () => {
+  test('does not authenticate a form on another site that sends the session cookie', async () => {
     const cookie = await cookieOf()
     const form = new FormData()
     form.append('context', 'notes')
@@ -137,7 +137,7 @@ describe('the cookie', () => {
     await open.close()
   })
 
-  test('ignores the session cookie if an Authorization header is present', async () => {
+  test('ignores the session cookie if the request has an Authorization header', async () => {
     const cookie = await cookieOf()
     const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
     expect(both.body.data.me).toEqual({ email: null })
@@ -151,7 +151,7 @@ describe('the cookie', () => {
     ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
     ['a changed token', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('rejects a session cookie with %s like an expired token', async (_what, make) => {
+  ])('rejects a session cookie with %s with the same error as an expired token', async (_what, make) => {
     const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([401, 'unauthenticated'])
   })
@@ -164,7 +164,7 @@ describe('the cookie', () => {
 })
 
 describe('DELETE /session', () => {
-  test('ends the session and deletes the cookie', async () => {
+  test('DELETE /session ends the session and deletes the cookie', async () => {
     const cookie = await cookieOf()
     const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(response.status).toBe(200)
@@ -183,7 +183,7 @@ describe('DELETE /session', () => {
     expect(response.status).toBe(401)
   })
 
-  test('rejects an ended session and still deletes its cookie', async () => {
+  test('rejects an ended session with an error that deletes its cookie', async () => {
     const cookie = await cookieOf()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
@@ -243,7 +243,7 @@ describe('the first-visit link', () => {
     expect((await startSession({ welcome: token })).status).toBe(400)
   })
 
-  test('a first-visit link does not bypass a disabled user or a second factor', async () => {
+  test('a first-visit link does not bypass a disabled account or a second factor', async () => {
     const disabled = await invite()
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()
@@ -253,7 +253,7 @@ describe('the first-visit link', () => {
 })
 
 describe('me', () => {
-  test('the field me is null without a credential, and an error with an invalid one', async () => {
+  test('the me query returns null without a credential and an error for an invalid credential', async () => {
     expect((await me({})).body).toEqual({ data: { me: null } })
     const bad = await me({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
@@ -288,7 +288,7 @@ describe('the dashboard page', () => {
     '/assets/nothing.js',
     '/assets/..%2Findex.html',
     '/assets/constructor',
-  ])('does not serve the dashboard page to other clients at %s', async (path) => {
+  ])('returns no dashboard page at %s to clients other than browsers', async (path) => {
     const { status, body } = await world.unauthenticated.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
@@ -311,10 +311,10 @@ describe('the dashboard page', () => {
     },
   )
 
-  test.each(['br', 'gzip'])('serves dashboard files with hashed names, compressed with %s at build time', async (encoding) => {
+  test.each(['br', 'gzip'])('serves dashboard files with hashed names, precompressed with %s', async (encoding) => {
     const { body } = await world.unauthenticated.raw('/')
     const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
-    // The style, the script, and the chunks that the script imports.
+    // The page loads a stylesheet, a script and the chunks that the script imports.
     expect(names.length).toBeGreaterThan(2)
     for (const path of names) {
       const { status, headers } = await world.unauthenticated.raw(path, { headers: { 'accept-encoding': encoding } })

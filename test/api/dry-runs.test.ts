@@ -79,7 +79,7 @@ describe('dry runs', () => {
     })
   })
 
-  test('a dry run reports a file that is one byte too large, and rejects a size that no context allows', async () => {
+  test('a dry run reports a file one byte above the context limit and rejects a size above every limit', async () => {
     const own = await world.tenant()
     await own.context('dry', { max_file_size_mb: 1 })
     expect(getData(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('a dry run rejects metadata and a missing context, and returns 404 for an unknown context', async () => {
+  test('a dry run rejects metadata and a missing context and returns 404 for an unknown context', async () => {
     const key = await (await world.tenant()).key(['upload', 'metadata'])
     const { body, headers } = multipart([
       { name: 'file', filename: 'a.txt', content: 'text' },
@@ -102,7 +102,7 @@ describe('dry runs', () => {
     expect(toStatusAndCode(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
   })
 
-  test('a dry run returns the same report as an upload of the file', async () => {
+  test('a dry run returns the same report as an upload of the same file', async () => {
     const own = await world.tenant()
     await own.context('dry')
     const { file_id } = getData(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)

@@ -13,7 +13,6 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// Contract §1.
 test('returns the documented status for every error code', () => {
   expect(httpStatus).toEqual({
     bad_user_input: 400,
@@ -44,8 +43,8 @@ test('returns the documented status for every error code', () => {
   })
 })
 
-// Specification §4, the contract and extensions of them, such as rotation.
-test('serves exactly the specified routes', () => {
+// Routes of the specification and its documented extensions.
+test('serves exactly the routes in the specification', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
       'POST /api-keys',
@@ -135,7 +134,7 @@ describe('401', () => {
     expect(toStatusAndCode(response)).toEqual([401, 'unauthenticated'])
   })
 
-  test('returns 401 before reading the body', async () => {
+  test('returns 401 for an invalid credential before reading the body', async () => {
     expect(
       toStatusAndCode(await world.unauthenticated.post('/api-keys', '{broken', { 'content-type': 'application/json' })),
     ).toEqual([401, 'unauthenticated'])
@@ -165,12 +164,9 @@ describe('404', () => {
   ])('returns 404 for the unknown path %s', async (path) => {
     expect(toStatusAndCode(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
-  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
-    'returns 404 for %s outside of the API',
-    async (path) => {
-      expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
-    },
-  )
+  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])('returns 404 for %s outside the API', async (path) => {
+    expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
+  })
   test.each([
     'file_00000000000000000000000000',
     'file_',
@@ -186,7 +182,7 @@ describe('404', () => {
   })
 })
 
-test('returns 405 with the allowed methods in the header and in the details', async () => {
+test('a 405 response lists the allowed methods in the Allow header and in its details', async () => {
   const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths) {
@@ -209,7 +205,7 @@ test.each([
   '/download/x',
   '/api/v1/openapi.json',
   '/docs',
-])('returns 405 for other methods at read-only %s', async (path) => {
+])('returns 405 for write methods at the read-only path %s', async (path) => {
   const response = await tenant.admin.raw(path, { method: 'POST' })
   expect([...toStatusAndCode(response), response.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
 })
@@ -236,7 +232,7 @@ describe('JSON bodies', () => {
     ['with two values', '{}{}'],
     ['of more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(damaged)('returns 400 for a JSON body %s', async (_what, body) => {
+  test.each(damaged)('rejects a JSON body that is %s with 400', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
   test('rejects a JSON body with invalid UTF-8 with 400', async () => {
@@ -247,7 +243,7 @@ describe('JSON bodies', () => {
     })
     expect(getInvalidFields(response)).toEqual(['body'])
   })
-  test('reports the required fields if the body is missing', async () => {
+  test('reports the required fields if the JSON body is missing', async () => {
     expect(getInvalidFields(await tenant.admin.post('/api-keys'))).toEqual(['name'])
     expect(getInvalidFields(await tenant.admin.post('/contexts'))).toEqual([
       'allowed_extensions',
@@ -257,19 +253,19 @@ describe('JSON bodies', () => {
     ])
   })
   test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
-    'rejects the content type %s with 415',
+    'rejects a JSON request with the content type %s with 415',
     async (type) => {
       const response = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
       expect(toStatusAndCode(response)).toEqual([415, 'unsupported_media_type'])
     },
   )
-  test('accepts a charset, another letter case and +json in a JSON content type', async () => {
+  test('accepts a charset parameter, uppercase letters and +json in a JSON content type', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
       getData(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
   })
 })
 
-test('rejects an upload that is not multipart with 415, and a malformed one with 400', async () => {
+test('rejects an upload that is not multipart with 415 and a malformed multipart body with 400', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
     expect(toStatusAndCode(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,
@@ -285,7 +281,7 @@ test('rejects an upload that is not multipart with 415, and a malformed one with
 })
 
 describe('application/problem+json (RFC 9457)', () => {
-  test('a problem+json error contains the same information as the default format', async () => {
+  test('a problem+json error contains the same information as the default error format', async () => {
     const plain = await tenant.admin.get('/files?page=0')
     const response = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
     expect(response.status).toBe(400)
@@ -300,7 +296,7 @@ describe('application/problem+json (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('returns problem+json for errors before routing', async () => {
+  test('returns problem+json for errors that occur before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],
@@ -315,15 +311,15 @@ describe('application/problem+json (RFC 9457)', () => {
       expect(Object.keys(response.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
     }
   })
-  test('the problem+json format does not change successful responses', async () => {
+  test('the problem+json format does not affect successful responses', async () => {
     getData(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
   })
 })
 
-test('returns an unexpected error without details, and logs it completely', async () => {
+test('returns an unexpected error without details and logs its full details', async () => {
   const { files } = world.app.services
   const real = files.list
-  files.list = () => Promise.reject(new Error('a secret of ours'))
+  files.list = () => Promise.reject(new Error('an internal detail'))
   try {
     const response = await tenant.admin.get('/files')
     expect(toStatusAndCode(response)).toEqual([500, 'internal_server_error'])
@@ -334,10 +330,10 @@ test('returns an unexpected error without details, and logs it completely', asyn
   } finally {
     files.list = real
   }
-  expect(world.log.text).toContain('a secret of ours')
+  expect(world.log.text).toContain('an internal detail')
 })
 
-test('HEAD returns the headers of GET without a body', async () => {
+test('a HEAD response has the headers of the GET response without a body', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },
@@ -366,7 +362,7 @@ test('rejects an unknown query parameter and suggests the nearest one', async ()
   }
   const posted = await tenant.admin.post('/contexts?dry_run=1', {})
   expect(getInvalidFields(posted)).toContain('dry_run')
-  // The error is reported with all others. The log contains the name of the key.
+  // One response reports every invalid parameter, and the log entry names the key.
   expect(getInvalidFields(await tenant.admin.get('/files?page=0&pgae=1'))).toEqual(expect.arrayContaining(['page', 'pgae']))
   const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
   expect(member.body.message).toContain("did you mean 'scopes'?")
@@ -382,7 +378,7 @@ describe('an invalid number in a query', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('reports an invalid query number with its value and valid range, on every list', async () => {
+  test('every list reports an invalid number in the query with its value and valid range', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -404,7 +400,7 @@ describe('an invalid number in a query', () => {
         expect(response.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('reports an invalid number in GraphQL and in an event stream request too', async () => {
+  test('GraphQL and the event stream report an invalid number with its value and valid range', async () => {
     const rejected = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(rejected.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',

@@ -17,7 +17,7 @@ afterAll(() => world.close())
 
 const last = async (admin = tenant.admin): Promise<number> => (await admin.get('/events?limit=1')).body.data.last_sequence
 
-/** Events that result from `work`. */
+/** Returns the events that `work` creates. */
 async function eventsOf(work: () => Promise<unknown>) {
   const after = await last()
   await work()
@@ -25,7 +25,7 @@ async function eventsOf(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('returns a page of events after the cursor, and the length of the journal', async () => {
+  test('GET /events returns a page of events after the cursor and the last sequence number', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('creates one event for each verdict, by key and by user, including for an oversized file', async () => {
+  test('creates one event per verdict for uploads by key and by user, including oversized files', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await eventsOf(() => upload(tenant.admin))
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await eventsOf(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('creates an event of a specific type for each tenant change, without secrets or addresses', async () => {
+  test('each tenant change creates an event of its own type without secrets or addresses', async () => {
     const events = await eventsOf(async () => {
       const key = await tenant.key(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -124,7 +124,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('sends each past and new event once and in order', async () => {
+  test('an event stream sends each past and new event once and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -134,7 +134,7 @@ describe('server-sent events', () => {
     reader.leave()
   })
 
-  test('prefers Last-Event-ID to the after parameter, so that a browser resumes at its last event', async () => {
+  test('an event stream prefers Last-Event-ID to the after parameter so that a browser resumes correctly', async () => {
     const before = await last()
     await tenant.admin.upload('notes', 'again.txt', 'again')
     const reader = await readEvents(url('?after=0&types=file.*'), tenant.admin.credential!, { 'last-event-id': String(before) })
@@ -144,7 +144,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), tenant.admin.credential!, { 'last-event-id': 'x' })).rejects.toThrow('400')
   })
 
-  test('sends events of other replicas', async () => {
+  test('an event stream includes events from other replicas', async () => {
     const other = await World.open({}, world)
     const before = await last()
     const reader = await readEvents(`${other.url}/api/v1/events?after=${before}`, tenant.admin.credential!)
@@ -155,7 +155,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('ends the event stream of a revoked key', async () => {
+  test('revoking a key ends its event stream', async () => {
     const key = await tenant.key(['admin'])
     const reader = await readEvents(url(`?after=${await last()}`), key.credential!)
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -163,7 +163,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), key.credential!)).rejects.toThrow('401')
   })
 
-  test('closes the stream of a client that does not read, and releases its buffered events', async () => {
+  test('closes the event stream of a client that does not read and frees its buffer', async () => {
     const full = await world.tenant()
     const { rows } = await world.database.pool.query<{ length: number }>(
       'SELECT journal_length AS length FROM tenant_heads WHERE tenant_id = $1',
@@ -190,7 +190,7 @@ describe('server-sent events', () => {
     socket.destroy()
   })
 
-  test('closes all streams and subscriptions when the process starts to drain, and accepts no new ones', async () => {
+  test('closes all event streams and subscriptions when the process starts draining, and accepts no new ones', async () => {
     const other = await World.open({}, world)
     const reader = await readEvents(`${other.url}/api/v1/events`, tenant.admin.credential!)
     const client = createClient({
@@ -212,7 +212,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('limits the number of event streams per tenant', async () => {
+  test('limits the number of concurrent event streams per tenant', async () => {
     const crowded = await world.tenant()
     const readers = await Promise.all(Array.from({ length: 50 }, () => readEvents(url(), crowded.admin.credential!)))
     await expect(readEvents(url(), crowded.admin.credential!)).rejects.toThrow('429')
@@ -253,12 +253,12 @@ describe('the GraphQL subscription', () => {
     await expect(events.next()).rejects.toMatchObject({ code })
   })
 
-  test('disconnects a subscriber whose key is revoked', async () => {
+  test('revoking a key disconnects its subscribers', async () => {
     const key = await tenant.key(['admin'])
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
     const events = client.iterate({ query: subscription, variables: { after: await last() } })
-    // The first event proves that the credential was accepted.
+    // Receiving the first event proves that the credential was accepted.
     await tenant.admin.patch('/tenant', { name: 'Named for one who listens' })
     await events.next()
     const ended = expect(events.next().then(() => events.next())).rejects.toMatchObject({ code: 4403 })
@@ -289,7 +289,7 @@ describe('the GraphQL subscription', () => {
   })
 })
 
-test('ignores an upgrade to another protocol, and responds to the request', async () => {
+test('ignores an upgrade to another protocol and responds to the HTTP request', async () => {
   const response = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const upgrade = request(
       `${world.url}/graphql`,

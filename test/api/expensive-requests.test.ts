@@ -11,7 +11,7 @@ afterAll(() => world.close())
 
 const yearByHour = '/stats/charts/api-calls?period=hourly&days=365'
 const files = 'files(pageSize: 100) { data { fileId validation { checks { check outcome message evidence durationMs } } } }'
-// 100 files with five checks of five values each.
+// Cost of 100 files with five checks of five fields each.
 const filesCost = 1 + 100 * (1 + 1 + (1 + 1 + 5 * 5))
 const document = (fields: number) => `{ ${Array.from({ length: fields }, (_, at) => `f${at}: ${files}`).join(' ')} }`
 const remaining = ({ headers }: { headers: Headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
@@ -24,11 +24,11 @@ describe('the rate limit', () => {
   afterAll(() => limited.close())
   const parseKeyCursor = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
 
-  test('counts the cost of a document as calls, and rejects a document that exceeds the rate limit as a whole', () =>
+  test('counts the cost of a GraphQL document as calls and rejects a document that exceeds the rate limit', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
-      // Ten calls, plus one for each 500 of the cost above 3,000.
+      // The request counts as ten calls plus one per 500 cost units above 3,000.
       const extra = Math.ceil((10 * filesCost - 3_000) / 500)
       const accepted = await key.graphql(document(10))
       expect(accepted.body.errors).toBeUndefined()
@@ -47,7 +47,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts the cost of an hourly chart of a year by REST', () =>
+  test('counts the cost of a REST request for an hourly chart of a year', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
@@ -59,7 +59,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a request as at most half of the limit, so that a low limit never permanently rejects it', () =>
+  test('counts a request as at most half of the limit so that a low limit never blocks it permanently', () =>
     runInOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
@@ -74,7 +74,7 @@ describe('the rate limit', () => {
 })
 
 describe('expensive requests of one tenant', () => {
-  /** Replaces charts by empty ones that are held until the test releases them. */
+  /** Replaces chart queries with pending ones that the test completes. */
   function holdCharts() {
     const { charts } = world.app.services
     const { apiCalls } = charts
@@ -107,7 +107,7 @@ describe('expensive requests of one tenant', () => {
   }
 
   test.each(Object.keys(chartBy))(
-    'expensive requests of a tenant by %s wait for each other and do not delay other requests',
+    'queues expensive requests of a tenant over %s without delaying other requests',
     async (door) => {
       const [tenant, other] = [await world.tenant(), await world.tenant()]
       const charts = holdCharts()

@@ -34,7 +34,7 @@ function csv(text: string): string[][] {
   return rows
 }
 
-test('exports call logs as NDJSON with the same entries as the list, without the call of the export', async () => {
+test('exports call logs as NDJSON with the entries of the list, excluding the export itself', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
   const response = await tenant.admin.get('/stats/logs/export')
   expect(response.status).toBe(200)
@@ -47,7 +47,7 @@ test('exports call logs as NDJSON with the same entries as the list, without the
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('exports call logs as CSV with a header line, escaped formulas and the same values as the list', async () => {
+test('exports call logs as CSV with a header row, escaped formulas and the values of the list', async () => {
   const filter = 'status=success&operation=metadata'
   const response = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -60,7 +60,7 @@ test('exports call logs as CSV with a header line, escaped formulas and the same
   expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
-test('exports audit logs in both formats, with the filters of the list', async () => {
+test('exports audit logs as NDJSON and CSV with the filters of the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
   expect(ndjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
@@ -93,7 +93,7 @@ describe('rejected exports', () => {
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('rejects an export with a missing scope or credential, a restricted key or another method', async () => {
+  test('rejects an export with a missing scope or credential, a restricted key or a method other than GET', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -106,7 +106,7 @@ describe('rejected exports', () => {
     expect(await code(world.unauthenticated, '/stats/logs/export')).toEqual([401, 'unauthenticated'])
     const posted = await tenant.admin.post('/stats/logs/export', {})
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
-    // The log contains each rejection of a key.
+    // The call log includes rejected calls of API keys.
     for (const key of [uploader, restricted])
       expect((await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`)).body.data.data).toMatchObject([
         { operation: 'metadata', status: 'failure' },
@@ -138,7 +138,7 @@ describe('a large export', () => {
     )
   })
 
-  /** An export whose body is read on demand. */
+  /** Opens an export and reads its body only on demand. */
   const open = () =>
     new Promise<http.IncomingMessage>((resolve, reject) => {
       const headers = { authorization: `Bearer ${large.admin.credential}` }
@@ -154,17 +154,17 @@ describe('a large export', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('a large export contains each row of several months once', async () => {
+  test('a large export over several months contains each row once', async () => {
     const ids = ndjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)
     expect(ids).toEqual([...ids].sort().reverse())
   })
 
-  test('a large export waits for a slow client, and stops if the client disconnects', async () => {
+  test('a large export waits for a slow client and stops when the client disconnects', async () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
-    // The export pauses before its end, because the service does not fetch unread rows.
+    // An unread export pauses because the service fetches no further rows.
     let observed: string[] = []
     await until(async () => {
       const before = observed
@@ -179,7 +179,7 @@ describe('a large export', () => {
   })
 
   test('limits the number of concurrent exports', async () => {
-    // The slot of a disconnected client is released after its connection closes.
+    // The slot of a disconnected client is freed only after its connection closes.
     const startExport = async () => {
       let response = await open()
       while (response.statusCode !== 200) response = await open()
@@ -191,13 +191,13 @@ describe('a large export', () => {
     expect(rejected.body.error.details).toEqual({ retry_after: 1 })
     const problem = await large.admin.get('/stats/logs/export', { accept: 'application/problem+json' })
     expect([problem.status, problem.headers.get('retry-after')]).toEqual([429, '1'])
-    // Another tenant has its own limit.
+    // Exports of another tenant have a separate limit.
     expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
     for (const response of running) response.destroy()
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
   })
 
-  test('counts an export until it ends, so that consecutive exports stay within the limit', async () => {
+  test('counts an export against the limit until it ends, so that consecutive exports succeed', async () => {
     const { database } = world
     const { dedicatedReads } = database
     database.dedicatedReads = async (name) => {

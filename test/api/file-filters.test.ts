@@ -91,7 +91,7 @@ interface Filter {
   order?: string
 }
 
-/** Expected list, computed from all files. */
+/** Computes the expected list by filtering all files in memory. */
 function expected(filter: Filter): string[] {
   const sort = filter.sort ?? (filter.name_prefix === undefined ? 'created_at' : 'original_filename')
   const found = files.filter(
@@ -174,7 +174,7 @@ const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toU
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test('page links return each file once, in order', async () => {
+  test('page links of a filtered file list return each file once and in order', async () => {
     const filter = filters[name]!()
     const all = expected(filter)
     const observed: string[] = []
@@ -234,20 +234,20 @@ test('pages files between two cursors in both directions', async () => {
   expect(ids(await list(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('lists only the files of its context for a restricted key, with any filter', async () => {
+test('lists only files in the allowed contexts for a restricted key with any filter', async () => {
   const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
   const { data, pagination } = getData(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test('excludes files of other tenants from the list', async () => {
+test('excludes files of other tenants from filtered lists', async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
-test('finds a new file immediately by its type and its name', async () => {
+test('a file filter finds a new file immediately by type and by name', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
@@ -269,11 +269,11 @@ test.each([
   ['sort=size_bytes&page=2', ['page']],
   ['content_type=text/plain&page=2', ['page']],
   ['prefix=x', ['prefix']],
-])('rejects %s and names the invalid parameter', async (query, fields) => {
+])('rejects %s in a file list and names the invalid parameter', async (query, fields) => {
   expect(getInvalidFields(await key.get(`/files?${query}`))).toEqual(fields)
 })
 
-test('rejects a cursor of a list with another order', async () => {
+test('rejects a cursor from a file list with another sort order', async () => {
   const response = await key.get('/files?sort=size_bytes&page_size=5')
   const after = new URL(nextOf(response)!, 'http://x').searchParams.get('after')!
   expect(getInvalidFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
@@ -302,7 +302,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a list of more than ten thousand files stops counting there, and its connection has no total', async () => {
+  test('a list of more than ten thousand files reports at most 10,000, and its connection has no total', async () => {
     const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
@@ -312,7 +312,7 @@ describe('lists of more than ten thousand files', () => {
     expect([body.data.all.totalCount, body.data.texts.totalCount]).toEqual([10_050, null])
   })
 
-  test('rejects a list of more than ten thousand files that requires a sort, and suggests a filter', async () => {
+  test('rejects sorting more than ten thousand files and suggests a filter', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
       const response = await many.admin.get(`/files?${query}`)
       expect(getInvalidFields(response)).toEqual(['sort'])
@@ -322,10 +322,10 @@ describe('lists of more than ten thousand files', () => {
   })
 })
 
-test('a search reads a bounded number of names per request, and its connection continues with older files', async () => {
+test('a file search reads a bounded number of names per request and continues on the next page', async () => {
   const large = await world.tenant()
   const { context_id } = await large.context('large')
-  // The oldest files match. More newer files than one request reads do not.
+  // The oldest files match, but one request reads too few rows to reach them.
   for (let from = 1; from < 100_010; from += 20_000)
     await world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
@@ -345,7 +345,7 @@ test('a search reads a bounded number of names per request, and its connection c
   }
   expect(pages).toEqual([[], ['needle3.txt', 'needle2.txt'], ['needle1.txt']])
   expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
-  // Ids and checksums have an index, so that their number does not matter.
+  // Searches by id and checksum use an index and are not limited by the number of files.
   const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
   expect(getItems(found).map((file: { original_filename: string }) => file.original_filename)).toEqual(['needle2.txt'])
 })

@@ -54,7 +54,7 @@ const names: [what: string, disposition: string, stored: string][] = [
   ['emoji of more than 255 bytes', `filename="${family.repeat(20)}.txt"`, `${[...family.repeat(20)].slice(0, 69).join('')}.txt`],
 ]
 
-test.each(names)('sanitizes a name with %s, by REST and GraphQL', async (_what, disposition, stored) => {
+test.each(names)('sanitizes a file name with %s over REST and GraphQL', async (_what, disposition, stored) => {
   const uploaded = getData(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
   expect(uploaded.original_filename).toBe(stored)
   expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
@@ -71,13 +71,13 @@ test.each(names)('sanitizes a name with %s, by REST and GraphQL', async (_what, 
   expect(extended ? decodeURIComponent(extended) : plain).toBe(stored)
 })
 
-test('rejects a name that is empty after sanitizing with 400', async () => {
+test('rejects a file name that is empty after sanitizing with 400', async () => {
   for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
     for (const response of [await rest('upload', disposition), await rest('validate', disposition)])
       expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
 })
 
-test('rejects a part with an invalid Content-Disposition and names the problem', async () => {
+test('rejects a part with an invalid Content-Disposition header and describes the problem', async () => {
   for (const disposition of [
     'filename="say "hi".txt"',
     'filename="a.txt\\"',

@@ -69,7 +69,7 @@ describe('members of responses', () => {
   })
   const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
 
-  test('a file list returns exactly the documented members', async () => {
+  test('a file list response contains exactly the documented fields', async () => {
     expect(getItems(await tenant.admin.get('/files'))).toEqual([
       {
         file_id: anyId('file'),
@@ -83,7 +83,7 @@ describe('members of responses', () => {
     ])
   })
 
-  test('the file metadata has exactly the documented members', async () => {
+  test('a file metadata response contains exactly the documented fields', async () => {
     expect(getData(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
       file_id: fileId,
       ...uploaded,
@@ -96,8 +96,8 @@ describe('members of responses', () => {
     })
   })
 
-  test('a download URL has the documented members, and its creation is counted', async () => {
-    // The estimate of the database clock is more accurate than this, also under load.
+  test('creating a download URL returns the documented fields and is counted', async () => {
+    // The service estimates the database clock with an error below this tolerance, even under load.
     const before = Date.now() - 1000
     expect(getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
       file_id: fileId,
@@ -115,7 +115,7 @@ describe('members of responses', () => {
     }
   })
 
-  test('the metadata of a file uploaded by a user has no key name', async () => {
+  test('the metadata of a file uploaded by a user contains no key name', async () => {
     const user = await tenant.user(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = getItems(await tenant.admin.get('/files?page_size=1'))
@@ -123,7 +123,7 @@ describe('members of responses', () => {
     expect(getItems(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
   })
 
-  test('stores the name of the uploader as a snapshot', async () => {
+  test("stores a snapshot of the uploader's name", async () => {
     const key = await tenant.key(['upload'], { name: 'Before' })
     const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
     await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
@@ -139,7 +139,7 @@ describe('lists', () => {
   beforeAll(async () => {
     tenant = await world.tenant()
     await tenant.context('images')
-    // Another context with the same prefix.
+    // A context whose key has the same prefix must not match the filter.
     await tenant.context('images2')
     second = await tenant.key(['upload'])
     for (const [caller, context] of [
@@ -163,7 +163,7 @@ describe('lists', () => {
     expect(await list(`uploaded_by=${second.id}&context=images`)).toMatchObject({ found: [1], total_items: 1 })
   })
 
-  test('returns an empty list if a filter is malformed or matches no file', async () => {
+  test('returns an empty file list if a filter is malformed or matches no file', async () => {
     for (const query of [
       'context=unknown',
       'context=No%20Key',
@@ -187,7 +187,7 @@ describe('lists', () => {
       })
   })
 
-  test('returns files page by page', async () => {
+  test('returns a file list page by page', async () => {
     expect(await list('page=2&page_size=2')).toMatchObject({ found: [2, 1], total_pages: 3, has_next: true, has_previous: true })
     expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
     expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
@@ -195,7 +195,7 @@ describe('lists', () => {
     expect(getInvalidFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
-  test('neither repeats nor skips files that were created in the same millisecond', async () => {
+  test('pages files created in the same millisecond without duplicates or gaps', async () => {
     const own = await world.tenant()
     await own.context('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
@@ -209,7 +209,7 @@ describe('lists', () => {
   })
 })
 
-test('the first start creates a tenant, a key and a dashboard user, but no context', async () => {
+test('the first start creates a tenant, a key and a dashboard user but no context', async () => {
   const { first } = world
   expect(getItems(await first.get('/contexts'))).toEqual([])
   expect(getItems(await first.get('/api-keys'))).toMatchObject([
@@ -223,7 +223,7 @@ test('the first start creates a tenant, a key and a dashboard user, but no conte
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
 
-test('HEAD of a download URL checks the file without creating, counting or logging a download', async () => {
+test('a HEAD request for a download URL validates the file without counting or logging a download', async () => {
   const tenant = await world.tenant()
   await tenant.context('heads')
   const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data
@@ -246,7 +246,7 @@ test('HEAD of a download URL checks the file without creating, counting or loggi
     last_downloaded_at: null,
   })
   for (const key of [reader, uploader]) expect(getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))).toEqual([])
-  // A GET still counts.
+  // A GET request is still counted after the HEAD request.
   getData(await reader.get(`/files/${fileId}`), { timestamp: false })
   expect(getData(await tenant.admin.get('/stats')).overview.total_downloads).toBe(before + 1)
   expect(getItems(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))).toMatchObject([{ operation: 'download' }])

@@ -25,11 +25,11 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 interface Row {
-  /** Required scope (contract §2 and §9). */
+  /** Scope that the root field requires. */
   needs: Scope | 'any' | 'public'
-  /** Result for ids of another tenant in the arguments. */
+  /** Expected result if the arguments name ids of another tenant. */
   theirs: 'unknown' | 'empty' | 'absent'
-  /** Arguments and selection with `$key`, `$file`, `$user` and `$context` of the other tenant. */
+  /** Arguments and selection, in which `$key`, `$file`, `$user` and `$context` belong to the other tenant. */
   asks: string
   upload?: true
 }
@@ -37,7 +37,7 @@ interface Row {
 const page = '{ data { __typename } pagination { totalItems } }'
 const edges = '{ edges { cursor } }'
 
-// Fields of contract §9, and extensions.
+// Expected access rule of each GraphQL query.
 const queries: Record<string, Row> = {
   me: { needs: 'any', theirs: 'absent', asks: '{ id tenantId }' },
   mySessions: { needs: 'any', theirs: 'absent', asks: '{ data { sessionId } }' },
@@ -73,7 +73,7 @@ const queries: Record<string, Row> = {
   uploadsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
   apiCallsByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
-  // Same scope as the query of the type, in this case a file.
+  // The `node` query requires the scope of the object type, in this case a file.
   node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
   uploadLinks: { needs: 'upload', theirs: 'empty', asks: `(context: $context) ${page}` },
   uploadLink: { needs: 'upload', theirs: 'unknown', asks: '(linkId: $link) { status }' },
@@ -151,7 +151,7 @@ const rows = [
   ...Object.entries(mutations).map((row) => ['mutation', ...row] as const),
 ]
 
-test('the access tables have one row per root field', async () => {
+test('the access tables have one row per GraphQL root field', async () => {
   const { body } = await mine.admin.graphql('{ __schema { queryType { fields { name } } mutationType { fields { name } } } }')
   const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name).sort()
   expect(Object.keys(queries).sort()).toEqual(names(body.data.__schema.queryType))
@@ -168,8 +168,7 @@ function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row,
 
 describe('scopes by root field', () => {
   const callers = new Map<string, Caller>()
-  // Fields that require the password return their own 403 for a wrong one and for API keys. signOut ends its session, so that
-  // each row has its own users.
+  // Rows have separate users because signOut ends the session and other fields require a password.
   const callerOf = async (kind: string, scope: Scope, field: string) => {
     if (kind === 'user' && field === 'signOut') return mine.user([scope])
     const name = `${kind} ${scope}`
@@ -178,7 +177,7 @@ describe('scopes by root field', () => {
   }
 
   test.each(rows)('enforces the scope of the %s %s', async (kind, field, row) => {
-    // Sign-in attempts are rate-limited, so that they are not repeated for each caller.
+    // Public fields are not called with each scope because sign-in attempts are rate-limited.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
         const answer = await ask(await callerOf(by, scope, field), kind, field, row)
@@ -225,7 +224,7 @@ describe('tenant isolation by root field', () => {
       expect(told).not.toContain(secret)
   })
 
-  test('requests of another tenant change no data', async () => {
+  test('GraphQL requests from another tenant change no data', async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

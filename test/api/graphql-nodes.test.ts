@@ -49,12 +49,12 @@ const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
 describe('node finds an object of any type by its id', () => {
-  test.each(types)('node returns an object of the type %s by its id', async (type) => {
+  test.each(types)('the node query returns an object of the type %s by its id', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)('node returns null for an object of the type %s in another tenant, as for an unknown id', async (type) => {
+  test.each(types)("the node query returns null for another tenant's object of the type %s", async (type) => {
     const response = await find(other.admin, ids[type]!)
     expect([getGraphqlCode(response), response.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
@@ -67,13 +67,13 @@ describe('node finds an object of any type by its id', () => {
     AuditLog: 'admin',
     User: 'admin',
   }
-  test.each(Object.entries(needs))('node requires for an object of the type %s the scope %s', async (type, scope) => {
+  test.each(Object.entries(needs))('the node query for an object of the type %s requires the scope %s', async (type, scope) => {
     const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
     expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
     expect(getGraphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
   })
 
-  test('node returns no objects of other contexts or of the tenant to a restricted key', async () => {
+  test('the node query returns no objects outside the contexts of a restricted key', async () => {
     const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),
@@ -82,13 +82,13 @@ describe('node finds an object of any type by its id', () => {
   })
 
   test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
-    'node treats the malformed id %j as unknown',
+    'the node query treats the malformed id %j as unknown',
     async (id) => {
       expect(getGraphqlCode(await find(user, id))).toBe('NOT_FOUND')
     },
   )
 
-  test('logs a file read by node as a metadata call', async () => {
+  test('logs a file read through the node query as a metadata call', async () => {
     const key = await tenant.key(['metadata'])
     await find(key, ids.File!)
     const { body } = await user.get(`/stats/logs?api_key_id=${key.id}`)
@@ -96,7 +96,7 @@ describe('node finds an object of any type by its id', () => {
   })
 })
 
-test('every item of every list has the id that client caches use', async () => {
+test('every item of every GraphQL list has an id for client caches', async () => {
   const { body } = await user.graphql(`{
     files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
     callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }
@@ -107,7 +107,7 @@ test('every item of every list has the id that client caches use', async () => {
 })
 
 describe('an error of one root field does not affect the others', () => {
-  test('a query returns its other fields if one lacks a scope or has an unknown id', async () => {
+  test('a GraphQL query returns its other fields if one field lacks a scope or has an unknown id', async () => {
     const key = await tenant.key(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
@@ -127,7 +127,7 @@ describe('an error of one root field does not affect the others', () => {
     ])
   })
 
-  test('a mutation returns the secret of a key that was created before another field failed', async () => {
+  test('a mutation returns the secret of a created key even if another field fails', async () => {
     const { body } = await user.graphql(
       'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
     )
@@ -135,7 +135,7 @@ describe('an error of one root field does not affect the others', () => {
   })
 })
 
-test('reasons and error codes are enums with the same names as in REST', async () => {
+test('GraphQL reasons and error codes are enums with the names used in REST', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }
@@ -145,7 +145,7 @@ test('reasons and error codes are enums with the same names as in REST', async (
   expect(body.data.code).toEqual({ kind: 'ENUM' })
 })
 
-test('each custom scalar has a specification URL', async () => {
+test('each custom GraphQL scalar has a specification URL', async () => {
   const { body } = await user.graphql('{ __schema { types { name kind specifiedByURL } } }')
   const own = body.data.__schema.types.filter(
     ({ kind, name }: { kind: string; name: string }) =>

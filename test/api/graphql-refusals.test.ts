@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 describe('errors have the codes of REST', () => {
-  /** Equivalent requests by REST and GraphQL, with the common status and code. */
+  /** Equivalent REST and GraphQL requests with their common status and error code. */
   const table: [string, () => Promise<ApiResponse>, () => Promise<ApiResponse>, number, string][] = [
     [
       'no credential',
@@ -197,14 +197,14 @@ describe('errors have the codes of REST', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('rejects a subscription by POST as a client error at its location', async () => {
+  test('rejects a subscription sent by POST as a client error with its location in the document', async () => {
     const response = await world.unauthenticated.graphql('subscription { events { sequence } }')
     expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
     expect(response.status).toBe(400)
     expect(response.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
   })
 
-  test('rejects a very long operation name and does not repeat it in the error', async () => {
+  test('rejects a very long operation name without repeating it in the error', async () => {
     const response = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -215,7 +215,7 @@ describe('errors have the codes of REST', () => {
     expect(JSON.stringify(response.body)).toContain('operationName')
   })
 
-  test('names invalid fields in camelCase', async () => {
+  test('GraphQL errors name invalid fields in camelCase', async () => {
     const response = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
     )
@@ -250,7 +250,7 @@ describe('an error response has the media type that the client accepts', () => {
     return parts
   }
   const ofJson = { 'content-type': 'application/json' }
-  /** Rejections before the document executes: by document, body, type, size or credential. */
+  /** Requests that are rejected before execution because of document, body, type, size or credential. */
   const rejections: Record<string, [number, (headers: Record<string, string>) => Promise<ApiResponse>]> = {
     'an invalid document': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
     'a document that is too long': [

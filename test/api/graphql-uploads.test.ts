@@ -26,7 +26,7 @@ describe('uploads by the multipart request specification', () => {
   const validate =
     'mutation ($file: Upload!, $context: String!) { validateFile(file: $file, context: $context) { outcome reason checks { check outcome } } }'
 
-  test('stores, dry-runs, downloads and deletes a file', async () => {
+  test('stores, dry-runs, downloads and deletes a file over GraphQL', async () => {
     const { body } = await user.graphqlUpload(upload, { context: 'notes', metadata: { b: 1 } }, 'ü.txt', 'text')
     expect(body.errors).toBeUndefined()
     const { fileId: id, ...rest } = body.data.uploadFile
@@ -44,7 +44,7 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
-  test('a rejection by a check has the REST code in upper case, and the same details', async () => {
+  test('a rejected GraphQL upload has the REST error code in upper case and the same details', async () => {
     const response = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
     expect(response.body.errors[0]).toMatchObject({
@@ -53,7 +53,7 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
-  test('an upload succeeds after its context was created and enabled in the same request', async () => {
+  test('uploads a file to a context that the same GraphQL request creates and enables', async () => {
     const document = `mutation ($file: Upload!) {
       unknown: uploadFile(file: $file, context: "later") { fileId }
       createContext(input: { contextKey: "later", displayName: "Later", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextKey }
@@ -72,7 +72,7 @@ describe('uploads by the multipart request specification', () => {
     expect(body.data).toMatchObject({ unknown: null, disabled: null, accepted: { contextKey: 'later' } })
   })
 
-  test('rejects an upload without Apollo-Require-Preflight', async () => {
+  test('rejects a GraphQL upload without the Apollo-Require-Preflight header', async () => {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query: upload, variables: { file: null, context: 'notes' } }))
     form.append('map', '{"0":["variables.file"]}')
@@ -81,7 +81,7 @@ describe('uploads by the multipart request specification', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('logs the call of an API key, and rejects an upload variable that is not a file', async () => {
+  test('logs a GraphQL upload with an API key and rejects an upload variable that is not a file', async () => {
     const key = await tenant.key(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
@@ -107,34 +107,35 @@ describe('limits of a document', () => {
     const { status, body } = await user.graphql(query, variables)
     expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
   }
-  test('rejects a document that is too deep', () =>
+  test('rejects a GraphQL document that is nested too deeply', () =>
     expectRejected(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
-  test('rejects a document with too high a cost', () => {
+  test('rejects a GraphQL document that costs too much', () => {
     const calls =
       'recentCalls(first: 20) { callId apiKeyId apiKeyName operation status fileId contextKey errorCode errorMessage ipAddress userAgent createdAt }'
     return expectRejected(
       `{ apiKeys(pageSize: 100) { data { ${['a', 'b', 'c'].map((alias) => `${alias}: ${calls}`).join(' ')} } } }`,
     )
   })
-  test('rejects a document with too many aliases', () =>
+  test('rejects a GraphQL document with too many aliases', () =>
     expectRejected(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
-  test('rejects a document with too many aliased fields', () =>
+  test('rejects a GraphQL document with too many aliased fields', () =>
     expectRejected(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
-  test('rejects a document with too many directives', () => expectRejected(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
-  test('rejects a document with too many tokens', () => expectRejected(`{ me { ${'id '.repeat(20_000)} } }`))
-  test('rejects a document with circular fragments', () =>
+  test('rejects a GraphQL document with too many directives', () =>
+    expectRejected(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
+  test('rejects a GraphQL document with too many tokens', () => expectRejected(`{ me { ${'id '.repeat(20_000)} } }`))
+  test('rejects a GraphQL document with circular fragments', () =>
     expectRejected('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
-  test('rejects a document whose fragments multiply fields', () =>
+  test('rejects a GraphQL document whose fragments multiply fields', () =>
     expectRejected(
       `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
     ))
-  test('reports a missing variable, or one of another type, as a client error', async () => {
+  test('reports a missing or mistyped GraphQL variable as a client error', async () => {
     await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }')
     await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: {} })
     await expectRejected('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
   })
 
-  test('rejects a batch of operations', async () => {
+  test('rejects a batch of GraphQL operations', async () => {
     const response = await user.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -143,7 +144,7 @@ describe('limits of a document', () => {
     expect([response.status, getGraphqlCode(response)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a GET request requires a header that forms cannot send, and cannot execute mutations', async () => {
+  test('a GraphQL GET request requires a header that HTML forms cannot send and cannot run mutations', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
@@ -159,7 +160,7 @@ describe('limits of a document', () => {
   })
 })
 
-test('disables introspection and the landing page in production by default', async () => {
+test('disables introspection and the GraphQL landing page in production by default', async () => {
   const introspection = '{ __schema { queryType { name } } }'
   expect((await user.graphql(introspection)).body.data.__schema.queryType.name).toBe('Query')
   const page = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })

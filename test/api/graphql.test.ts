@@ -33,7 +33,7 @@ describe('returns the values of REST in camelCase', () => {
   const free = ['metadata', 'details', 'evidence']
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-  /** A selection of the fields that REST returned. */
+  /** Builds a GraphQL selection of the fields in a REST response. */
   function selectionOf(value: unknown, name = ''): string {
     if (Array.isArray(value)) return selectionOf(value.find(isObject) ?? value[0], name)
     if (!isObject(value) || free.includes(name)) return ''
@@ -79,7 +79,7 @@ describe('returns the values of REST in camelCase', () => {
     ['apiCallsByContext', '/stats/by-context/api-calls', ''],
     ['filesByContext', '/stats/by-context/files', ''],
   ]
-  test.each(pairs)('returns the values of REST in camelCase for %s', async (field, path, args) => {
+  test.each(pairs)('GraphQL returns the values of REST in camelCase for %s', async (field, path, args) => {
     const fill = (text: string) => text.replaceAll('KEY', keyId).replaceAll('FILE', fileId)
     const expected = getData(await user.get(fill(path)))
     const data = await request(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)
@@ -147,7 +147,7 @@ describe('mutations', () => {
     await user.delete('/contexts/once')
   })
 
-  test('changes the tenant, and returns the current user', async () => {
+  test('updates the tenant and returns the current user over GraphQL', async () => {
     expect(await request('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
       updateTenant: { name: 'Renamed' },
     })
@@ -166,7 +166,7 @@ describe('mutations', () => {
     })
   })
 
-  test('signs in and out with mutations', async () => {
+  test('signs in and out with GraphQL mutations', async () => {
     const other = await tenant.user(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
@@ -213,7 +213,7 @@ describe('connections', () => {
       expect(edges).toHaveLength(2)
       after = pageInfo.endCursor
     }
-    throw new Error('It has no end.')
+    throw new Error('The connection did not end after the maximum number of pages.')
   }
   const all = async (field: string, id: string, filter = '') =>
     (await request(`{ ${field}(pageSize: 100${filter}) { data { id: ${id} } } }`))[field].data.map(
@@ -237,7 +237,7 @@ describe('connections', () => {
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('items created between two pages neither shift nor repeat later items', async () => {
+  test('items created while a client pages neither shift nor repeat later items', async () => {
     const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await request(
@@ -260,7 +260,7 @@ describe('connections', () => {
   })
 })
 
-test('logs each call of a GraphQL request like a REST call', async () => {
+test('logs each call in a GraphQL request like a REST call', async () => {
   const key = await tenant.key(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',

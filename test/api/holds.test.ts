@@ -43,7 +43,7 @@ test('expires a file on hold only after the hold is released', async () => {
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a new hold reason replaces the previous one, and the same reason changes nothing', async () => {
+test('a new hold reason replaces the previous one, and an identical reason changes nothing', async () => {
   await context('again')
   const fileId = await upload('again')
   const first = getData(await hold(fileId, 'One'))
@@ -73,7 +73,7 @@ test('rejects a hold without a reason or for an unknown file', async () => {
   expect(toStatusAndCode(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
 })
 
-test('lists holds newest first, with a link to the next page', async () => {
+test('lists holds newest first with a next-page link', async () => {
   await context('listed')
   const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
   for (const fileId of ids) getData(await hold(fileId))
@@ -83,7 +83,7 @@ test('lists holds newest first, with a link to the next page', async () => {
   expect(observed.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
 })
 
-test('GraphQL creates and releases holds, and returns them with the file', async () => {
+test('GraphQL creates and releases holds and returns them with the file', async () => {
   await context('queried')
   const fileId = await upload('queried')
   const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)

@@ -12,22 +12,22 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 let count = 0
-/** A new Idempotency-Key. */
+/** Returns headers with a new Idempotency-Key. */
 const fresh = () => ({ 'idempotency-key': `key-${++count}` })
 const upload = (caller: Caller, content: string, headers: Record<string, string>, more: object = {}, context = 'notes') =>
   caller.upload(context, 'a.txt', content, { headers, ...more })
 const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
 
-/** The response without its request id and timestamp. */
+/** Removes the request id and timestamp from a response. */
 const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
 describe('POST /files/upload', () => {
-  test('a repeated upload stores one file and returns the first response', async () => {
+  test('a repeated upload with the same Idempotency-Key stores one file and returns the first response', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
     expect(first.status).toBe(201)
-    // The same object with another formatting.
+    // A request whose metadata differs only in formatting counts as a repetition.
     const second = await upload(tenant.admin, 'once', key, { metadata: '{ "b": 2, "a": 1 }' })
     expect(facts(second)).toEqual(facts(first))
     expect(await filesOf(tenant.admin)).toBe(before + 1)
@@ -38,7 +38,7 @@ describe('POST /files/upload', () => {
     ])
   })
 
-  test('rejects a key that is repeated with other content, name, context or metadata with 409', async () => {
+  test('rejects a reused Idempotency-Key with different content, name, context or metadata with 409', async () => {
     const key = fresh()
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
     const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
@@ -49,7 +49,7 @@ describe('POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', contextOf('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('executes one of many concurrent uploads with the same key, and returns its response to all', async () => {
+  test('executes one of many concurrent uploads with the same Idempotency-Key and returns its response to all', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
     const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
@@ -58,14 +58,14 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed first attempt releases its Idempotency-Key for any request', async () => {
+  test('a failed upload releases its Idempotency-Key for any request', async () => {
     const key = fresh()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
-  test('Idempotency-Keys of different API keys and tenants are separate', async () => {
+  test('Idempotency-Keys of different API keys and tenants are independent', async () => {
     const key = fresh()
     const otherTenant = await world.tenant()
     await otherTenant.context('notes')
@@ -90,7 +90,7 @@ describe('POST /files/upload', () => {
     })
   })
 
-  test('returns the first response even if its file was deleted in the meantime', async () => {
+  test('returns the first response to a repeated upload even if the file was deleted in the meantime', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
@@ -110,7 +110,7 @@ describe('POST /files/upload', () => {
     expect(await world.app.services.idempotency.sweep()).toBe(1)
   })
 
-  test('the Idempotency-Key of a killed process can be used after its lease ends', async () => {
+  test('an Idempotency-Key used by a killed process can be reused after its lease ends', async () => {
     const key = fresh()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('another or restarted service on the same database also replays the response', async () => {
+  test('another or restarted replica on the same database also replays the stored response', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -146,7 +146,7 @@ const contextOf = (key: string) => ({
 })
 
 describe('POST /contexts and POST /api-keys', () => {
-  test('a repeated creation of a context returns the first response', async () => {
+  test('a repeated request to create a context returns the first response', async () => {
     const key = fresh()
     const first = await tenant.admin.post('/contexts', contextOf('twice'), key)
     expect(first.status).toBe(201)
@@ -157,7 +157,7 @@ describe('POST /contexts and POST /api-keys', () => {
     })
   })
 
-  test('rejects a repeated creation of an API key with 409 and the key id, because secrets are not stored', async () => {
+  test('rejects a repeated request to create an API key with 409 and the key id because secrets are not stored', async () => {
     const key = fresh()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data
@@ -181,7 +181,7 @@ describe('POST /contexts and POST /api-keys', () => {
 })
 
 describe('idempotencyKey in GraphQL', () => {
-  test('replays an upload by REST in GraphQL if idempotencyKey equals the header', async () => {
+  test('a GraphQL upload with the idempotencyKey of a REST upload returns the stored response', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =

@@ -53,7 +53,7 @@ describe('HTTP security', () => {
     }
   })
 
-  test('the Sandbox page works with its content security policy', async () => {
+  test('Apollo Sandbox works with its content security policy', async () => {
     const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!
@@ -94,7 +94,7 @@ describe('HTTP security', () => {
     expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('responds to and disconnects a client that sends headers slowly', async () => {
+  test('responds to a client that sends headers slowly and disconnects it', async () => {
     const slow = await variant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
@@ -185,7 +185,7 @@ describe('secrets', () => {
       expect((await fetch(`${signed}x`)).status).toBe(403)
       expect((await fetch(signed, { headers: { range: 'bytes=99-' } })).status).toBe(416)
     }
-    // Unexpected errors are logged completely.
+    // The log contains the full details of unexpected errors.
     const { prisma, pool } = world.database
     const logError = (error: unknown) => world.log.logger.error({ err: error }, 'as the edge would')
     await prisma.apiKey.create({ data: { name: secrets.key } as never }).catch(logError)
@@ -194,8 +194,8 @@ describe('secrets', () => {
     await world.app.services.identity.lastUsed.flush()
   })
 
-  test('secrets do not appear in logs or in request lines', () => {
-    // A line written by the test proves that the search works.
+  test('secrets do not appear in the log or in request lines', () => {
+    // Finding a known log line proves that the search for secrets works.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)
     for (const [name, secret] of Object.entries(secrets))
@@ -203,7 +203,7 @@ describe('secrets', () => {
     expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
   })
 
-  test('secrets do not appear in the PostgreSQL log, even if it rejects a statement with them', () => {
+  test('secrets do not appear in the PostgreSQL log, even if it rejects a statement that contains them', () => {
     const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
     for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
     expect(log).not.toMatch(/STATEMENT:|parameters:/)
@@ -238,7 +238,7 @@ describe('secrets', () => {
       const bytes = type === 'bytea' ? `"${column}"` : `convert_to("${column}"::text, 'UTF8')`
       expect([table, column, await find(table, bytes)]).toEqual([table, column, []])
     }
-    // A value that may occur proves that the search works.
+    // Finding an allowed value proves that the search for secrets works.
     sought.push(['the beginning of a key', Buffer.from(secrets.adminKey!.slice(0, 12))])
     expect(await find('api_keys', "convert_to(key_prefix, 'UTF8')")).toEqual([{ secret: 'the beginning of a key' }])
     const hashes = await world.database.pool.query('SELECT password_hash FROM users WHERE password_hash IS NOT NULL')

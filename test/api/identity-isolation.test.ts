@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Creates tenants with equal names and settings. Only sizes and contents differ. */
+/** Creates tenants with equal names and settings but different file sizes and contents. */
 async function owner(content: string): Promise<Owner> {
   const tenant = await world.tenant({ name: 'The same name' })
   const context = await tenant.context('invoices')
@@ -41,10 +41,10 @@ async function owner(content: string): Promise<Owner> {
   return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })
 }
 
-/** All ids and secrets of a tenant. They must never appear in a response to another tenant. */
+/** Returns all ids and secrets of a tenant, which no other tenant may receive. */
 const marks = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
 const hasNothingOf = (response: ApiResponse, other: Owner) => {
-  // The log of a caller may contain ids that the caller sent.
+  // Error messages may repeat ids that the caller itself sent.
   const text = JSON.stringify(response.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
   expect(marks(other).filter((mark) => text.includes(mark))).toEqual([])
 }
@@ -83,7 +83,7 @@ describe.each([
     }
   })
 
-  test('counts, sizes and statistics of two tenants are separate', async () => {
+  test('counts, sizes and statistics of two tenants are independent', async () => {
     const { data } = (await caller(one).get('/stats')).body
     expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
     expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
@@ -96,8 +96,8 @@ describe.each([
     })
   })
 
-  test('returns the same response for an id of another tenant as for an unknown id', async () => {
-    // An unknown id of the same format.
+  test("returns the same response for another tenant's id as for an unknown id", async () => {
+    // Returns an unknown id in the same format.
     const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
     const same = async (real: string, at: (id: string) => Promise<ApiResponse>) => {
       const getResponses = async (id: string) => {
@@ -133,12 +133,12 @@ describe.each([
     await same(two.files[0]!, (id) =>
       by.graphql('mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }', { id }),
     )
-    // The request had no effect.
+    // The rejected request must have no effect on the other tenant's file.
     expect((await two.admin.get(`/files/${two.files[0]}/metadata`)).status).toBe(200)
     expect((await two.user.get('/files')).status).toBe(200)
   })
 
-  test('a cursor of another tenant returns no data of that tenant', async () => {
+  test("a cursor from another tenant returns none of that tenant's data", async () => {
     const connections = ['filesConnection', 'callLogsConnection', 'auditLogsConnection']
     for (const connection of connections) {
       const page = (of: Caller, after: string | null) =>
@@ -151,7 +151,7 @@ describe.each([
     }
   })
 
-  test('every schema field without arguments returns only data of its tenant, with all nested fields', async () => {
+  test("every GraphQL field without arguments returns only data of the caller's tenant, including nested fields", async () => {
     const selection = (type: GraphQLObjectType, depth: number): string =>
       Object.values(type.getFields())
         .filter((field) => field.args.every((arg) => arg.defaultValue !== undefined || !String(arg.type).endsWith('!')))
@@ -162,7 +162,7 @@ describe.each([
         })
         .join(' ')
     const schema = await schemaOf()
-    // A receipt needs exactly one of its two arguments.
+    // The receipt query requires exactly one of its two arguments.
     const roots = Object.values(schema.getQueryType()!.getFields()).filter(
       ({ name, args }) =>
         name !== 'receipt' && args.every((arg) => !String(arg.type).endsWith('!') || arg.defaultValue !== undefined),
@@ -176,7 +176,7 @@ describe.each([
           ? '(pageSize: 5)'
           : ''
       const response = await caller(one).graphql(`{ ${root.name}${sized} { ${selection(named, 5)} } }`)
-      // The storage health covers all tenants, and contains only counts.
+      // Storage health covers all tenants but contains only counts.
       expect([root.name, response.body.errors]).toEqual([root.name, undefined])
       hasNothingOf(response, two)
     }
@@ -202,7 +202,7 @@ describe('actions of one tenant', () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test('changes to the context, users and quota of a tenant do not affect another tenant', async () => {
+  test("changing a tenant's context, users and quota does not affect another tenant", async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => getData(await two.admin.get(path))),
     )
@@ -217,7 +217,7 @@ describe('actions of one tenant', () => {
     expect(toStatusAndCode(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
-  test('a name used in one tenant is available in another, and a conflict names only own objects', async () => {
+  test("a name used in one tenant is available in another, and a conflict names only objects of the caller's tenant", async () => {
     const invite = (by: Caller, address: string) =>
       by.graphql(
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',

@@ -18,7 +18,7 @@ const calls = async (tenant: TestTenant, key: Caller) => getItems(await tenant.a
 const audits = async (tenant: TestTenant, key: Caller) => getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('the life cycle of a key', () => {
-  test('shows all fields of a key except the secret, and a prefix that identifies a leaked key', async () => {
+  test('shows all fields of a key except the secret, with a prefix that identifies a leaked key', async () => {
     const tenant = await world.tenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = getData(created, { status: 201, message: true })
@@ -41,7 +41,7 @@ describe('the life cycle of a key', () => {
     expect(JSON.stringify(listed.body)).not.toContain(secret)
   })
 
-  test('disables, enables and revokes a key immediately, logs rejections and audits changes', async () => {
+  test('disables, enables and revokes a key immediately, logs rejected calls and audits the changes', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -75,7 +75,7 @@ describe('the life cycle of a key', () => {
     expect(getItems(await tenant.admin.get('/api-keys?status=disabled'))).toHaveLength(0)
   })
 
-  test('rejects an expired key', async () => {
+  test('rejects an expired key with 401', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'], { expires_in_days: 1 })
     expect((await key.get('/files')).status).toBe(200)
@@ -89,10 +89,10 @@ describe('the life cycle of a key', () => {
     expect((await calls(tenant, key))[0]).toMatchObject({ status: 'failure', error_message: 'This API key has expired.' })
   })
 
-  test('shows the last use of a key immediately, and writes it in batches', async () => {
+  test('shows the last use of a key immediately and writes it in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    // The estimate of the database clock is more accurate than this, also under load.
+    // The service estimates the database clock with an error below this tolerance, even under load.
     const slack = 1000
     const before = Date.now() - slack
     await Promise.all(Array.from({ length: 20 }, () => key.get('/files')))
@@ -127,7 +127,7 @@ describe('the life cycle of a key', () => {
     } finally {
       Object.assign(pool, { query, connect })
     }
-    // The notification listener has its own connection, and signing keys are refreshed occasionally.
+    // Allows queries of the notification listener and of the signing key refresh.
     expect(queries).toBeLessThanOrEqual(3)
   })
 })
@@ -173,7 +173,7 @@ describe('rotation', () => {
       expect(toStatusAndCode(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('accepts a grace period between 0 and 86,400 s', async () => {
+  test('accepts a grace period between 0 and 86,400 seconds', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
@@ -212,7 +212,7 @@ describe('an upload in progress', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('stores an upload in progress if nothing changes', async () => {
+  test('stores an upload in progress if its key does not change', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
@@ -238,7 +238,7 @@ describe('an upload in progress', () => {
     expect(getItems(await tenant.admin.get('/files'))).toEqual([])
     expect(getData(await tenant.admin.get('/contexts/inbox')).storage_used_bytes).toBe(0)
     expect(await calls(tenant, key)).toMatchObject([{ operation: 'upload', status: 'failure', context_key: 'inbox' }])
-    // The batched write of the last use may be in progress.
+    // A batch that writes the last use may still be in progress.
     const { rows } = await world.database.pool.query(
       "SELECT count(*) FROM blob_garbage WHERE blob_path LIKE $1 || '/%' AND due_at <= now()",
       [tenant.tenantId],
@@ -258,7 +258,7 @@ describe('an upload in progress', () => {
   })
 })
 
-test('reports all invalid fields of a new key', async () => {
+test('reports all invalid fields of a new key in one response', async () => {
   const tenant = await world.tenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
   expect(getInvalidFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())

@@ -27,7 +27,7 @@ const body = multipart([
   { name: 'context', content: 'inbox' },
   { name: 'file', filename: 'a.txt', content: `text ${'x'.repeat(3000)}` },
 ])
-/** Starts an upload that is accepted and waits for its body. */
+/** Starts an upload and waits until the service accepts its headers. */
 async function startUpload(url: string, key: Caller): Promise<RawHttp> {
   const raw = await RawHttp.open(url)
   raw.write(
@@ -49,7 +49,7 @@ describe('rate limit per minute', () => {
   })
   const at = (caller: Caller) => limited.as(caller.credential)
 
-  test('returns 429 with Retry-After and the IETF headers to a limited key, logs the call, and still accepts other keys', () =>
+  test('returns 429 with Retry-After and the IETF headers to a rate-limited key without limiting other keys', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, otherKey] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
@@ -71,7 +71,7 @@ describe('rate limit per minute', () => {
       expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
-  test('counts 403 and 404 responses and each GraphQL root field, and executes the fields within the limit', () =>
+  test('counts 403 and 404 responses and each GraphQL root field towards the rate limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
@@ -104,13 +104,13 @@ describe('rate limit per minute', () => {
       })
     }))
 
-  test('limits the requests of a user, and those of a tenant to five times the value', () =>
+  test('limits the requests of a user, and those of a tenant to five times that limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
       for (let time = 0; time < 5; time++) expect((await at(user).get('/files')).status).toBe(200)
       expect(toStatusAndCode(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
-      // Creates keys directly, because calls by HTTP would count for the tenant.
+      // Keys are created without HTTP because calls would count towards the tenant's rate limit.
       const { apiKeys } = world.app.services
       const make = () => apiKeys.create(systemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
       const keys = (await Promise.all(Array.from({ length: 5 }, make))).map(({ apiKey }) => world.as(apiKey))
@@ -123,7 +123,7 @@ describe('rate limit per minute', () => {
     }))
 })
 
-test('limits failed credentials per address, and never rejects valid ones', () =>
+test('limits failed credentials per address and never rejects valid credentials', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
@@ -136,7 +136,7 @@ test('limits failed credentials per address, and never rejects valid ones', () =
     expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
   }))
 
-/** Returns the number of statements with that name that the service has executed since. */
+/** Counts executions of a named statement by the service. */
 function countStatements({ database: { pool } }: Pick<World, 'database'>, name: string): () => number {
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
   let count = 0
@@ -148,7 +148,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
   return () => count
 }
 
-test('checks a flood of guessed keys with few database statements, and still accepts a valid uncached key', async () => {
+test('checks a flood of guessed keys with few database statements and still accepts a valid uncached key', async () => {
   const tenant = await world.tenant()
   const fresh = await tenant.key(['metadata'])
   const flooded = await variant({})
@@ -165,14 +165,14 @@ test('checks a flood of guessed keys with few database statements, and still acc
   const flood = Promise.all(Array.from({ length: 64 }, guess))
   expect((await flooded.as(fresh.credential).get('/files')).status).toBe(200)
   await flood
-  // Allows 20 per second, because a slow machine extends the flood.
+  // A flood takes longer on a slow machine, so 20 statements per second are allowed.
   const seconds = (performance.now() - began) / 1000
   expect(statements()).toBeLessThan(guesses / 4 + 25 * seconds)
   const late = await tenant.key(['metadata'])
   expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
 })
 
-test('checks guessed log tokens with one database statement per second after the limit, and accepts a valid token', () =>
+test('limits guessed log tokens to one database statement per second and still accepts a valid token', () =>
   runInOneWindow(60, async () => {
     const tenant = await world.tenant()
     const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
@@ -192,7 +192,7 @@ test('checks guessed log tokens with one database statement per second after the
   }))
 
 describe('concurrent uploads', () => {
-  test('limits concurrent uploads per credential, per tenant and in total, and always releases their slots', async () => {
+  test('limits concurrent uploads per credential, per tenant and in total, and always frees their slots', async () => {
     const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
     for (const tenant of tenants) await tenant.context('inbox')
@@ -217,13 +217,12 @@ describe('concurrent uploads', () => {
     await expectRefused(two)
     held.push(...(await take(three, 2)))
     await expectRefused(four)
-    // Other requests are not affected.
+    // Upload limits do not affect other requests.
     expect((await small.as(one.credential).get('/files')).status).toBe(200)
     expect(await finish(held[0]!)).toBe(201)
     expect((await small.as(four.credential).upload('inbox', 'a.txt', 'a')).status).toBe(201)
-    // The client disconnects.
     held[1]!.close()
-    // A slot is released shortly after its response.
+    // Polls because a slot is freed shortly after the response.
     const getPosition = async (key: Caller) => {
       for (;;) {
         const raw = await startUpload(small.url, key)

@@ -25,7 +25,7 @@ describe('a key restricted to some contexts', () => {
     key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
   })
 
-  test('a restricted key reads its context and the files in it', async () => {
+  test('a restricted key can read its context and the files in it', async () => {
     expect(getItems(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
     expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
     expect((await key.get('/contexts/mine')).status).toBe(200)
@@ -39,7 +39,7 @@ describe('a key restricted to some contexts', () => {
       expect(getData(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
-  test('a restricted key gets the same response for another context as for an unknown one', async () => {
+  test('a restricted key gets the same response for another context as for an unknown context', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
     const same = (other: ApiResponse, unknown: ApiResponse, [id, ghost]: [string, string]) => {
       expect(toStatusAndCode(other)).toEqual([404, 'not_found'])
@@ -79,7 +79,7 @@ describe('a key restricted to some contexts', () => {
     for (const path of paths) expect(toStatusAndCode(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('a restricted key is created by an admin for existing contexts, and cannot be an admin key', async () => {
+  test('only an admin can create a restricted key, which must name existing contexts and cannot have admin scope', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])
@@ -87,7 +87,7 @@ describe('a key restricted to some contexts', () => {
     expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('a restricted key has no access to a later context of the same name', async () => {
+  test('a restricted key has no access to a context that is deleted and created again with the same name', async () => {
     await tenant.context('passing')
     const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

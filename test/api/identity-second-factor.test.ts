@@ -33,11 +33,9 @@ const require = (tenant: TestTenant, required: boolean) =>
     required,
   })
 
-/**
- * Generates a code like an authenticator app with a clock two seconds behind, so that a change of the time step does not matter.
- */
+/** Generates the code of an authenticator app whose clock is two seconds behind. */
 const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
-/** Each code is single-use. This one belongs to the time step after that of the setup code. */
+/** Returns the code of the next time step because the setup code was already used. */
 const nextCodeOf = (secret: string) => codeOf(secret, 1)
 async function setUp(user: Person) {
   const { secret } = data(await startSession(user, user.password)).beginSecondFactor
@@ -46,7 +44,7 @@ async function setUp(user: Person) {
 }
 
 describe('a second factor', () => {
-  test('requires the second factor at password sign-in only after enrolment is confirmed', async () => {
+  test('password sign-in requires the second factor only after enrolment is confirmed', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
@@ -64,7 +62,7 @@ describe('a second factor', () => {
       { second_factor: 'code' },
     ])
     expect(getGraphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
-    // The error for a wrong password does not depend on the code.
+    // A wrong password returns the same error for any second-factor code.
     const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
     expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
     const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
@@ -75,7 +73,7 @@ describe('a second factor', () => {
     expect(JSON.stringify(getItems(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
-  test('accepts each code once, even if two clients sign in with it concurrently', async () => {
+  test('accepts each second-factor code once, even if two clients sign in with it concurrently', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
     const code = nextCodeOf(secret)
@@ -84,7 +82,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('creates ten single-use recovery codes, accepted in any letter case and spacing', async () => {
+  test('creates ten single-use recovery codes and accepts them in any letter case and spacing', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -110,7 +108,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
-  test('encrypts a second factor with MASTER_KEY, and re-encrypts it with a new key', async () => {
+  test('encrypts a second factor with MASTER_KEY and re-encrypts it after the key changes', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
@@ -148,7 +146,7 @@ describe('wrong codes of the second factor', () => {
     return { message, code: extensions.code, details }
   }
 
-  test('ten consecutive wrong codes lock codes on every replica for an hour, and valid codes are also rejected', async () => {
+  test('ten consecutive wrong second-factor codes lock all codes on every replica for an hour', async () => {
     const replica = await World.open({}, world)
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
@@ -192,7 +190,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('doubles the lock after each series of wrong codes, up to a day', async () => {
+  test('doubles the second-factor lock after each series of wrong codes, up to a day', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
@@ -206,7 +204,7 @@ describe('wrong codes of the second factor', () => {
   })
 
   test.each(['second factor', 'password'])(
-    '100 consecutive wrong codes lock codes until an admin resets the %s',
+    '100 consecutive wrong second-factor codes lock all codes until an admin resets the %s',
     async (what) => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
@@ -222,7 +220,7 @@ describe('wrong codes of the second factor', () => {
       expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 100, locked_until: null })])
       expect((await user.get('/files')).status).toBe(200)
 
-      // A password change by the user does not end the lock, because a stolen session could continue to guess.
+      // Changing the password does not end the lock because an attacker with a stolen session could change it.
       const password = 'nine lamps above the quay'
       const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
       expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
@@ -238,7 +236,7 @@ describe('wrong codes of the second factor', () => {
     },
   )
 
-  test('counts wrong codes for sign-in, removal and enrolment together', async () => {
+  test('counts wrong second-factor codes for sign-in, removal and enrolment together', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -263,7 +261,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
-  test('counts wrong codes only after a correct password', async () => {
+  test('counts wrong second-factor codes only after a correct password', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
     expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
@@ -293,7 +291,7 @@ describe('a tenant that requires a second factor', () => {
     expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
   })
 
-  test('a required second factor does not affect API keys and other tenants, and can be made optional again', async () => {
+  test('requiring a second factor does not affect API keys or other tenants, and is reversible', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const [user, otherUser] = [await tenant.user(['metadata']), await other.user(['metadata'])]
     await require(tenant, true)

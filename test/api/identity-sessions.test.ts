@@ -29,7 +29,7 @@ const again = async (user: Person) => (await signIn(user, user.password)) as Cal
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('a disabled user', () => {
-  test('a disabled user loses every session permanently, and must sign in again after being enabled', async () => {
+  test("disabling a user permanently ends all of the user's sessions", async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
@@ -41,7 +41,7 @@ describe('a disabled user', () => {
 })
 
 describe('active sessions', () => {
-  test('lists active sessions with their origin to an admin and to their user, but not to API keys', async () => {
+  test('lists active sessions with their origin to admins and to their user but not to API keys', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const other = await again(user)
@@ -63,7 +63,7 @@ describe('active sessions', () => {
     expect((await queryData(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
-  test('only an admin of the same tenant can list and end sessions of other users', async () => {
+  test('only an admin of the same tenant can list and end the sessions of other users', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     for (const [by, code] of [
@@ -80,7 +80,7 @@ describe('active sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('ends sessions one by one or all together, and audits both as actions of the user', async () => {
+  test('ends sessions individually or all together and audits both as actions of the user', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const [second, third] = [await again(user), await again(user)]
@@ -97,7 +97,7 @@ describe('active sessions', () => {
     ])
   })
 
-  test('a user can end own sessions, and receives 404 for sessions of other users', async () => {
+  test("a user can end the user's own sessions and receives 404 for sessions of other users", async () => {
     const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await again(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
@@ -110,7 +110,7 @@ describe('active sessions', () => {
 })
 
 describe('passwords', () => {
-  test('a password reset by an admin shows the new password once and ends every session', async () => {
+  test('a password reset by an admin shows the new password once and ends every session of the user', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const { resetUserPassword } = await queryData(

@@ -51,7 +51,7 @@ describe('signing in', () => {
     })
   })
 
-  test('does not reveal whether the address or the password was wrong', async () => {
+  test('a failed sign-in does not reveal whether the address or the password was wrong', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -60,7 +60,7 @@ describe('signing in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('signing in takes the same work for unknown addresses, wrong passwords, external users and users of many tenants', async () => {
+  test('sign-in does the same work for unknown addresses, wrong passwords, external users and users of many tenants', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query(
@@ -76,19 +76,19 @@ describe('signing in', () => {
     }
     await worked('warm@example.com')
     const emails = [user.email, 'nobody@example.com', 'outside@example.com', 'many@example.com']
-    // Uses the minimum of each, because other load only adds time.
+    // Compares minimum durations because other load only adds time.
     const least = emails.map(() => Number.POSITIVE_INFINITY)
     for (let round = 0; round < 5; round++)
       for (const [at, email] of emails.entries()) least[at] = Math.min(least[at]!, await worked(email))
     const [wrong, ...others] = least
     for (const other of others) {
-      // argon2id takes nearly all of the time. Without it, a response would take less than a tenth.
+      // Password hashing takes nearly all of the time, so skipping it would reduce the duration to below a tenth.
       expect(other).toBeGreaterThan(wrong! / 3)
       expect(other).toBeLessThan(wrong! * 3)
     }
   })
 
-  test('selects the named tenant for an address in two tenants, with the password of that tenant', async () => {
+  test('signs in to the named tenant if an address belongs to two tenants', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.user(['metadata'], email), await two.user(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('signing in', () => {
     }
   })
 
-  test('uses one salt for an address in many tenants, and accepts a password only for its own tenant', async () => {
+  test('uses one salt for an address in many tenants and accepts a password only for its own tenant', async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.tenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('replaces password hashes with different salts by hashes with one salt', async () => {
+  test('replaces password hashes that have different salts with hashes that share one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.tenant(), await world.tenant()]
     await one.user(['metadata'], email)
@@ -141,7 +141,7 @@ describe('signing in', () => {
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
-  test('wrong passwords of an unauthenticated client lock out no user and do not reveal accounts', async () => {
+  test('wrong passwords from an unauthenticated client neither lock out a user nor reveal accounts', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
@@ -158,7 +158,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  test('signOut ends a session immediately, and other sessions continue', async () => {
+  test('signOut ends the current session immediately without affecting other sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
@@ -199,7 +199,7 @@ describe('a session', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('a password change also ends a session that started with the old password during the change', async () => {
+  test('a password change also ends a session that was started with the old password during the change', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('publishes session keys, which verify the token and rotate without ending sessions', async () => {
+  test('publishes session keys that verify tokens and can be rotated without ending sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const published = async () =>
@@ -238,7 +238,7 @@ describe('a session', () => {
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })
 
-  test('a session ends at the expiry in its row', async () => {
+  test('a session ends at the expiry time stored in its row', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [

@@ -69,7 +69,7 @@ describe('an admin', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test('an admin changes scopes and disables users immediately, and each change is audited', async () => {
+  test("an admin's changes of scopes and status apply to users immediately and are audited", async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
     const id = await idOf(user)
@@ -88,7 +88,7 @@ describe('an admin', () => {
     const entries = (await audits(tenant, id))
       .filter(({ audit_type }: Record<string, unknown>) => audit_type !== 'security')
       .map(({ action, details }: Record<string, unknown>) => [action, details])
-    // A change without effect is not audited.
+    // An update without effect is not audited.
     expect(entries.slice(0, 3)).toEqual([
       ['enabled', { previous_status: 'disabled', new_status: 'active' }],
       ['disabled', { previous_status: 'active', new_status: 'disabled' }],
@@ -97,7 +97,7 @@ describe('an admin', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test('an admin cannot revoke the own access', async () => {
+  test("rejects an admin's attempt to revoke the admin's own access", async () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
     const id = await idOf(admin)
@@ -111,7 +111,7 @@ describe('an admin', () => {
     expect((await change(tenant.admin, 'disableUser', id)).body.data.disableUser.status).toBe('disabled')
   })
 
-  test('an admin lists users by status', async () => {
+  test('lists users by status for an admin', async () => {
     const tenant = await world.tenant()
     const [one, two] = [await tenant.user(['upload']), await tenant.user(['upload'])]
     await change(tenant.admin, 'disableUser', await idOf(one))
@@ -129,7 +129,7 @@ describe('an admin', () => {
 })
 
 describe('actions of a user', () => {
-  test('records user actions by REST and GraphQL with the name and email at the time', async () => {
+  test('audits user actions over REST and GraphQL with the name and email at that time', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
     const id = await idOf(user)
@@ -176,14 +176,14 @@ describe('actions of a user', () => {
     expect(getItems(await user.get(`/files?uploaded_by=${id}`))).toMatchObject([
       { file_id: file.file_id, uploaded_by: id, uploaded_by_name: null },
     ])
-    // Only requests by API keys are calls.
+    // Only requests with API keys are logged as calls.
     expect(
       getItems(await user.get('/stats/logs')).filter((call: Record<string, string>) => call.operation !== 'metadata'),
     ).toEqual([])
   })
 })
 
-test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, and works again if resumed', async () => {
+test('a suspended tenant gets 403 for keys, users, sign-in and signed URLs until it is resumed', async () => {
   const tenant = await world.tenant()
   await tenant.context('inbox')
   const { file_id: fileId } = getData(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
@@ -223,7 +223,7 @@ test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, a
   ])
 })
 
-test('deletes a tenant with all its data only if its name is repeated', async () => {
+test('deletes a tenant with all its data only if the request repeats its name', async () => {
   const tenant = await world.tenant({ name: 'Doomed' })
   const bystander = await world.tenant()
   for (const { context, admin } of [tenant, bystander]) {
@@ -245,7 +245,7 @@ test('deletes a tenant with all its data only if its name is repeated', async ()
     const remaining = await world.database.pool.query(`SELECT count(*) FROM ${table} WHERE tenant_id = $1`, [tenant.tenantId])
     expect([table, Number(remaining.rows[0].count)]).toEqual([table, 0])
   }
-  // The blob of the file is due, and leased paths become due later.
+  // The blob of the deleted file is due for removal, while leased paths become due later.
   const garbage = await world.database.pool.query('SELECT count(*) FROM blob_garbage WHERE tenant_id = $1 AND due_at <= now()', [
     tenant.tenantId,
   ])

@@ -3,7 +3,7 @@ import { getInvalidFields } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// Above 2^53, a double represents only the neighbor of this number.
+// A double cannot represent this number and would round it to its neighbor.
 const number = '9007199254740993'
 const metadata = `{"order":${number}}`
 let world: World
@@ -21,7 +21,7 @@ const send = (
   headers: Record<string, string> = { 'content-type': 'application/json' },
 ) => tenant.admin.raw(path, { method: 'POST', headers, body })
 
-test('rejects a number that would lose digits, in a JSON body and in a multipart part', async () => {
+test('rejects a number that would lose digits in a JSON body and in a multipart part', async () => {
   const context = `{"context_key":"orders","display_name":"Orders","allowed_extensions":["txt"],"max_file_size_mb":1,"metadata":${metadata}}`
   const inBody = await send('/api/v1/contexts', context)
   expect(getInvalidFields(inBody)).toEqual(['body'])

@@ -22,7 +22,7 @@ const filesOf = async (tenant: TestTenant): Promise<number> => (await tenant.adm
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 
-/** A concurrent transaction that holds the locks of `lock` until `release`. */
+/** Opens a transaction that holds the locks of the statement `lock` until `release` is called. */
 async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -32,7 +32,7 @@ async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Cli
 }
 const lockHead = (tenant: TestTenant) => holding('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
 
-/** Waits until a session waits for a lock. */
+/** Waits until a database session waits for a lock. */
 async function untilLocked(): Promise<void> {
   for (let waiting = 0; waiting === 0; )
     waiting = (await query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
@@ -40,7 +40,7 @@ async function untilLocked(): Promise<void> {
 }
 
 describe('the blob of a completed upload', () => {
-  test('does not remove the blob of an upload in progress, even if the clock of its replica is two hours behind', async () => {
+  test("does not remove the blob of an upload in progress, even if the replica's clock is two hours behind", async () => {
     const tenant = await newTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
@@ -56,12 +56,12 @@ describe('the blob of a completed upload', () => {
 
   test('keeps the blob of a completed upload, even if an earlier sweep lost its connections during a removal', async () => {
     const tenant = await newTenant()
-    // The first upload creates the leases, the second uses one of them.
+    // The first upload leases paths and the second one uses a leased path.
     await upload(tenant)
     const head = await lockHead(tenant)
     const response = upload(tenant)
     await untilLocked()
-    // Simulates an upload that took longer than its lease.
+    // Simulates an upload that takes longer than its path lease.
     await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second' WHERE tenant_id = $1`, [tenant.tenantId])
     const sweeping = new pg.Pool({ connectionString: world.databaseUrl, application_name: 'a sweep', max: 2 })
     sweeping.on('error', () => {})
@@ -93,13 +93,13 @@ describe('the blob of a completed upload', () => {
   })
 })
 
-test('one Idempotency-Key stores one file, even if its first request is delayed until another one completes', async () => {
+test('two uploads with one Idempotency-Key store one file, even if the first one is delayed', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
   const first = upload(tenant, headers)
   await untilLocked()
-  // As if the first's replica had been frozen until its lease was over.
+  // Simulates a replica that was frozen until the lease of its key ended.
   const { rowCount } = await query(`UPDATE idempotency_keys SET leased_until = now() - interval '1 second' WHERE key = 'frozen'`)
   expect(rowCount).toBe(1)
   const second = upload(tenant, headers)
@@ -119,7 +119,7 @@ describe('while the rows of tenant B are locked', () => {
   test('tenant A can read, upload and change data while the rows of tenant B are locked', async () => {
     const [a, b] = [await newTenant(), await newTenant()]
     const head = await lockHead(b)
-    // More requests than connections.
+    // Sends more requests than there are database connections.
     const stuck = Promise.all(Array.from({ length: 40 }, () => upload(b)))
     const renamed = b.admin.patch('/tenant', { name: 'B' })
     await untilLocked()
@@ -135,7 +135,7 @@ describe('while the rows of tenant B are locked', () => {
     expect((await renamed).status).toBe(200)
   })
 
-  test('tenant B receives 503 after ten seconds while its rows are locked, and nothing is stored', async () => {
+  test('a tenant receives 503 after ten seconds while its rows are locked, and nothing is stored', async () => {
     const b = await newTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
@@ -145,7 +145,7 @@ describe('while the rows of tenant B are locked', () => {
   })
 })
 
-describe('is answered only if no older decision can still commit', () => {
+describe('responses wait for older decisions', () => {
   const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
     ['a lowered quota of the tenant', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
     ['a lowered quota of a context', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
@@ -153,10 +153,10 @@ describe('is answered only if no older decision can still commit', () => {
     ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
     ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
-  test.each(changes)('responds to %s only if no older decision can still commit', async (_what, change) => {
+  test.each(changes)('responds to %s only when no older decision can still commit', async (_what, change) => {
     const tenant = await newTenant()
     const { id } = await tenant.key(['upload'])
-    // A group of another replica that is decided and not yet committed.
+    // Simulates another replica that has decided a group but not yet committed it.
     const older = await holding(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let responded = false
     const response = change(tenant, id).finally(() => {
@@ -191,7 +191,7 @@ describe('the rules of an upload', () => {
     expect(await verified()).toMatchObject(healthy)
   })
 
-  test('applies new rules as soon as a change returns, whether stricter or not', async () => {
+  test('applies new rules to uploads as soon as the update returns, whether stricter or not', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
@@ -225,7 +225,7 @@ describe('the rules of an upload', () => {
 })
 
 describe('an upload whose rules change while it is received', () => {
-  /** Changes the context after the upload has read its rules, and then sends the rest of the file. */
+  /** Changes the context after an upload has read its rules, then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
     const read = jest.spyOn(world.app.services.contexts, 'findOnce')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
@@ -248,7 +248,7 @@ describe('an upload whose rules change while it is received', () => {
     }
   }
 
-  test('accepts an upload in progress that only the old rules reject, and counts nothing as blocked', async () => {
+  test('accepts an upload in progress that only the old rules reject and counts nothing as blocked', async () => {
     const tenant = await newTenant()
     const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
@@ -265,7 +265,7 @@ describe('an upload whose rules change while it is received', () => {
     expect([response.status, response.body.error.code]).toEqual([422, 'invalid_extension'])
   })
 
-  test('does not apply the old rules to an upload in progress if the context is disabled', async () => {
+  test('rejects an upload in progress if its context is disabled', async () => {
     const tenant = await newTenant()
     const response = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])

@@ -9,7 +9,7 @@ let second: World
 beforeAll(async () => {
   await avoidMidnight()
   world = await World.open()
-  // A replica needs its own folder for temporary files.
+  // Each replica needs its own folder for temporary files.
   second = await World.open({ DATA_DIR: join(world.dataDir, 'second'), STORAGE_URL: world.config.storageUrl }, world)
 }, avoidMidnightMs)
 afterAll(async () => {
@@ -41,7 +41,7 @@ test('fifty concurrent uploads on two replicas fill the quota of a context exact
   expect((await tenant.admin.get('/contexts/edge')).body.data.storage_used_bytes).toBe(megabyte)
   const rejected = await tenant.admin.upload('edge', 'last.txt', 'x')
   expect(rejected.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
-  // A quota rejection is not a block reason, and released bytes can be used again.
+  // A rejection because of the quota does not count as a blocked file, and freed bytes can be reused.
   expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   const stored = responses.find(({ status }) => status === 201)!.body.data.file_id
   await tenant.admin.delete(`/files/${stored}`)
@@ -58,7 +58,7 @@ test('fifty concurrent uploads to two contexts fill the quota of a tenant exactl
       (index % 3 ? tenant.admin : through(tenant.admin)).upload(index % 2 ? 'one' : 'two', `${index}.txt`, textOf(50_000)),
     ),
   )
-  // 20 files of 50,000 bytes leave 48,576 bytes, which is not enough for another.
+  // 20 files of 50,000 bytes leave 48,576 bytes of the quota, too few for another file.
   expect(codes(responses)).toEqual({ stored: 20, quota_exceeded: 30 })
   expect((await tenant.admin.upload('one', 'rest.txt', textOf(48_576))).status).toBe(201)
   expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(megabyte)
@@ -74,14 +74,14 @@ test('rejects an upload that cannot fit before reading its body, and reserves no
       authorization: `Bearer ${tenant.admin.credential}`,
       'content-type': 'multipart/form-data; boundary=x',
     },
-    // The body is never sent completely, so that a response can only result from its length.
+    // The body is never completely sent, so the service must respond based on Content-Length.
     body: textOf(2 * megabyte),
   })
   expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([422, 'quota_exceeded'])
   expect((await tenant.admin.upload('notes', 'a.txt', textOf(megabyte))).status).toBe(201)
 })
 
-/** Uploads, rejections, downloads, deletions, dry runs and changes, by keys and by a user, on two replicas. */
+/** Runs a mix of calls by keys and by a user on two replicas. */
 async function mix(tenant: TestTenant): Promise<void> {
   await tenant.context('alpha', { storage_quota_mb: 1 })
   await tenant.context('beta', { max_file_size_mb: 1 })
@@ -157,7 +157,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   const storage = (await tenant.admin.get('/stats/charts/storage')).body.data.data_points.at(-1)
   expect(storage).toMatchObject({ total_bytes: held.bytes, files_count: held.n })
 
-  // The log contains rejections of keys with their code. Rejections of users are only counted.
+  // Rejected uploads of keys are logged with their code, and those of users are only counted.
   const blocked = await world.database.pool.query(
     `SELECT error_code AS code, count(*) AS n FROM call_logs WHERE tenant_id = $1 AND error_code IN ('invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected') GROUP BY 1`,
     [tenant.tenantId],
@@ -169,7 +169,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   )
 })
 
-test('counts a rejected upload and a download of a user, although they are not logged as calls', async () => {
+test('counts rejected uploads and downloads of a user although they are not logged as calls', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const user = await tenant.user(['upload', 'download'])
@@ -185,7 +185,7 @@ test('counts a rejected upload and a download of a user, although they are not l
   })
 })
 
-test('sums above 2^32 are exact, in bytes and in counts', async () => {
+test('sums of bytes and counts above 2^32 are exact', async () => {
   const tenant = await world.tenant({ quotaMb: 2_147_483_647 })
   const { context_id: contextId } = (await tenant.context('large', { storage_quota_mb: 2_147_483_647 })) as { context_id: string }
   const bytes = 5_000_000_000_123
@@ -218,11 +218,11 @@ test('sums above 2^32 are exact, in bytes and in counts', async () => {
   const totals = (await tenant.admin.get('/stats/logs?operation=metadata')).body.data.pagination
   expect(totals.total_items).toBeGreaterThan(calls)
   expect(totals.total_pages).toBe(Math.ceil(totals.total_items / 20))
-  // Removes invented rows, so that recounts in other tests of this database are correct.
+  // Removes generated rows because they would falsify the recounts of other tests.
   await world.database.pool.query('DELETE FROM usage_counters WHERE tenant_id = $1', [tenant.tenantId])
 })
 
-test('truncates user agents to 512 bytes of whole characters, and removes control characters', async () => {
+test('truncates user agents to 512 bytes without splitting characters and removes control characters', async () => {
   const tenant = await world.tenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })

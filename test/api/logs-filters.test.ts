@@ -33,7 +33,7 @@ describe('filters', () => {
     await two.upload('notes', 'a.txt', 'x')
     await two.get('/files')
   })
-  // Queries by a user, whose requests are not calls.
+  // Queries as a user because requests of users are not logged as calls.
   const list = async (query: string) => {
     const user = await reader()
     const { data, pagination } = getData(await user.get(`/stats/logs?${query}`))
@@ -59,12 +59,12 @@ describe('filters', () => {
     expect(await list(`api_key_id=${two.id}&operation=delete`)).toEqual([])
   })
 
-  test('returns an empty list for a malformed id', async () => {
+  test('returns an empty call log for a malformed id', async () => {
     for (const id of ['x', 'key_00000000000000000000000000', '%00', tenant.tenantId, ''])
       expect(await list(`api_key_id=${id}`)).toEqual([])
   })
 
-  test('rejects invalid filter values with 400, all reported together', async () => {
+  test('rejects invalid call log filters with 400 and reports all of them in one response', async () => {
     const user = await reader()
     expect(
       getInvalidFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
@@ -107,7 +107,7 @@ describe('dates', () => {
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
-  test('date filters include both bounds, to the millisecond', async () => {
+  test('date filters of the call log include both bounds, to the millisecond', async () => {
     expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([timestamps[1]])
     expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(timestamps.slice(2))
     expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(timestamps.slice(0, 2))
@@ -129,14 +129,14 @@ describe('dates', () => {
     expect(await times('start_date=2026-03-02T05:00')).toEqual(timestamps.slice(5))
   })
 
-  test('combines date filters with other filters', async () => {
+  test('combines date filters of the call log with other filters', async () => {
     expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(
       timestamps.slice(0, 4),
     )
     expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
   })
 
-  test('pages of a date range neither repeat nor skip entries', async () => {
+  test('pages of a date range in the call log neither repeat nor skip entries', async () => {
     const observed: string[] = []
     for (let page = 1; page <= 4; page++) {
       const { data, pagination } = getData(await user.get(`/stats/logs?page=${page}&page_size=2`))
@@ -157,7 +157,7 @@ describe('dates', () => {
   })
 })
 
-/** Writes calls at other times with the statements of the ledger. */
+/** Inserts calls with past timestamps through the ledger statements. */
 async function writeCalls(tenant: TestTenant, key: Caller, times: string[]) {
   const { pool } = world.database
   await ensurePartitions(

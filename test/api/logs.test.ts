@@ -62,7 +62,7 @@ describe('the log contains every call, successful or not', () => {
     })
   })
 
-  test('a call log entry for an upload or a deletion names the file', async () => {
+  test('the call log entry for an upload or a deletion names the file', async () => {
     const { file_id } = (await key.upload('notes', 'b.txt', 'text')).body.data
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'success', file_id, context_key: 'notes' })
     await key.delete(`/files/${file_id}`)
@@ -114,7 +114,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs the creation of a download URL as one call with its file and context, and counts one download', async () => {
+  test('logs the creation of a download URL as one call with its file and context and counts one download', async () => {
     const reader = await tenant.key(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
@@ -131,7 +131,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
-  test('logs each of several repeated or concurrent lists as one call, and returns the same page', async () => {
+  test('logs each repeated or concurrent list request as one call and returns the same page', async () => {
     const reader = await tenant.key(['metadata'])
     const list = async () => getData(await reader.get('/files')).data
     const page = await list()
@@ -147,7 +147,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 29 }])
   })
 
-  test('concurrent lists of different tenants, keys, contexts or page sizes return their own pages', async () => {
+  test('concurrent list requests for different tenants, keys, contexts or page sizes return their own pages', async () => {
     const other = await world.tenant()
     await other.context('notes')
     await tenant.context('drafts')
@@ -172,7 +172,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs a call with a missing scope as a failure (403)', async () => {
+  test('logs a call with a missing scope as failed with 403', async () => {
     const limitedKey = await tenant.key([...(['upload'] as const)])
     for (const [operation, act] of [
       ['metadata', () => limitedKey.get('/files')],
@@ -189,7 +189,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('logs calls with a disabled, revoked or expired key as failures of that key (401)', async () => {
+  test('logs calls with a disabled, revoked or expired key as failed calls of that key with 401', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.key(['upload', 'metadata'])
       if (end === 'expire')
@@ -205,7 +205,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('logs uploads to a disabled context (409) and above a quota (422) as failures', async () => {
+  test('logs uploads to a disabled context (409) and above a quota (422) as failed', async () => {
     await tenant.context('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     await key.upload('closed', 'a.txt', 'x')
@@ -215,7 +215,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall()).toMatchObject({ status: 'failure', context_key: 'tiny', file_id: null })
   })
 
-  test('logs a call as failed if the store is unavailable (503)', async () => {
+  test('logs a call as failed with 503 if the store is unavailable', async () => {
     const { storage } = world.app.services
     const { signDownload } = storage
     storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
@@ -232,7 +232,7 @@ describe('the log contains every call, successful or not', () => {
     })
   })
 
-  test('does not log admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
+  test('logs no calls for admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
     const user = await tenant.user(['upload', 'metadata', 'download', 'delete', 'admin'])
     const total = async () => getData(await tenant.admin.get('/stats/logs')).pagination.total_items
     const before = await total()
@@ -249,12 +249,12 @@ describe('the log contains every call, successful or not', () => {
     await user.get('/files/file_x')
     await world.unauthenticated.get('/files')
     await world.as(`assay_${'A'.repeat(43)}`).get('/files')
-    // The previous list is itself a call.
+    // The previous list request is itself a logged call.
     expect(await total()).toBe(before + 1)
   })
 })
 
-test('a call log entry has the key name at the time, and the address and user agent of the client', async () => {
+test('a call log entry has the key name at that time and the address and user agent of the client', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

@@ -12,7 +12,7 @@ afterAll(() => world.close())
 
 const addKey = () => tenant.admin.post('/api-keys', { name: 'one more' })
 
-/** Lists with functions that add an item and, if possible, remove one. */
+/** Each list has a function that adds an item and, if possible, one that removes an item. */
 const lists: Record<string, { path: string; id: string; add(): Promise<unknown>; remove?(id: string): Promise<unknown> }> = {
   files: {
     path: '/files?context=notes',
@@ -41,7 +41,7 @@ const nextOf = (response: ApiResponse): string | undefined =>
 describe.each(Object.keys(lists))('next links of %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
-  test('next links return each item once while others are added and deleted', async () => {
+  test('next-page links return each item once while others are added and deleted', async () => {
     tenant = await world.tenant()
     await tenant.context('notes')
     for (let index = 0; index < 8; index++) await add()
@@ -56,19 +56,19 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
       await add()
       if (remove && next !== undefined) await remove(idsOn(response)[0]!)
     }
-    // Items added after the first page precede it.
+    // Items added after the first page precede it and must not appear on later pages.
     expect(observed.filter((item) => before.includes(item))).toEqual(before)
     expect(new Set(observed).size).toBe(observed.length)
   })
 })
 
-test('the last page and an empty list have no next link', async () => {
+test('the last page and an empty list have no next-page link', async () => {
   tenant = await world.tenant()
   expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
   expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
 })
 
-test('next links preserve the filters, include the page number, and are readable by browsers', async () => {
+test('next-page links preserve the filters, include the page number, and can be read by browsers', async () => {
   tenant = await world.tenant()
   await addKey()
   const response = await tenant.admin.get('/api-keys?status=active&page_size=1')
@@ -80,7 +80,7 @@ test('next links preserve the filters, include the page number, and are readable
   })
 })
 
-test('rejects an invalid cursor, or a cursor of another list, with 400', async () => {
+test('rejects an invalid cursor or a cursor from another list with 400', async () => {
   tenant = await world.tenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])

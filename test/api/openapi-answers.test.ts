@@ -38,7 +38,7 @@ const throughLinks = ['getLinkRules', 'uploadFormThroughLink', 'uploadThroughLin
 const streams = [...exported, ...ofLog, ...throughLinks]
 const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
 
-/** A call of the operation with valid values, unless `more` overrides them. */
+/** Calls an operation with valid values, overridden by `more`. */
 function call(
   caller: Caller,
   { operationId, method, path }: DocumentedOperation,
@@ -76,7 +76,7 @@ const bodies: Record<string, object> = {
   releaseFromQuarantine: { reason: 'Known to us.' },
 }
 
-/** Every route once, in an order in which each can succeed: creations first, deletions last. */
+/** Calls every route once in an order in which each call succeeds. */
 async function everySuccess(): Promise<[string, ApiResponse][]> {
   const { admin } = tenant
   const key = await admin.post('/api-keys', { name: 'Robot', scopes: ['upload', 'metadata'], expires_in_days: 30 })
@@ -132,15 +132,15 @@ const contextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every successful response matches its description, and a response with a secret has a message', async () => {
+test('every successful response matches its OpenAPI description, and a response with a secret has a message', async () => {
   const responses = await everySuccess()
   for (const [operationId, response] of responses) {
-    // A preview is the image or the text itself.
+    // A preview response is the image or text itself and has no status field.
     const status = operationId === 'getFilePreview' ? undefined : 'SUCCESS'
     expect([operationId, response.status < 300, response.body.status]).toEqual([operationId, true, status])
     expect(api.findMismatches(operationId, response)).toEqual([])
   }
-  // The URL of a new upload link contains its token.
+  // The response for a new upload link contains a secret because its URL contains the token.
   const secrets = responses.filter(
     ([operationId, { body }]) =>
       operationId === 'createUploadLink' || ['api_key', 'secret', 'token'].some((name) => name in (body.data ?? {})),
@@ -154,7 +154,7 @@ test('every successful response matches its description, and a response with a s
     createUploadLink: expect.stringMatching(/ cannot be shown again\.$/),
   })
   await quarantinedFile(world, tenant, 'notes')
-  // Lists must not be empty.
+  // Lists must contain items so that their item schemas are tested.
   for (const path of [
     '/files',
     '/contexts',
@@ -170,7 +170,7 @@ test('every successful response matches its description, and a response with a s
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
 })
 
-test('returns documented errors for a missing credential or scope and for unknown objects on every route', async () => {
+test('every route returns documented errors for a missing credential or scope and for unknown objects', async () => {
   const weak = await tenant.key(['upload'])
   const deleter = await tenant.key(['delete'])
   for (const operation of ofTable()) {
@@ -200,7 +200,7 @@ test('returns documented errors for a missing credential or scope and for unknow
   }
 })
 
-/** Values that the limits of a schema reject. */
+/** Returns values outside the limits of a schema. */
 function wrong(schema: Json): unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, type } = schema as Record<
     string,
@@ -222,7 +222,7 @@ function wrong(schema: Json): unknown[] {
 const fieldsOf = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('enforces the documented limits of query parameters exactly', async () => {
+test('enforces exactly the documented limits of query parameters', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     for (const { name, schema, ...parameter } of operation.parameters) {
@@ -249,7 +249,7 @@ test('enforces the documented limits of query parameters exactly', async () => {
   expect(tried).toBeGreaterThan(40)
 })
 
-test('enforces the documented limits of JSON bodies exactly, and rejects undocumented members', async () => {
+test('enforces exactly the documented limits of JSON bodies and rejects undocumented members', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
@@ -272,7 +272,7 @@ test('enforces the documented limits of JSON bodies exactly, and rejects undocum
   expect(tried).toBeGreaterThan(40)
 })
 
-test('every rejection of an upload matches its description', async () => {
+test('every error response to an upload matches its OpenAPI description', async () => {
   const { admin } = tenant
   await tenant.context('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
   await tenant.context('shut', { max_file_size_mb: 1 })
@@ -299,7 +299,7 @@ test('every rejection of an upload matches its description', async () => {
   }
 })
 
-test('every rejection of a dry run matches its description', async () => {
+test('every error response to a dry run matches its OpenAPI description', async () => {
   const dryRun = (context: string | undefined, content: string) =>
     tenant.admin.upload(context, 'a.txt', content, { path: '/files/validate' })
   const rejected: [number, ApiResponse][] = [
@@ -315,7 +315,7 @@ test('every rejection of a dry run matches its description', async () => {
   }
 })
 
-test('rejects a suspended tenant on every route as documented', async () => {
+test('every route returns the documented error for a suspended tenant', async () => {
   const other = await world.tenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of ofTable()) {
@@ -341,7 +341,7 @@ async function intoDisabled(): Promise<ApiResponse> {
   return admin.post(`/trash/${trashed}/restore`)
 }
 
-/** Reaches the limit of a hundred tokens. */
+/** Inserts a hundred auditor tokens and requests one above the limit. */
 async function oneShareTooMany(): Promise<ApiResponse> {
   const { admin, tenantId } = await world.tenant()
   await world.database.pool.query(
@@ -351,7 +351,7 @@ async function oneShareTooMany(): Promise<ApiResponse> {
   return admin.post('/log/share', {})
 }
 
-test('errors for conflicts, an unavailable scanner and a rate limit match their description', async () => {
+test('errors for conflicts, an unavailable scanner and a rate limit match their OpenAPI descriptions', async () => {
   const { admin } = tenant
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
@@ -386,7 +386,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     const caller = limitedWorld.as((await tenant.key(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
     expect([scannerless.status, api.findMismatches('uploadFile', scannerless)]).toEqual([503, []])
-    // The rate limit window may end once during the loop.
+    // The loop allows for one rate limit window that ends in the meantime.
     let limited = await caller.get('/files')
     for (let more = 4; more > 0 && limited.status === 200; more--) limited = await caller.get('/files')
     expect([limited.status, api.findMismatches('listFiles', limited)]).toEqual([429, []])
@@ -395,7 +395,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   }
 })
 
-test('exports match their description: rows, columns and errors', async () => {
+test('rows, columns and errors of exports match their OpenAPI description', async () => {
   const weak = await tenant.key(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -417,12 +417,12 @@ test('exports match their description: rows, columns and errors', async () => {
   }
 })
 
-test('the transparency log matches its description: texts, tiles and errors', async () => {
+test('texts, tiles and errors of the transparency log match their OpenAPI description', async () => {
   const weak = await tenant.key(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
     const operation = api.operation(operationId)
-    // The slashes are part of the tile parameter.
+    // The `tile` path parameter contains slashes.
     const requested = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
     const responses: [number, ApiResponse][] = [
       [200, await call(tenant.admin, requested)],
@@ -437,7 +437,7 @@ test('the transparency log matches its description: texts, tiles and errors', as
   }
 })
 
-test('every response of an upload link matches its description', async () => {
+test('every response of an upload link matches its OpenAPI description', async () => {
   const unknown = await tenant.admin.post('/upload-links', { context: 'nowhere' })
   expect([unknown.status, api.findMismatches('createUploadLink', unknown)]).toEqual([404, []])
   const link = await LinkClient.create(tenant.admin, 'notes', { max_files: 4, origins: ['https://example.com'] })
@@ -472,7 +472,7 @@ test('every response of an upload link matches its description', async () => {
   }
 })
 
-test('every documented response was tested above, except those that need an outage or too many calls', () => {
+test('this suite covers every documented response except those that require an outage or too many calls', () => {
   const seldom = ['429', '500', '503']
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),

@@ -6,7 +6,7 @@ import { DocumentedApi } from '../support/documented.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
-/** The content of a request or response in one media type. */
+/** Schema and examples of a request or response body in one media type. */
 interface Described {
   schema: Json
   example?: unknown
@@ -28,14 +28,14 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Every `$ref` and every schema below a part of the document. */
+/** Visits every `$ref` and nested schema of a part of the document. */
 function walk(part: unknown, visit: (node: Json) => void): void {
   if (typeof part !== 'object' || part === null) return
   if (!Array.isArray(part)) visit(part as Json)
   for (const value of Object.values(part)) walk(value, visit)
 }
 
-test('the document is OpenAPI 3.1, needs no credential, and all its references resolve', async () => {
+test('the OpenAPI document has version 3.1, needs no credential, and contains no broken reference', async () => {
   const { status, headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(api.document).toMatchObject({
@@ -47,7 +47,7 @@ test('the document is OpenAPI 3.1, needs no credential, and all its references r
   walk(api.document, ({ $ref }) => typeof $ref === 'string' && refs.push($ref))
   expect(refs.length).toBeGreaterThan(100)
   for (const ref of refs) expect(api.checker.resolve(ref)).toBeInstanceOf(Object)
-  // Every component must be used.
+  // Unused components are reported as errors.
   for (const kind of ['schemas', 'responses', 'parameters', 'headers'])
     for (const name of Object.keys(api.document.components[kind])) expect(refs).toContain(`#/components/${kind}/${name}`)
 })
@@ -81,13 +81,13 @@ test('response schemas have names, and every error code has its own schema', () 
   let unnamed = 0
   for (const { responses } of api.operations)
     walk(responses, ({ type, properties }) => {
-      // Unnamed envelopes are allowed, because their data differs.
+      // Envelopes, which have a status field, may be unnamed because their data differs.
       if (type === 'object' && properties !== undefined && !('status' in (properties as Json))) unnamed++
     })
   expect(unnamed).toBe(0)
 })
 
-test('every operation has examples that match its schema', () => {
+test('every OpenAPI operation has examples that match its schema', () => {
   for (const { operationId, requestBody, responses } of api.operations) {
     const json = requestBody?.content['application/json']
     if (json) expect([operationId, api.checker.findErrors(json.example, json.schema)]).toEqual([operationId, []])
@@ -102,7 +102,7 @@ test('every operation has examples that match its schema', () => {
       for (const example of getExamples(described)) expect(api.checker.findErrors(example, described.schema)).toEqual([])
 })
 
-test('every request and response has an example without placeholders', () => {
+test('every OpenAPI request and response has an example without placeholders', () => {
   const isBinary = ({ schema }: Described) => (schema as { contentMediaType?: string }).contentMediaType !== undefined
   for (const { operationId, requestBody, responses } of api.operations) {
     const contents = [requestBody, ...Object.values(responses)] as ({ content?: Record<string, Described> } | undefined)[]
@@ -115,7 +115,7 @@ test('every request and response has an example without placeholders', () => {
   }
 })
 
-test('the example bodies work as they are, in the order of the tour', async () => {
+test('the example request bodies of the OpenAPI document succeed in the order of the tour', async () => {
   const other = await World.open({}, world)
   const { admin } = await other.tenant()
   const send = (operationId: string, method: 'post' | 'patch', path: string) => {
@@ -140,7 +140,7 @@ test('the example bodies work as they are, in the order of the tour', async () =
   expect(statuses).toEqual(statuses.map(([operationId]) => [operationId, 'works']))
 })
 
-test('Swagger UI starts without filters, so that a list returns all items', () => {
+test('Swagger UI starts with empty filters so that a list returns all items', () => {
   const filled = api.operations.flatMap(({ operationId, parameters = [] }) =>
     (parameters as { name?: string; in?: string; example?: unknown }[])
       .filter((each) => each.in === 'query' && each.example !== undefined)
@@ -155,7 +155,7 @@ test('the root types of the GraphQL schema have descriptions', async () => {
   for (const { description } of [queryType, mutationType, subscriptionType]) expect(description).toMatch(/^[A-Z].{20,}\.$/)
 })
 
-test('the two ways to exceed the size limit have the same details', async () => {
+test('a declared and a streamed size above the limit return errors with the same details', async () => {
   await tenant.context('sized', { max_file_size_mb: 1 })
   const tooLarge = Buffer.alloc(1_100_000, 'a')
   const received = await tenant.admin.upload('sized', 'large.txt', tooLarge)
@@ -167,7 +167,7 @@ test('the two ways to exceed the size limit have the same details', async () => 
   }
 })
 
-test('the operations are those of the route table, the exports, the transparency log and the upload links', () => {
+test('OpenAPI operations equal the route table plus exports, transparency log and upload links', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
@@ -176,7 +176,7 @@ test('the operations are those of the route table, the exports, the transparency
   expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
-test('documents the scopes of contract §2 and the operations that accept an Idempotency-Key', () => {
+test('documents the required scopes and the operations that accept an Idempotency-Key', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,
@@ -211,7 +211,7 @@ const contextBody = (contextKey: string) => ({
 const fieldsOf = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('treats null as omitted in creations and rejects it in changes, as documented', async () => {
+test('treats null as omitted in create requests and rejects it in updates, as documented', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...contextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.findErrors(body, create)).toEqual([])
@@ -232,9 +232,9 @@ test('documented defaults match the service', async () => {
   expect((await tenant.admin.post('/contexts', contextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
-test('a PUT does not change the document, and a client with the current version receives 304', async () => {
+test('a PUT request does not change the OpenAPI document, and a client with the current version receives 304', async () => {
   const { headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
-  // fetch adds its own Cache-Control header.
+  // A raw request is used because fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
   const [response] = (await once(again, 'response')) as [IncomingMessage]
   response.resume()
@@ -243,7 +243,7 @@ test('a PUT does not change the document, and a client with the current version 
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from the service, with a policy that forbids inline scripts', async () => {
+test('the page at /docs loads its files from the service with a policy that forbids inline scripts', async () => {
   const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -267,7 +267,7 @@ test('the page at /docs loads its files from the service, with a policy that for
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('serves no other package files below /docs', async () => {
+test('serves no other files of the package below /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
@@ -283,7 +283,7 @@ test('serves /llms.txt as plain text, and every link in it returns 200', async (
   for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('the front page without a dashboard links to both interfaces, and has an icon but no script', async () => {
+test('the front page without a dashboard links to REST and GraphQL and has an icon but no script', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.unauthenticated.raw('/')
   await plain.close()
@@ -309,7 +309,7 @@ test('every link of the front page returns a page in production', async () => {
   await production.close()
 })
 
-test.each(['br', 'gzip'])('compresses the files of /docs with %s if the client accepts it', async (encoding) => {
+test.each(['br', 'gzip'])('compresses the files at /docs with %s if the client accepts it', async (encoding) => {
   for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
     const sizes = await Promise.all(
       ['identity', encoding].map(async (accepted) => {
@@ -329,7 +329,7 @@ test.each(['br', 'gzip'])('compresses the files of /docs with %s if the client a
   }
 })
 
-test('serves Apollo Sandbox to a browser at /graphql?sandbox, with a policy that names its hosts', async () => {
+test('serves Apollo Sandbox to a browser at /graphql?sandbox with a policy that names its hosts', async () => {
   const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

@@ -35,7 +35,7 @@ const status = async (token: string) => (await world.as(token).get('/files')).st
 
 describe('a token of the external provider', () => {
   test.each(['RS256', 'ES256', 'EdDSA'] as const)(
-    'an external token signed with %s creates its user on first use, once',
+    'the first use of an external token signed with %s creates its user once',
     async (alg) => {
       const tenant = await world.tenant()
       const token = await provider.sign(
@@ -43,7 +43,7 @@ describe('a token of the external provider', () => {
         { alg },
       )
       const caller = world.as(token)
-      // Many concurrent requests use a token for the first time.
+      // Many concurrent requests use a new token for the first time.
       const responses = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
       expect(responses.map((response) => response.status)).toEqual(Array(8).fill(200))
       const user = await who(caller)
@@ -69,7 +69,7 @@ describe('a token of the external provider', () => {
     },
   )
 
-  test('external tokens create different users for the same subject or address in different tenants', async () => {
+  test('external tokens create separate users for the same subject or address in different tenants', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
@@ -84,7 +84,7 @@ describe('a token of the external provider', () => {
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
-  test('accepts two external users with one address that are first seen at the same time', async () => {
+  test('accepts two new external users with the same address at the same time', async () => {
     const { tenantId } = await world.tenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
@@ -94,7 +94,7 @@ describe('a token of the external provider', () => {
     expect(await Promise.all(tokens.map(status))).toEqual(Array(6).fill(200))
   })
 
-  test('records actions with an external token for its user', async () => {
+  test('records actions with an external token as actions of its user', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
@@ -106,7 +106,7 @@ describe('a token of the external provider', () => {
     ])
   })
 
-  test('rejects an external token of a disabled user, and returns 403 for one of a suspended tenant', async () => {
+  test('rejects an external token of a disabled user and returns 403 for a suspended tenant', async () => {
     const tenant = await world.tenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
     const caller = world.as(await sign())
@@ -129,7 +129,7 @@ describe('a token of the external provider', () => {
       id,
     })
     expect((await caller.get('/files')).status).toBe(200)
-    // Claims of a token replace stored values.
+    // Claims in a token replace the stored values of the user.
     const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
     expect(toStatusAndCode(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
@@ -149,7 +149,7 @@ describe('a token of the external provider', () => {
 })
 
 describe('claim names', () => {
-  test('reads claims with configurable names, including paths into objects', async () => {
+  test('reads external token claims with configurable names, including paths into objects', async () => {
     const tenant = await world.tenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },
@@ -175,7 +175,7 @@ describe('an invalid external token is rejected', () => {
     ;({ tenantId } = await world.tenant())
   })
 
-  test('rejects an external token with a clock skew of more than 60 s in either direction', async () => {
+  test('rejects an external token with a clock skew of more than 60 seconds in either direction', async () => {
     expect(await status(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
     expect(await status(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
     expect(await status(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
@@ -201,7 +201,7 @@ describe('an invalid external token is rejected', () => {
     expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
   })
 
-  test('a NUL character in a claimed name or address removes only the name', async () => {
+  test('ignores a claimed name or address that contains a NUL character', async () => {
     const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
     expect(await who(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
@@ -228,7 +228,7 @@ describe('an invalid external token is rejected', () => {
   })
 })
 
-test('accepts known tokens, starts, and returns 503 for other tokens while the provider is unavailable', async () => {
+test('accepts cached tokens and returns 503 for other tokens while the provider is unavailable', async () => {
   provider.state.down = true
   const second = await World.open(provider.env, world)
   try {

@@ -38,9 +38,9 @@ const stored = async (fileId: string): Promise<string> => {
   return (world.app.services.storage as LocalStorage).getFile(rows[0].blob_path)
 }
 
-test('renders an image upright as WebP without metadata, in both sizes', async () => {
+test('renders a preview of an image upright as WebP without metadata in both sizes', async () => {
   const photo = sharp({ create: { width: 2000, height: 1000, channels: 3, background: 'red' } })
-  // Orientation 6: the camera was turned by 90 degrees.
+  // EXIF orientation 6 means that the camera was rotated by 90 degrees.
   const jpeg = await photo
     .withExif({ IFD0: { Copyright: 'Secret place' } })
     .withMetadata({ orientation: 6 })
@@ -57,12 +57,12 @@ test('renders an image upright as WebP without metadata, in both sizes', async (
   expect(data[(info.width * 48 + 24) * info.channels]).toBeGreaterThan(240)
 })
 
-test('does not enlarge a small image', async () => {
+test('does not enlarge a small image in its preview', async () => {
   const { bytes } = await preview(await upload('small.png', png(40, 20)))
   expect(await sharp(bytes).metadata()).toMatchObject({ width: 40, height: 20 })
 })
 
-test('renders each page of a PDF, and rejects a page that does not exist with 404', async () => {
+test('renders each page of a PDF and rejects a nonexistent page with 404', async () => {
   const fileId = await upload('paper.pdf', pdf())
   const first = await preview(fileId, '?page=1')
   expect([first.status, first.headers.get('preview-pages')]).toEqual([200, '1'])
@@ -73,7 +73,7 @@ test('renders each page of a PDF, and rejects a page that does not exist with 40
   expect(second.bytes.toString()).toContain('the PDF has only 1 page')
 })
 
-test('returns the first 64 KiB of a text as plain text, whatever its type', async () => {
+test('returns the first 64 KiB of a text file as plain text, regardless of its type', async () => {
   const long = await preview(await upload('long.txt', 'ä'.repeat(50_000)))
   expect(long.headers.get('content-type')).toBe('text/plain; charset=utf-8')
   expect(long.headers.get('preview-truncated')).toBe('true')
@@ -89,7 +89,7 @@ test('returns the first 64 KiB of a text as plain text, whatever its type', asyn
   expect(latin.bytes.toString()).toBe('café au lait')
 })
 
-test('returns the same preview over GraphQL', async () => {
+test('returns the same preview over GraphQL as over REST', async () => {
   const query = `query ($id: ID!) { filePreview(fileId: $id, size: thumbnail) { contentType image text width height pageCount isTruncated } }`
   const image = await upload('graph.png', png(200, 100))
   const { body } = await reader.graphql(query, { id: image })
@@ -106,7 +106,7 @@ test('returns the same preview over GraphQL', async () => {
   expect((await reader.graphql(query, { id: text })).body.data.filePreview).toMatchObject({ image: null, text: 'hello' })
 })
 
-test('answers a conditional request with 304, and a HEAD request without a body', async () => {
+test('responds to a conditional preview request with 304 and to a HEAD request without a body', async () => {
   const fileId = await upload('again.png', png(200, 200))
   const first = await preview(fileId)
   const again = await preview(fileId, '', { 'if-none-match': first.headers.get('etag')! })
@@ -116,7 +116,7 @@ test('answers a conditional request with 304, and a HEAD request without a body'
   expect([head.status, head.body, head.headers.get('content-type')]).toEqual([200, '', 'image/webp'])
 })
 
-test('rejects a file type without a preview with 404 and names the type', async () => {
+test('rejects a preview of an unsupported file type with 404 and names the type', async () => {
   const { status, bytes } = await preview(await upload('all.zip', zip({ 'a.txt': 'text' })))
   expect(status).toBe(404)
   expect(JSON.parse(bytes.toString())).toMatchObject({
@@ -125,7 +125,7 @@ test('rejects a file type without a preview with 404 and names the type', async 
   })
 })
 
-test('requires the scope download, and finds only files of the own tenant and the contexts of the key', async () => {
+test("previews require the download scope, the caller's tenant and a context allowed for the key", async () => {
   const fileId = await upload('mine.png', png())
   const status = async (caller: Caller) => (await caller.get(`/files/${fileId}/preview`)).status
   expect(await status(world.unauthenticated)).toBe(401)
@@ -135,7 +135,7 @@ test('requires the scope download, and finds only files of the own tenant and th
   expect(await status(reader)).toBe(200)
 })
 
-test('rejects a quarantined file with 403, even if its preview is in the cache', async () => {
+test('rejects a preview of a quarantined file with 403, even if it is cached', async () => {
   const fileId = await upload('cached.png', png(300, 300))
   expect((await preview(fileId, '?size=thumbnail')).status).toBe(200)
   await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE file_id = $1', [fileId])
@@ -146,7 +146,7 @@ test('rejects a quarantined file with 403, even if its preview is in the cache',
   expect((await preview(await quarantinedFile(world, tenant, 'notes'))).status).toBe(403)
 })
 
-test('logs a preview as a call, and does not count it as a download', async () => {
+test('logs a preview as a call and does not count it as a download', async () => {
   const fileId = await upload('counted.png', png(64, 64))
   await preview(fileId)
   const { body } = await tenant.admin.get(`/files/${fileId}/metadata`)
@@ -155,7 +155,7 @@ test('logs a preview as a call, and does not count it as a download', async () =
   expect(call).toMatchObject({ operation: 'download', status: 'success', file_id: fileId })
 })
 
-test('rejects invalid parameters with 400 and names them', async () => {
+test('rejects invalid preview parameters with 400 and names them', async () => {
   const fileId = await upload('valid.png', png())
   for (const [query, field] of [
     ['?size=huge', 'size'],
@@ -168,7 +168,7 @@ test('rejects invalid parameters with 400 and names them', async () => {
   }
 })
 
-test('renders nothing from stored bytes that are not an image, a PDF, or within the limits', async () => {
+test('renders no preview if the stored bytes are not an image or PDF or exceed the limits', async () => {
   const size = 4000
   const content = await sharp({ create: { width: 50, height: 50, channels: 3, background: 'blue' } })
     .png()
@@ -176,7 +176,7 @@ test('renders nothing from stored bytes that are not an image, a PDF, or within 
   const padded = Buffer.concat([content, Buffer.alloc(size - content.length)])
   const replace = async (name: string, bytes: Buffer | string) => {
     const fileId = await upload(name, padded, 'unchecked')
-    // The sandbox trusts neither the declared type nor the checks of the upload.
+    // Preview rendering must not trust the declared type or the checks of the upload.
     await writeFile(await stored(fileId), Buffer.concat([Buffer.from(bytes), Buffer.alloc(size)]).subarray(0, size))
     return fileId
   }
@@ -207,7 +207,7 @@ test('renders nothing from stored bytes that are not an image, a PDF, or within 
   expect((await preview(await upload('after.png', png()))).status).toBe(200)
 })
 
-test('limits the concurrent previews of a tenant, and leaves no temporary files', async () => {
+test('limits the concurrent previews of a tenant and leaves no temporary files', async () => {
   const files = await Promise.all(Array.from({ length: 20 }, (_, each) => upload(`many-${each}.png`, png(600 + each, 600))))
   const answers = await Promise.all(files.map((fileId) => preview(fileId)))
   const statuses = answers.map(({ status }) => status)

@@ -11,7 +11,6 @@ import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-/** Returns the id of the newest rejected call. */
 const refusedCall = async (): Promise<string> =>
   (await setup.tenant.admin.get('/stats/logs?status=failure&page_size=1')).body.data.data[0].call_id
 
@@ -28,7 +27,7 @@ async function verified(receipt: string, ...files: string[]) {
 }
 
 describe('a receipt', () => {
-  test('a receipt of an accepted file contains the specified fields', async () => {
+  test('the receipt of an accepted file contains the specified fields', async () => {
     const fileId = await setup.upload()
     const receipt = await setup.getReceipt(`/files/${fileId}/receipt`)
     const metadata = (await setup.tenant.admin.get(`/files/${fileId}/metadata`)).body.data
@@ -83,7 +82,7 @@ describe('a receipt', () => {
     expect([missing.status, missing.headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8'])
   })
 
-  test('a receipt remains available after its file is deleted, by file and by call', async () => {
+  test('a receipt remains available by file and by call after its file is deleted', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')
     const ofCall = parseClaims(await setup.getReceipt(`/calls/${body.data.data[0].call_id}/receipt`))
@@ -94,7 +93,7 @@ describe('a receipt', () => {
     expect((await verified(receipt)).status).toBe(0)
   })
 
-  test('a receipt of a rejected upload states and proves the reason', async () => {
+  test('the receipt of a rejected upload states and proves the reason', async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
     const callId = await refusedCall()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)
@@ -110,7 +109,7 @@ describe('a receipt', () => {
     expect(status).toBe(0)
   })
 
-  test('returns the receipt of an upload rejected for a user by its event, because users have no calls', async () => {
+  test("returns the receipt of a user's rejected upload by event because users have no logged calls", async () => {
     const user = await setup.tenant.user(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
@@ -122,7 +121,7 @@ describe('a receipt', () => {
     expect((await verified(receipt)).status).toBe(0)
   })
 
-  test('a receipt is a metadata call, and requires access to the context', async () => {
+  test('reading a receipt is logged as a metadata call and requires access to the context', async () => {
     await setup.tenant.context('others')
     const fileId = await setup.upload()
     const reader = await setup.tenant.key(['metadata'])
@@ -139,7 +138,7 @@ describe('a receipt', () => {
     ])
   })
 
-  test('returns 404 for a receipt of an unknown object or of another tenant', async () => {
+  test("returns 404 for the receipt of an unknown object or of another tenant's object", async () => {
     const fileId = await setup.upload()
     const calls = (await setup.tenant.admin.get('/stats/logs?operation=metadata&page_size=1')).body.data.data
     const other = await setup.world.tenant()
@@ -154,7 +153,7 @@ describe('a receipt', () => {
     expect(toStatusAndCode(await other.admin.get(`/calls/${await refusedCall()}/receipt`))).toEqual([404, 'not_found'])
   })
 
-  test('GraphQL returns the same receipt, and requires exactly one id', async () => {
+  test('GraphQL returns the same receipt as REST and requires exactly one id', async () => {
     const fileId = await setup.upload()
     const request = async (args: string) => (await setup.tenant.admin.graphql(`{ receipt(${args}) { receipt } }`)).body
     expect(parseClaims((await request(`fileId: "${fileId}"`)).data.receipt.receipt).sub).toBe(fileId)
@@ -162,7 +161,7 @@ describe('a receipt', () => {
       expect((await request(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
   })
 
-  test('a receipt can be verified after its keys are rotated and the log has grown', async () => {
+  test('a receipt can still be verified after key rotation and growth of the log', async () => {
     const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
     const { signing } = setup.world.app.services.identity
     await signing.receipt.rotate()
@@ -177,7 +176,7 @@ describe('a receipt', () => {
   })
 })
 
-test('every checkpoint during uploads contains all earlier responses, and the log proves it', async () => {
+test('the log proves that every checkpoint during uploads contains all earlier responses', async () => {
   const busy = await setup.world.tenant()
   await busy.context('notes')
   let isDone = false

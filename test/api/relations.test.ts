@@ -13,10 +13,10 @@ afterAll(() => world.close())
 
 type Query = (...args: unknown[]) => unknown
 
-/** Number of SELECT statements of `act`. The minimum excludes periodic statements of the service. */
+/** Counts SELECT statements of `act`. The minimum of several runs excludes periodic statements. */
 const reads = async (act: () => Promise<unknown>) => Math.min(await readsOnce(act), await readsOnce(act), await readsOnce(act))
 
-/** Number of SELECT statements while `act` runs. Statements of the ledger are excluded, because their grouping varies. */
+/** Counts SELECT statements while `act` runs, without those of the ledger, whose grouping varies. */
 async function readsOnce(act: () => Promise<unknown>): Promise<number> {
   const { pool } = world.database
   let count = 0
@@ -59,7 +59,7 @@ async function grow(from: number, to: number) {
   await user.upload(`context${from}`, 'by-user.txt', 'text')
 }
 
-test('a dashboard query needs as many reads for many rows as for few', async () => {
+test('a dashboard query issues as many database reads for many rows as for few', async () => {
   await grow(0, 2)
   const countReads = async () => {
     const { body } = await user.graphql(dashboard)
@@ -77,7 +77,7 @@ test('a dashboard query needs as many reads for many rows as for few', async () 
 })
 
 describe('relations return the correct objects', () => {
-  test('returns the context, uploader and report of a file', async () => {
+  test('a file returns its context, uploader and report over GraphQL', async () => {
     const { body } = await user.graphql(
       '{ files(pageSize: 100) { data { contextKey uploadedBy uploadedByName originalFilename context { contextKey storageUsedBytes } uploader { id type name } validation { outcome } } } }',
     )
@@ -94,13 +94,13 @@ describe('relations return the correct objects', () => {
     }
   })
 
-  test('returns the contexts of a key, or null if the key is unrestricted', async () => {
+  test('a key returns its contexts over GraphQL, or null if it is unrestricted', async () => {
     const { body } = await user.graphql('{ apiKeys(pageSize: 100) { data { name contexts } } }')
     for (const { name, contexts } of body.data.apiKeys.data)
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('returns the newest calls of a key, newest first, up to the requested number', async () => {
+  test('a key returns up to the requested number of its newest calls, newest first, over GraphQL', async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )
@@ -117,7 +117,7 @@ describe('relations return the correct objects', () => {
     }
   })
 
-  test('a relation does not bypass a missing scope of the key', async () => {
+  test('a GraphQL relation does not bypass a missing scope of the key', async () => {
     const key = await tenant.key(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',

@@ -26,7 +26,7 @@ async function uploaded(context: string, name: string, content: string): Promise
   return body.data.file_id
 }
 
-/** Uploads the file before the signatures match it. */
+/** Uploads an infected file before the signatures detect it. */
 function infected(context: string, name: string): Promise<string> {
   clamd.forget()
   return uploaded(context, name, `${name} with ${newlyInfected} in it`)
@@ -63,12 +63,12 @@ describe('when the signatures of the scanner change', () => {
       files_quarantined: 0,
       files_failed: 0,
     })
-    // Files are scanned once per version of the signatures.
+    // A second run scans no file because each file is scanned once per version of the signatures.
     await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
-  test('quarantines an infected file, which cannot be read but is counted', async () => {
+  test('quarantines an infected file, which clients cannot read but statistics count', async () => {
     await tenant.context('mail')
     const file = await infected('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
@@ -138,7 +138,7 @@ describe('when the signatures of the scanner change', () => {
 })
 
 describe('requested rescans', () => {
-  test('a requested rescan skips a context that does not scan', async () => {
+  test('a requested rescan skips a context that does not scan files', async () => {
     await tenant.context('unscanned', { scan_for_viruses: false })
     const file = await infected('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
@@ -170,7 +170,7 @@ describe('requested rescans', () => {
     await rescanAll(world)
     expect(clamd.daemon.requests - requested).toBe(2)
     expect(await reportsOf(clean)).toHaveLength(1)
-    // Signatures that do not change the version.
+    // Adds a signature without changing the version that clamd reports.
     clamd.find()
     getData(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
@@ -179,7 +179,7 @@ describe('requested rescans', () => {
     expect(toStatusAndCode(await admin.get(`/files/${hidden}`))).toEqual([403, 'quarantined'])
   })
 
-  test('GraphQL starts a rescan', async () => {
+  test('starts a rescan over GraphQL', async () => {
     await tenant.context('by_graphql')
     const file = await infected('by_graphql', 'a.txt')
     const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
@@ -227,7 +227,7 @@ describe('a background rescan', () => {
     await rescanAll(world)
     const numbers = order.map((words) => Number(words.split(' ').at(-1)))
     expect(numbers).toHaveLength(40)
-    // Two scans run concurrently, so that at most one newer file is unfinished when a scan ends.
+    // Two scans run concurrently, so at most one newer file is still unfinished when a scan ends.
     const newerLeft = numbers.map((n, place) => 39 - n - numbers.slice(0, place).filter((earlier) => earlier > n).length)
     expect(newerLeft.filter((remaining) => remaining > 1)).toEqual([])
   })
@@ -245,7 +245,7 @@ describe('a background rescan', () => {
     expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })
 
-  test('a background rescan reports a file with missing content as failed, and scans the other files', async () => {
+  test('a background rescan reports a file with missing content as failed and scans the other files', async () => {
     await tenant.context('damaged')
     const [lost, intact] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
@@ -259,7 +259,7 @@ describe('a background rescan', () => {
     await admin.delete(`/files/${lost}`)
   })
 
-  test('a background rescan leaves no report of a deleted file, regardless of when it is deleted', async () => {
+  test('a background rescan leaves no report for a file that is deleted before, during or after the scan', async () => {
     await tenant.context('fleeting')
     const file = await uploaded('fleeting', 'a.txt', 'soon gone')
     await learn()
@@ -307,7 +307,7 @@ describe('a quarantined file', () => {
     expect(toStatusAndCode(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
     expect(ranged.status).toBe(403)
-    // The rest of the file exceeds all socket buffers, so that a full read would be noticed.
+    // The rest of the file exceeds all socket buffers, so a complete download would be detected.
     if (!served.closed) await once(served, 'close')
     const rest = async () => {
       while (!(await reader.read()).done);
@@ -337,7 +337,7 @@ describe('a quarantined file', () => {
     expect((await storageHealth.verify({ tenantId: tenant.tenantId })).countersDrift).toBe(countersDrift)
   })
 
-  test('a quarantined file can be released only with a reason, and is listed with cursors', async () => {
+  test('releasing a quarantined file requires a reason', async () => {
     await tenant.context('many')
     const files = []
     for (const n of [1, 2, 3]) files.push(await infected('many', `${n}.txt`))

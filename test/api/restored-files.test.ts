@@ -8,7 +8,7 @@ import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-cl
 import { healthyStorage } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// A restored file whose signatures changed while it was in the trash is quarantined until it is scanned.
+// A file restored after a signature change stays in quarantine until a scan finds it clean.
 let clamd: UpdatableClamd
 let world: World
 let tenant: TestTenant
@@ -31,7 +31,7 @@ async function trashingTenant(of: World): Promise<TestTenant> {
   return created
 }
 
-/** Creates a file in the trash and a download URL from before its deletion. */
+/** Creates a file in the trash and a download URL that predates its deletion. */
 async function trashedFile(content: string): Promise<{ fileId: string; url: string }> {
   clamd.forget()
   const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${content}`)).body.data.file_id
@@ -77,13 +77,13 @@ describe('a restored file', () => {
     await expectServed(file)
     expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
     expect(await verify()).toMatchObject(healthyStorage)
-    // The signatures have not changed since.
+    // The signatures have not changed since the last scan.
     getData(await tenant.admin.delete(`/files/${file.fileId}`))
     await restored(file.fileId)
     await expectServed(file)
   })
 
-  test('keeps a restored file in quarantine if the scan finds a virus, with an audit entry and an event', async () => {
+  test('keeps a restored infected file in quarantine and creates an audit entry and an event', async () => {
     const file = await trashedFile(newlyInfected)
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -125,7 +125,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('scans a restored file even if its context is not rescanned for new signatures', async () => {
+  test('scans a restored file even if its context disables rescans for new signatures', async () => {
     await clamd.updateSignatures(world)
     await rescanAll(world)
     getData(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
@@ -158,7 +158,7 @@ describe('a restored file', () => {
     }
   })
 
-  test('scans a restored file again if a scan was in progress when it was deleted', async () => {
+  test('scans a restored file again if its scan was interrupted by its deletion', async () => {
     const file = await trashedFile('a note')
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
@@ -203,7 +203,7 @@ describe('a restored file', () => {
   })
 })
 
-test('moves a restored file in a bucket so that its existing URLs end, and serves it after a clean scan', async () => {
+test('moves a restored file to a new path in the bucket so that its old URLs stop working', async () => {
   const bucketWorld = await openBucketWorld()
   const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   try {

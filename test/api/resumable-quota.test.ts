@@ -45,7 +45,7 @@ async function storedBytes({ tenantId }: TestTenant): Promise<number> {
 }
 
 describe('the received bytes of unfinished uploads', () => {
-  test('bytes of unfinished uploads count towards the tenant quota, but appear in no statistic', async () => {
+  test('bytes of unfinished uploads count towards the tenant quota but appear in no statistic', async () => {
     const { tenant, tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     expect((await tus.patch(first, 0, bytes(3 * megabyte))).status).toBe(204)
@@ -69,12 +69,12 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(0)
     expect((await tenant.admin.get('/contexts/raw')).body.data.storage_used_bytes).toBe(0)
     expect((await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items).toBe(0)
-    // Nothing is reserved, so that a single-request upload succeeds.
+    // No bytes are reserved, so a single-request upload succeeds.
     expect((await tenant.admin.upload('raw', 'c.bin', bytes(megabyte))).status).toBe(201)
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('bytes of unfinished uploads count towards the context quota, even if the tenant quota is not reached', async () => {
+  test('bytes of unfinished uploads count towards the context quota even if the tenant has free space', async () => {
     const { tenant, tus } = await tenantWith(100, { storage_quota_mb: 2 })
     await tenant.context('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
     const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
@@ -87,7 +87,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('the error for a key restricted to contexts does not reveal the bytes of the tenant', async () => {
+  test('the quota error for a key restricted to contexts does not reveal the bytes of the tenant', async () => {
     const { tenant, tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3 * megabyte))
@@ -97,7 +97,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect(response.body.message).not.toContain(String(megabyte))
   })
 
-  test('the quota limits a creation with bytes, a body without a length, and a deferred length', async () => {
+  test('the quota limits resumable uploads created with bytes, without a length, and with a deferred length', async () => {
     const { tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3.5 * megabyte))
@@ -140,7 +140,7 @@ describe('the received bytes of unfinished uploads', () => {
       },
     ],
   ]
-  test.each(ends)('the bytes of an upload stop counting with %s', async (_what, end) => {
+  test.each(ends)('the bytes of a resumable upload stop counting towards the quota with %s', async (_what, end) => {
     const { tenant, tus } = await tenantWith(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -150,7 +150,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
   })
 
-  test('bytes reserved by a killed process stop counting at the next request of the upload', async () => {
+  test('bytes reserved by a killed process stop counting at the next request of the resumable upload', async () => {
     const { tenant, tus } = await tenantWith(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -165,7 +165,7 @@ describe('the received bytes of unfinished uploads', () => {
   })
 })
 
-test('deletes a stored part if its row cannot be inserted because the database is overloaded', async () => {
+test('deletes a stored part if the overloaded database cannot insert its row', async () => {
   const { tenant, tus } = await tenantWith(4)
   const path = await tus.begin('raw', 'a.bin', 2 * megabyte)
   jest
@@ -186,12 +186,12 @@ test('64 parallel uploads on two replicas together stay within the quota', async
     const part = bytes(180_000)
     const send = async (path: string, n: number): Promise<number> => {
       const { status } = await (n % 2 ? tus : other).patch(path, 0, part)
-      // On a loaded machine the service may be overloaded. It has stored nothing in that case.
+      // A 503 response stores nothing, so the request is retried on an overloaded machine.
       return status === 503 ? send(path, n) : status
     }
     const statuses = await Promise.all(paths.map(send))
     expect([...new Set(statuses)].sort()).toEqual([204, 422])
-    // The quota is used completely and not exceeded.
+    // The accepted parts use the quota completely without exceeding it.
     expect(statuses.filter((status) => status === 204).length).toBe(Math.floor((4 * megabyte) / part.length))
     expect(await unfinished(tenant)).toBeLessThanOrEqual(4 * megabyte)
     expect(await storedBytes(tenant)).toBeLessThanOrEqual(4 * megabyte)

@@ -109,7 +109,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect((await uploadCalls()).pagination.total_items).toBe(2)
   })
 
-  test('rejects a length of 0 with blank_file at creation, unless the context accepts blank files', async () => {
+  test('rejects a resumable upload of length 0 with blank_file unless the context accepts blank files', async () => {
     expect(toStatusAndCode(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
     const complete = await tenant.admin.upload('lax', 'empty.txt', '')
     const empty = await tus.create('lax', 'empty.txt', 0)
@@ -117,7 +117,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('rejects the last byte of a resumable upload if a quota was used up in the meantime', async () => {
+  test('rejects the last byte of a resumable upload if the quota was used up in the meantime', async () => {
     await tenant.context('tight', { storage_quota_mb: 1 })
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)
@@ -127,7 +127,7 @@ describe('an upload in several requests is rejected with the same errors as an u
   })
 })
 
-test('reports all errors of a creation together, as one failed call', async () => {
+test('reports all errors in the creation of a resumable upload in one failed call', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
@@ -148,7 +148,7 @@ test('reports all errors of a creation together, as one failed call', async () =
 })
 
 describe('an upload belongs to the credential that created it', () => {
-  test('returns 404 to other credentials than that of the upload, and logs no calls for their attempts', async () => {
+  test('returns 404 for a resumable upload to every credential except its own, without logging a call', async () => {
     const maker = new Tus(await tenant.key(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
@@ -166,7 +166,7 @@ describe('an upload belongs to the credential that created it', () => {
   const swapped = (fact: unknown, from: string, path: string) =>
     JSON.parse(JSON.stringify(fact).replaceAll(from, path.split('/').at(-1)!))
 
-  test('responds only to OPTIONS without a credential', async () => {
+  test('the resumable upload endpoint requires a credential for every method except OPTIONS', async () => {
     const path = await tus.begin('notes', 'a.txt', 4)
     const anonymous = new Tus(world.unauthenticated)
     expect((await anonymous.head(path)).status).toBe(401)
@@ -189,7 +189,7 @@ describe('an upload belongs to the credential that created it', () => {
 })
 
 describe('the end of an upload', () => {
-  test('DELETE deletes the received bytes of an upload', async () => {
+  test('DELETE removes the received bytes of a resumable upload', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
     expect(await blobs()).toBe(1)
@@ -202,7 +202,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('an expired upload loses its bytes, which count neither as garbage nor as drift before', async () => {
+  test('deletes the bytes of an expired upload and reports them as neither garbage nor drift before', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
@@ -227,7 +227,7 @@ describe('the end of an upload', () => {
     expect(rows).toEqual([])
   })
 
-  test('the deletion of a tenant deletes the received bytes of its uploads', async () => {
+  test('deleting a tenant deletes the received bytes of its unfinished uploads', async () => {
     const path = await tus.begin('notes', 'orphan.txt', 8)
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
@@ -239,7 +239,7 @@ describe('the end of an upload', () => {
 describe('a checksum', () => {
   const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
 
-  test('accepts a body that matches its checksum, and rejects a mismatch with 460 without storing it', async () => {
+  test('accepts a body that matches its checksum and rejects a mismatch with 460 without storing it', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
     expect(await tus.offset(path)).toBe(0)
@@ -258,7 +258,7 @@ describe('a checksum', () => {
   })
 })
 
-test('an Idempotency-Key creates one file from two uploads, even if one is a single request', async () => {
+test('two resumable uploads with one Idempotency-Key create one file', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
@@ -268,7 +268,7 @@ test('an Idempotency-Key creates one file from two uploads, even if one is a sin
   expect(toStatusAndCode(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
-test('limits the number and bytes of unfinished uploads with 429, until an upload ends', async () => {
+test('limits the number and bytes of unfinished uploads with 429 until an upload ends', async () => {
   const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
   const fill = (count: number, actor: string, bytes: number) =>
     world.database.pool.query(

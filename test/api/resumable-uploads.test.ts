@@ -26,7 +26,7 @@ const idOf = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** Downloads the bytes of a file. */
+/** Downloads the content of a file. */
 async function bytesOf(id: string, of = tenant): Promise<Buffer> {
   const { download_url: url } = (await of.admin.get(`/files/${id}`)).body.data
   return Buffer.from(await (await fetch(url)).arrayBuffer())
@@ -47,7 +47,7 @@ const sweep = async () => {
 }
 
 describe('an upload in several requests', () => {
-  test('a resumable upload creates the same file and call as a single request', async () => {
+  test('a resumable upload creates the same file and call as a single-request upload', async () => {
     const own = await newTenant()
     const by = new Tus(own.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
@@ -91,7 +91,7 @@ describe('an upload in several requests', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('a creation with all bytes returns 201 with the file', async () => {
+  test('creating a resumable upload with all of its bytes returns 201 with the file', async () => {
     const content = Buffer.from('all at once')
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(response.status).toBe(201)
@@ -100,7 +100,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.head(response.headers.get('location')!))).toBe(fileId(response))
   })
 
-  test('a creation can contain the first bytes, and returns the expiry of the upload', async () => {
+  test('creating a resumable upload accepts the first bytes and returns the expiry of the upload', async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([response.status, response.headers.get('upload-offset'), fileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()
@@ -108,7 +108,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
-  test('the length of an upload can be declared later, once', async () => {
+  test('a resumable upload accepts its deferred length once', async () => {
     const path = await tus.begin('notes', 'later.txt', null)
     const started = await tus.patch(path, 0, 'one ')
     expect(started.status).toBe(204)
@@ -122,7 +122,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
-  test('an upload of many small requests stores few parts', async () => {
+  test('a resumable upload of many small requests stores few parts', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [idOf(path)])
@@ -130,7 +130,7 @@ describe('an upload in several requests', () => {
     expect(await bytesOf(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
-  test('an upload of many megabytes stores the same bytes', async () => {
+  test('a resumable upload of many megabytes stores the same bytes', async () => {
     const content = randomBytes(30 * 1_048_576)
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
@@ -138,7 +138,7 @@ describe('an upload in several requests', () => {
     expect((await bytesOf(fileId(last)!)).equals(content)).toBe(true)
   })
 
-  test('HEAD returns the offset of an upload', async () => {
+  test('HEAD returns the offset of a resumable upload', async () => {
     const path = await tus.begin('notes', 'seen.txt', 4)
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')

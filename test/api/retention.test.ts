@@ -25,7 +25,7 @@ const keeping = async (contextKey: string, policy: object) => {
 const statusOf = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
 const idsIn = async (path: string) => getItems(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
 
-/** Creates files of ten bytes that were uploaded two days ago. */
+/** Creates ten-byte files with an upload time two days ago. */
 const seed = async (contextKey: string, files: number) => {
   const template = await moveUploadBack(world, await upload(contextKey), 2)
   await world.database.pool.query(
@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test('deletes files past the retention of their context as the system, and no other files', async () => {
+test('deletes only files past the retention of their context, with the system as the actor', async () => {
   await keeping('short', { retention_days: 30 })
   await keeping('endless', { trash_days: 3 })
   const [young, almost, old] = [
@@ -53,7 +53,7 @@ test('deletes files past the retention of their context as the system, and no ot
   expect(await idsIn('/trash')).toEqual([])
 })
 
-test('moves expired files to the trash if trash is enabled, and purges them later', async () => {
+test('moves expired files to the trash if trash is enabled and purges them later', async () => {
   await keeping('both', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('both'), 31)
   await runExpiry(world)
@@ -68,7 +68,7 @@ test('moves expired files to the trash if trash is enabled, and purges them late
   for (const { entry } of rows) expect(JSON.parse(entry).data).toMatchObject({ file_id: fileId, performed_by_id: 'system' })
 })
 
-test('a restored file past its retention expires again', async () => {
+test('a restored file past its retention period expires again', async () => {
   await keeping('again', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('again'), 31)
   await runExpiry(world)
@@ -77,7 +77,7 @@ test('a restored file past its retention expires again', async () => {
   expect(await idsIn('/trash?context=again')).toEqual([fileId])
 })
 
-test('deletes many files in batches, during uploads, on two replicas, each file once', async () => {
+test('retention deletes many files in batches, each file once, during uploads on two replicas', async () => {
   await keeping('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
@@ -96,7 +96,7 @@ test('deletes many files in batches, during uploads, on two replicas, each file 
   expect((await world.app.services.storageHealth.verify()).countersDrift).toBe(0)
 })
 
-test('resumes an interrupted run, and skips files on hold', async () => {
+test('resumes an interrupted retention run and skips files on hold', async () => {
   await keeping('resumed', { retention_days: 1 })
   await seed('resumed', 250)
   const ids = (
@@ -125,7 +125,7 @@ test('resumes an interrupted run, and skips files on hold', async () => {
   )
 })
 
-test('deletes nothing if the retention is disabled before the run', async () => {
+test('deletes nothing if retention is disabled before the run', async () => {
   await keeping('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
@@ -136,7 +136,7 @@ test('deletes nothing if the retention is disabled before the run', async () => 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a failure in one context does not stop the retention of other contexts', async () => {
+test('a failure in one context does not stop retention in other contexts', async () => {
   await keeping('broken', { retention_days: 30 })
   await keeping('sound', { retention_days: 30 })
   const [stuck, deleted] = [

@@ -37,7 +37,7 @@ const admin = async (...words: string[]) => {
   return runCommand(parseCommand(words), { config, lifecycle, print: () => {} }).finally(() => lifecycle.close())
 }
 
-test('an uploaded file is returned by its signed URL for 300 seconds, and is deleted from the bucket', async () => {
+test('an S3 store returns an uploaded file by its signed URL for 300 seconds and deletes it from the bucket', async () => {
   const uploaded = await tenant.admin.upload('notes', 'ä note.txt', 'some text')
   expect(uploaded.status).toBe(201)
   const id = uploaded.body.data.file_id as string
@@ -56,23 +56,23 @@ test('an uploaded file is returned by its signed URL for 300 seconds, and is del
   expect(standIn.objects.has(blob!)).toBe(false)
 })
 
-test('rejects a single-use URL, because the bucket cannot count its uses', async () => {
+test('rejects a single-use URL for a bucket because the bucket cannot count its uses', async () => {
   const id = (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
   const { status, body } = await tenant.admin.get(`/files/${id}?once=true`)
   expect([status, body.error.details.fields[0].field]).toEqual([400, 'once'])
 })
 
-test('does not start on a store that ignores conditional writes', async () => {
+test('does not start with an object store that ignores conditional writes', async () => {
   standIn.ignoresConditions = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores the condition of a write and overwrites objects.")
 })
 
-test('does not start on a store that does not verify checksums', async () => {
+test('does not start with an object store that does not verify checksums', async () => {
   standIn.ignoresHashes = true
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' stores content that does not match its checksum.")
 })
 
-test('the command `storage prove` reports each guarantee, and leaves no object', async () => {
+test('the command `storage prove` reports each guarantee and leaves no object', async () => {
   const before = [...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
   const { result, error } = await admin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }

@@ -10,14 +10,14 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const trailOf = async (tenant: TestTenant) => getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
-/** Entries are written after the response. The test polls the database, because the service limits requests per minute. */
+/** Polls the database because entries are written after the response and requests are rate-limited. */
 async function entryOf(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
   await waitUntil(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
   return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test('records a failed sign-in in the audit log of the tenant with its address, once a minute', async () => {
+test('audits failed sign-ins in the tenant with their address at most once a minute', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const signIn = (password: string) =>
@@ -42,7 +42,7 @@ test('records a failed sign-in in the audit log of the tenant with its address, 
   expect(await trailOf(tenant)).toHaveLength(1)
 })
 
-test('records a missing scope and a rejected key as actions of that key', async () => {
+test('audits a missing scope and a rejected key as actions of that key', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['upload'])
   expect((await key.get('/files')).status).toBe(403)
@@ -73,7 +73,7 @@ describe('a rejected token', () => {
   }
   const expectRejected = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test('records a rejected token of an ended session for its user', async () => {
+  test('audits a rejected token of an ended session as an action of its user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -89,7 +89,7 @@ describe('a rejected token', () => {
     expect(await getRejections()).toContain('session_ended')
   })
 
-  test('records a rejected token of a disabled user', async () => {
+  test('audits a rejected token of a disabled user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -98,7 +98,7 @@ describe('a rejected token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('records a rejected token of an expired session', async () => {
+  test('audits a rejected token of an expired session', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -108,7 +108,7 @@ describe('a rejected token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('records a forged token as unproven if it names a session', async () => {
+  test('audits a forged token that names a session without attributing it to the user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -121,7 +121,7 @@ describe('a rejected token', () => {
     expect(await getRejections()).toContain('token_signature')
   })
 
-  test('records a token that names another tenant only in the tenant of its session', async () => {
+  test('audits a token that names another tenant only in the tenant of its session', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const user = await tenant.user(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
@@ -132,11 +132,11 @@ describe('a rejected token', () => {
   })
 })
 
-test('records a reached limit, and counts all rejections by reason', async () => {
+test('audits the first request above a limit and counts all rejections by reason', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const statuses: number[] = []
-  // More calls than one window allows, also if a minute ends in between.
+  // Sends more calls than one rate limit window allows, even if a minute ends in the meantime.
   for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)
   expect(statuses).toContain(429)
   expect(await entryOf(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })

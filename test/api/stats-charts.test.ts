@@ -46,7 +46,7 @@ describe('charts', () => {
   }
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the chart %s contains seven days by default, with the current day last',
+    'the chart of %s contains seven days by default, with the current day last',
     async (name) => {
       const { period, data_points } = await chart(name)
       expect(period).toBe('daily')
@@ -56,7 +56,7 @@ describe('charts', () => {
     },
   )
 
-  test.each(['api-calls', 'uploads'])('the chart %s has hourly points', async (name) => {
+  test.each(['api-calls', 'uploads'])('the chart of %s has hourly points', async (name) => {
     await runInOneWindow(hour / 1000, async () => {
       const { period, data_points } = await chart(name, '?period=hourly')
       expect(period).toBe('hourly')
@@ -69,7 +69,7 @@ describe('charts', () => {
   })
 
   test.each(['api-calls', 'storage', 'uploads'])(
-    'the chart %s contains thirty days in weeks that start on Monday',
+    'the chart of %s contains thirty days in weeks that start on Monday',
     async (name) => {
       const { period, data_points } = await chart(name, '?period=weekly')
       expect(period).toBe('weekly')
@@ -83,7 +83,7 @@ describe('charts', () => {
     },
   )
 
-  test('the chart of calls contains counts by outcome and operation, including zeros', async () => {
+  test('the chart of calls counts calls by outcome and operation, including zeros', async () => {
     const { data_points } = await chart('api-calls', '?days=9')
     const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
     expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
@@ -105,7 +105,7 @@ describe('charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('the chart of storage contains the state at the end of each point', async () => {
+  test('the storage chart contains the state at the end of each interval', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],

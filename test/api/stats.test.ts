@@ -17,7 +17,7 @@ const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const stats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
 
-test('the statistics of a new tenant have every section and member, with zeros', async () => {
+test('the statistics of a new tenant contain every documented field with zeros', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   expect(await stats(user)).toEqual({
@@ -49,7 +49,7 @@ test('the statistics of a new tenant have every section and member, with zeros',
   })
 })
 
-test('counts each action as the contract defines', async () => {
+test('counts each action as documented', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   const key = await tenant.key(['upload', 'download', 'metadata', 'delete'])
   for (const contextKey of ['a', 'b', 'c', 'd']) await tenant.context(contextKey, { display_name: contextKey.toUpperCase() })
@@ -124,7 +124,7 @@ test('counts each action as the contract defines', async () => {
   ])
 })
 
-test('compares today with yesterday, and counts older calls only in the totals', async () => {
+test('compares today with yesterday and includes older calls only in the totals', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   await count(tenant, -1, { upload_success: 3, metadata_failure: 5, files_uploaded: 4, blank_file: 1, virus_detected: 2 })
@@ -148,7 +148,7 @@ test('compares today with yesterday, and counts older calls only in the totals',
   })
 })
 
-test('sums above 2^32 and 2^31 are exact', async () => {
+test('sums above 2^31 and 2^32 are exact', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const huge = 9_007_199_254_740_991 - 1
@@ -159,7 +159,7 @@ test('sums above 2^32 and 2^31 are exact', async () => {
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
 })
 
-test('every count equals a recount after random calls', async () => {
+test('every statistic equals a recount after random calls', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   for (const contextKey of ['one', 'two']) await tenant.context(contextKey, { storage_quota_mb: 1 })
   const keys = [

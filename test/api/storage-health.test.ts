@@ -17,7 +17,7 @@ test('rejects a request by its cost if it queries storage health under several a
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 
-test('limits concurrent storage health checks to one per tenant and two in total', async () => {
+test('runs at most one storage health check per tenant and two in total at a time', async () => {
   const [one, other, third] = [await world.tenant(), await world.tenant(), await world.tenant()]
   const { storageHealth } = world.app.services
   const { verify } = storageHealth

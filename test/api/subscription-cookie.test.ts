@@ -21,7 +21,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   })
   afterAll(() => world.close())
 
-  /** Type of the first event that a page of this origin receives, or the reason of the closed connection. */
+  /** Returns the type of the first received event or the close reason of the connection. */
   const subscribe = async (origin: string | undefined, connectionParams: Record<string, string>): Promise<string> => {
     class PageSocket extends WebSocket {
       constructor(address: string, protocols: string[]) {
@@ -43,11 +43,11 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   }
   const dashboard = { 'X-Assay-Request': 'dashboard' }
 
-  test('authenticates a page of the service', async () => {
+  test('the dashboard cookie authenticates a WebSocket from a page of the service', async () => {
     expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
   })
 
-  test('does not authenticate a page of another origin', async () => {
+  test('the dashboard cookie does not authenticate a WebSocket from a page of another origin', async () => {
     expect(await subscribe('https://evil.example', dashboard)).toMatch(/^Missing credential/)
   })
 
@@ -56,7 +56,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
     ['with the origin null', () => 'null', dashboard],
     ['without an origin', () => undefined, dashboard],
     ['without the header of the dashboard', () => world.url, {}],
-  ])('does not authenticate a page %s', async (_case, origin, params) => {
+  ])('the dashboard cookie does not authenticate a WebSocket from a page %s', async (_case, origin, params) => {
     expect(await subscribe(origin(), params as Record<string, string>)).toMatch(/^Missing credential/)
   })
 })

@@ -49,7 +49,7 @@ describe('before connection_ack', () => {
     ['a pong', [{ type: 'pong', payload: payloads }]],
     ['a subscription', [{ type: 'subscribe', id: '1', payload: { query: 'subscription { events { type } }' } }]],
     ['a second message', [{ type: 'connection_init' }, { type: 'ping', payload: payloads }]],
-  ])('closes a connection that sends %s before connection_ack, without a response', async (_what, messages) => {
+  ])('closes a WebSocket connection that sends %s before connection_ack without a response', async (_what, messages) => {
     const { opened, closed, messages: received, send } = connect()
     await opened
     for (const message of messages) send(message)
@@ -57,7 +57,7 @@ describe('before connection_ack', () => {
     expect(received).toEqual([])
   })
 
-  test('does not respond to a ping frame before connection_ack', async () => {
+  test('does not respond to a WebSocket ping frame before connection_ack', async () => {
     const { socket, opened, closed, send } = connect()
     await opened
     let pongs = 0
@@ -79,7 +79,7 @@ describe('before connection_ack', () => {
     })
     const { value } = await client.iterate({ query: 'subscription { events(after: 0) { sequence } }' }).next()
     expect(value.data.events.sequence).toBe(1)
-    // Later connections replaced the oldest ones.
+    // New connections replaced the oldest idle ones.
     expect(await idle[0]!.closed).toBe(1013)
     await client.dispose()
     for (const { socket } of idle) socket.terminate()
@@ -87,7 +87,7 @@ describe('before connection_ack', () => {
 })
 
 describe('after connection_ack', () => {
-  test('responds to a ping without its payload, and to a ping frame', async () => {
+  test('responds to a WebSocket ping without its payload, and to a ping frame', async () => {
     const { socket, send, messages } = await authenticate()
     send({ type: 'ping', payload: payloads })
     await once(socket, 'message')
@@ -97,7 +97,7 @@ describe('after connection_ack', () => {
     socket.close()
   })
 
-  test('closes a connection that sends more than 60 messages in an interval', async () => {
+  test('closes a WebSocket connection that sends more than 60 messages in an interval', async () => {
     const { send, closed, messages } = await authenticate()
     for (let message = 0; message < 300; message++) send({ type: 'ping' })
     expect(await closed).toBe(1008)
@@ -108,13 +108,13 @@ describe('after connection_ack', () => {
     ['larger than 16 KB', () => JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(16_384) } }), 1009],
     ['that only a server sends', () => '{"type":"connection_ack"}', 4400],
     ['that is not JSON', () => 'text', 4400],
-  ])('closes a connection that sends a message %s', async (_what, text, code) => {
+  ])('closes a WebSocket connection that sends a message %s', async (_what, text, code) => {
     const { socket, closed } = await authenticate()
     socket.send(text())
     expect(await closed).toBe(code)
   })
 
-  test('rejects a subscription whose events would have too many values', async () => {
+  test('rejects a subscription whose events would contain too many values', async () => {
     const { socket, send, messages } = await authenticate()
     const fields = Array.from({ length: 20 }, (_, at) => `data${at}: data`).join(' ')
     send({ type: 'subscribe', id: '1', payload: { query: `subscription { events { ${fields} } }` } })
@@ -130,7 +130,7 @@ describe('after connection_ack', () => {
   })
 })
 
-test('a close reason with characters of several bytes keeps its code', async () => {
+test('a WebSocket close reason that contains multibyte characters keeps its close code', async () => {
   const { closed, send } = await authenticate()
   const message = { type: 'subscribe', id: '漢'.repeat(200), payload: { query: 'subscription { events { type } }' } }
   send(message)

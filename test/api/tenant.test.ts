@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('the tenant has exactly the documented fields, a quota of 102400 MB and the actual stored bytes', async () => {
+test('a tenant has exactly the documented fields, a quota of 102,400 MB and its actual stored bytes', async () => {
   const tenant = await world.tenant({ name: 'Acme' })
   await tenant.context('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
@@ -22,7 +22,7 @@ test('the tenant has exactly the documented fields, a quota of 102400 MB and the
   })
 })
 
-test('changes name and quota separately', async () => {
+test('updates the name and the quota of a tenant separately', async () => {
   const tenant = await world.tenant()
   const before = getData(await tenant.admin.get('/tenant'))
   expect(getData(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
@@ -38,7 +38,7 @@ test('changes name and quota separately', async () => {
   expect(getData(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
-test('rejects invalid tenant fields with 400, all reported together', async () => {
+test('rejects invalid tenant fields with 400 and reports all of them in one response', async () => {
   const { admin } = await world.tenant()
   expect(getInvalidFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',
@@ -55,7 +55,7 @@ test('rejects invalid tenant fields with 400, all reported together', async () =
   ])
 })
 
-test('a suspended tenant rejects keys and sessions with 403 and logs the calls, and works again if resumed', async () => {
+test('a suspended tenant rejects keys and sessions with 403 until it is resumed, and logs the calls', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const user = await tenant.user(['metadata'])
@@ -71,16 +71,16 @@ test('a suspended tenant rejects keys and sessions with 403 and logs the calls, 
   expect(log[0]).toMatchObject({ operation: 'metadata', status: 'failure', error_message: expect.stringContaining('suspended') })
 })
 
-// Replicas receive a suspension by NOTIFY with a short delay.
+// Polls because other replicas receive a suspension by NOTIFY after a short delay.
 async function expectEventually(holds: () => Promise<boolean>) {
   for (let attempt = 0; attempt < 2000; attempt++) {
     if (await holds()) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
-  throw new Error('It did not come true.')
+  throw new Error('The condition was not met in time.')
 }
 
-test('an admin can lower the quota and raise it again up to the limit of the operator', async () => {
+test("an admin can lower the quota and raise it again up to the operator's limit", async () => {
   const tenant = await world.tenant({ quotaMb: 50 })
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
   expect(getData(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)

@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** A block of the tour: the command and its documented output. */
+/** A command of the tour with its documented output. */
 interface Step {
   typed: string
   shown: string
@@ -36,11 +36,11 @@ function tour(): { banner: string; steps: Step[] } {
   return { banner: blocks[0]!.text, steps }
 }
 
-/** Converts a text to a pattern in which `…` matches any text. */
+/** Converts documented output to a pattern in which `…` matches any text. */
 const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test('the tour of the README prints the documented output', async () => {
+test('the tour in the README prints the documented output', async () => {
   const { banner, steps } = tour()
   expect(service.stdout.slice(service.stdout.indexOf('Assay listens'))).toMatch(
     new RegExp(pattern(banner).source.replace(/\$$/, ''), 's'),

@@ -19,7 +19,7 @@ interface Collected {
   status: { code?: number }
 }
 
-/** A minimal OTLP collector over HTTP for spans. */
+/** Runs a minimal OTLP collector that receives spans over HTTP. */
 const spans: Collected[] = []
 let collector: Server
 let bucketWorld: BucketWorld
@@ -52,7 +52,7 @@ const newTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: rand
 const sampled = ({ traceId, spanId }: ReturnType<typeof newTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
 const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
-test('two concurrent uploads create two traces with checks, scan, store and ledger wait', async () => {
+test('two concurrent uploads create two traces with spans for checks, scan, store and ledger wait', async () => {
   const [one, two, unsampled] = [newTrace(), newTrace(), newTrace()]
   const responses = await Promise.all([
     tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: sampled(one) }),
@@ -65,7 +65,7 @@ test('two concurrent uploads create two traces with checks, scan, store and ledg
   const failing = newTrace()
   expect((await tenant.admin.upload('notes', 'c.txt', 'three', { headers: sampled(failing) })).status).toBe(503)
   const handedOn = bucketWorld.bucket.traceparents.map((header) => header.split('-')[1])
-  // Remaining spans are sent at shutdown.
+  // The service sends its remaining spans at shutdown.
   await world.close()
 
   for (const [n, { traceId, spanId }] of [one, two].entries()) {
@@ -92,7 +92,7 @@ test('two concurrent uploads create two traces with checks, scan, store and ledg
   expect(JSON.stringify(spans)).not.toMatch(/secret-name|context=notes/)
 })
 
-test('only one file loads OpenTelemetry, and only if a collector is configured', () => {
+test('only one module loads OpenTelemetry, and only if a collector is configured', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const readers = (pattern: RegExp) => files.filter((name) => pattern.test(readFileSync(join('src', name), 'utf8')))
   expect(readers(/from '@opentelemetry/)).toEqual(['platform/telemetry/otlp.ts'])

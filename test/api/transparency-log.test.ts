@@ -33,7 +33,7 @@ async function bytes(caller: Caller, path: string): Promise<Buffer> {
 const placeText = (place: number) => String(place).padStart(3, '0')
 const tileText = (from: number, size: number) => placeText(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
 
-/** Reads the first `size` entries of the log like an auditor. */
+/** Reads the first `size` log entries in the same way as an auditor. */
 async function entriesOf(caller: Caller, size: number): Promise<string[]> {
   const entries: string[] = []
   for (let from = 0; from < size; from += 256) {
@@ -64,7 +64,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect(checkpoint.root).toEqual(log.root())
   })
 
-  test('tiles of the transparency log contain the hashes of 1, 256 and 65,536 entries', async () => {
+  test('tiles of the transparency log contain 1, 256 and 65,536 entry hashes', async () => {
     expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.root(at * 256, at * 256 + 256)
@@ -73,7 +73,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.root(0, 65_536))
   })
 
-  test('proofs of the transparency log lead to its root', async () => {
+  test('proofs from the transparency log verify against its root', async () => {
     const service = world.app.services.log
     for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
       for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
@@ -107,7 +107,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect((await long.admin.get(`/log/tile/${path}`)).status).toBe(status)
   })
 
-  test('rejects path traversal in a tile path before reading it', async () => {
+  test('rejects path traversal in a tile path before reading a file', async () => {
     for (const path of ['0/../0/000', '0//000', './0/000', '0/000/..', '../checkpoint']) {
       const response = await exchange(
         world.url,
@@ -126,7 +126,7 @@ describe('a transparency log of 66,000 entries', () => {
 })
 
 describe('responses of the log', () => {
-  test('tiles are immutable and private, and a checkpoint is not cached', async () => {
+  test('log tiles are cached as immutable and private, and a checkpoint is not cached', async () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     const { headers } = await tenant.admin.get('/log/tile/0/000')
     expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')
@@ -140,7 +140,7 @@ describe('responses of the log', () => {
     }
   })
 
-  test('GraphQL returns the same checkpoint and key as REST', async () => {
+  test('GraphQL returns the same checkpoint and log key as REST', async () => {
     const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
     const { checkpoint, verifierKey, ...output } = body.data.logCheckpoint
     const { origin, size, root } = await checkpointOf(tenant.admin)
@@ -149,7 +149,7 @@ describe('responses of the log', () => {
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
   })
 
-  test('the log allows only GET and HEAD', async () => {
+  test('the transparency log allows only GET and HEAD', async () => {
     for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
       expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
@@ -159,7 +159,7 @@ describe('responses of the log', () => {
     }
   })
 
-  test('a key restricted to some contexts cannot read the log of the tenant', async () => {
+  test('a key restricted to some contexts cannot read the transparency log of the tenant', async () => {
     await tenant.context('notes')
     const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
     expect(toStatusAndCode(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
@@ -202,7 +202,7 @@ describe('a token for an auditor', () => {
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
-  test('shows an auditor token once, stores its hash, and audits it without the secret', async () => {
+  test('shows an auditor token once, stores only its hash, and audits it without the secret', async () => {
     const { id, reader } = await share(7)
     const secret = reader.credential!.split('_').slice(3).join('_')
     const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])
@@ -224,19 +224,19 @@ describe('a token for an auditor', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('an auditor token with days %p is valid for %d days', async (requestedDays, days) => {
+  ])('an auditor token created with days %p is valid for %d days', async (requestedDays, days) => {
     const { expiresAt } = await share(requestedDays)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })
 
   test.each([0, 366, 1.5, '7', null])(
-    'rejects an auditor token with days %j, or applies the default if omitted',
+    'rejects an auditor token with days %j and applies the default if days is omitted',
     async (days) => {
       expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
     },
   )
 
-  test('rejects an auditor token immediately after revocation or expiry, and a second revocation with 404', async () => {
+  test('rejects an auditor token immediately after its revocation or expiry', async () => {
     const { id, reader } = await share()
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     const revoked = await tenant.admin.delete(`/log/shares/${id}`)
@@ -270,7 +270,7 @@ describe('a token for an auditor', () => {
     ]
     for (const token of forged)
       expect([token, ...toStatusAndCode(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
-    // One permission does not grant the other.
+    // An auditor token and an API key do not grant each other's permissions.
     const both = await exchange(
       world.url,
       [
@@ -286,7 +286,7 @@ describe('a token for an auditor', () => {
     expect(both.status).toBe(401)
   })
 
-  test('an auditor token cannot read the log of a suspended tenant', async () => {
+  test('an auditor token cannot read the transparency log of a suspended tenant', async () => {
     const other = await world.tenant()
     const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
@@ -294,7 +294,7 @@ describe('a token for an auditor', () => {
     expect(toStatusAndCode(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
-  test('limits a tenant to a hundred auditor tokens, not counting expired ones', async () => {
+  test('limits a tenant to a hundred unexpired auditor tokens', async () => {
     const other = await world.tenant()
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`

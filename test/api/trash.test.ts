@@ -15,7 +15,7 @@ afterAll(() => world.close())
 const created = { status: 201, message: true, timestamp: false }
 const bin = { allowed_extensions: ['txt'], scan_for_viruses: false }
 
-/** Creates a context with a trash and a file of ten bytes in it. */
+/** Creates a context with trash enabled and a deleted file of ten bytes. */
 async function withTrash(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
   await tenant.context(contextKey, bin)
   getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
@@ -56,7 +56,7 @@ test('a deleted file is visible only in the trash', async () => {
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
 
-test('files in the trash count in bytes but not in the number of files, and all counters agree', async () => {
+test('files in the trash count towards stored bytes but not towards the number of files', async () => {
   const upload = await withTrash('counted')
   const [remainingFile, fileId] = [await upload(), await upload()]
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -71,7 +71,7 @@ test('files in the trash count in bytes but not in the number of files, and all 
   expect(await verified()).toEqual(healthyStorage)
 })
 
-test('repaired counters include the trash', async () => {
+test('repairing counters preserves the bytes of files in the trash', async () => {
   const upload = await withTrash('repaired')
   getData(await tenant.admin.delete(`/files/${await upload()}`))
   await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
@@ -83,7 +83,7 @@ test('repaired counters include the trash', async () => {
   expect(await usedBytes('repaired')).toBe(10)
 })
 
-test('a restored file is unchanged and can be read', async () => {
+test('a restored file is unchanged and readable', async () => {
   const upload = await withTrash('back')
   const fileId = await upload()
   const { updated_at: _, ...before } = getData(await tenant.admin.get(`/files/${fileId}/metadata`))
@@ -99,7 +99,7 @@ test('a restored file is unchanged and can be read', async () => {
   expect(getData(await tenant.admin.post('/contexts/back/preview', {}))).toMatchObject({ files: 1, undecided: 0 })
 })
 
-test('restores a file only into an active context', async () => {
+test('restores a file only to an active context', async () => {
   const upload = await withTrash('closed')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -109,7 +109,7 @@ test('restores a file only into an active context', async () => {
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('purges a file only after its days in the trash, which a lower number does not shorten', async () => {
+test('purges a file after its original number of days in the trash, even if the number is lowered', async () => {
   const upload = await withTrash('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -134,7 +134,7 @@ test('purges a file only after its days in the trash, which a lower number does 
   ).toBe(0)
 })
 
-test('does not list or restore a file whose days in the trash have ended, even before the sweep', async () => {
+test('does not list or restore a file whose trash period has ended, even before the sweep', async () => {
   const upload = await withTrash('ended')
   const [first, second, third] = [await upload(), await upload(), await upload()]
   for (const fileId of [first, second, third]) getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -158,7 +158,7 @@ test('does not list or restore a file whose days in the trash have ended, even b
   expect(toStatusAndCode(await tenant.admin.post(`/trash/${first}/restore`))).toEqual([404, 'not_found'])
   const listed = await tenant.admin.graphql('{ trash(context: "ended") { data { fileId } pagination { totalItems } } }')
   expect(listed.body.data.trash).toEqual({ data: [], pagination: { totalItems: 0 } })
-  // The bytes count until the sweep, and can be purged earlier.
+  // Bytes of a file whose trash period has ended still count until a sweep or a purge.
   expect(await usedBytes('ended')).toBe(30)
   getData(await tenant.admin.delete(`/trash/${first}`))
   await runExpiry(world)
@@ -166,7 +166,7 @@ test('does not list or restore a file whose days in the trash have ended, even b
   expect(await verified()).toEqual(healthyStorage)
 })
 
-test('a sweep keeps the blobs of the trash, even if the journal lists them', async () => {
+test('a sweep keeps the blobs of files in the trash, even if the journal lists them', async () => {
   const upload = await withTrash('swept')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -180,7 +180,7 @@ test('a sweep keeps the blobs of the trash, even if the journal lists them', asy
   expect(await verified()).toEqual(healthyStorage)
 })
 
-test('audits restores and purges, and creates events for them', async () => {
+test('audits restores and purges and creates events for them', async () => {
   const upload = await withTrash('told')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -198,7 +198,7 @@ test('audits restores and purges, and creates events for them', async () => {
   expect(rows.map(({ type }) => type)).toEqual(['file.accepted', 'file.deleted', 'file.restored', 'file.deleted', 'file.purged'])
 })
 
-test('a deletion is permanent and immediate if the trash is disabled', async () => {
+test('a deletion is immediate and permanent if the trash is disabled', async () => {
   const upload = await withTrash('plain', { trash_days: 0 })
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -218,7 +218,7 @@ test('rejects the deletion of a context with files in the trash', async () => {
   getData(await tenant.admin.delete('/contexts/clinging'))
 })
 
-test('bulk deletions move files to the trash, and the trash list has links to the next page', async () => {
+test('bulk deletions move files to the trash, and the trash list has next-page links', async () => {
   const upload = await withTrash('many')
   const ids = [await upload(), await upload(), await upload()]
   getData(await tenant.admin.post('/files/delete', { file_ids: ids }))
@@ -233,7 +233,7 @@ test('bulk deletions move files to the trash, and the trash list has links to th
   expect(getInvalidFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
 })
 
-test('a key restricted to other contexts does not see the trash', async () => {
+test('a key restricted to other contexts cannot see the files in the trash', async () => {
   const upload = await withTrash('hidden')
   await tenant.context('elsewhere', bin)
   const fileId = await upload()

@@ -4,12 +4,12 @@ import { World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
-  // Nothing listens on port 1.
+  // No process listens on port 1.
   world = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' })
 })
 afterAll(() => world.close())
 
-test('returns 503 for an unavailable scanner, stores nothing, counts nothing as blocked, and logs the call', async () => {
+test('returns 503 if the scanner is unavailable, stores nothing, and logs the call', async () => {
   const tenant = await world.tenant()
   await tenant.context('scanned')
   await tenant.context('trusting', { scan_for_viruses: false })
@@ -22,7 +22,7 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
   ])
   const upload = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "scanned") { fileId } }'
   expect(getGraphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
-  // Rejections before the scan, and files without a scan, do not need the scanner.
+  // Files that fail an earlier check or need no scan are handled without the scanner.
   expect(toStatusAndCode(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
   getData(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })
 

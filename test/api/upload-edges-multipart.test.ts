@@ -41,25 +41,25 @@ describe('the parts of the body', () => {
     ['a field that is too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('rejects a body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
+  ])('rejects a multipart body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('rejects a body that does not match its boundary with 400', async () => {
+  test('rejects a multipart body that does not match its boundary with 400', async () => {
     const { body } = multipart([context, file])
     for (const type of ['multipart/form-data; boundary=other', 'multipart/form-data'])
       expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('rejects a truncated part header with 400', async () => {
+  test('rejects a truncated multipart part header with 400', async () => {
     const body = Buffer.from('--test-boundary\r\nContent-Disposition: form-da')
     const type = 'multipart/form-data; boundary=test-boundary'
     expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('accepts metadata first, last or not at all', async () => {
+  test('accepts the metadata part first, last or not at all', async () => {
     const metadata = { name: 'metadata', content: '{"a":1}' }
     for (const parts of [
       [metadata, file, context],
@@ -91,7 +91,7 @@ describe('GraphQL uploads', () => {
   const codes = (response: { body: { errors?: { extensions: { code: string } }[] } }) =>
     response.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('GraphQL accepts a small or large file without extra temporary files', async () => {
+  test('a GraphQL upload of any size creates no extra temporary files', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -102,7 +102,7 @@ describe('GraphQL uploads', () => {
     ])
   })
 
-  test('GraphQL accepts several files in any order', async () => {
+  test('a GraphQL upload accepts several files in any order', async () => {
     const query =
       'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
     const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('GraphQL rejects an oversized upload, or one without a credential or preflight header, before reading the body', async () => {
+  test('GraphQL rejects an oversized, unauthenticated or preflight-less upload before reading the body', async () => {
     const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {

@@ -36,13 +36,13 @@ describe('before the body is read', () => {
   test.each([
     ['a missing credential', () => undefined, 401, 'unauthenticated'],
     ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
-  ])('rejects %s without 100 Continue', async (_who, caller, status, code) => {
+  ])('rejects %s without sending 100 Continue', async (_who, caller, status, code) => {
     const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
   })
 
-  test('rejects a key without the scope, and logs the call', async () => {
+  test('rejects an upload with a key that lacks the scope and logs the call', async () => {
     const key = await tenant.key(['metadata'])
     const client = await announce(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
@@ -65,7 +65,7 @@ describe('before the body is read', () => {
     expect((await tenant.admin.get('/stats')).body.data.security.by_reason.size_exceeded).toBeGreaterThan(0)
   })
 
-  test('rejects an upload larger than the remaining quota of the tenant', async () => {
+  test('rejects an upload larger than the remaining quota of the tenant before reading the body', async () => {
     const small = await uploads.world.tenant({ quotaMb: 1 })
     await small.context('notes', { max_file_size_mb: 1 })
     const client = await announce(small.admin, 2 * megabyte, { Expect: '100-continue' })
@@ -122,7 +122,7 @@ describe('while the body is streamed', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('accepts exactly the limit and rejects one more byte if the context is %s the file', async (_place, first) => {
+  ])('accepts a file at exactly the limit and rejects one more byte if the context is %s the file', async (_place, first) => {
     const parts = (size: number) => {
       const context = { name: 'context', content: 'raw' }
       const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
@@ -132,7 +132,7 @@ describe('while the body is streamed', () => {
     expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
   })
 
-  test('rejects a client that stops sending with a JSON error, and logs its call', async () => {
+  test('rejects a client that stops sending with a JSON error and logs its call', async () => {
     const before = await uploads.uploadCalls()
     const client = await announce(tenant.admin, 2 * megabyte)
     await client.send(head(true))
@@ -189,7 +189,7 @@ describe('the connection after an early response', () => {
     expect(await client.readResponse()).toMatchObject({ status: 200, body: { status: 'live' } })
   })
 
-  test('closes the connection if much of the body remains, without executing a pipelined request', async () => {
+  test('closes the connection after an early response if much of the body remains', async () => {
     const before = await uploads.uploadCalls()
     const { type, body } = multipart([
       { name: 'context', content: 'notes' },
@@ -227,8 +227,8 @@ describe('the connection after an early response', () => {
     expect((await client.readResponse()).status).toBe(422)
   })
 
-  test('does not treat a client as inactive during a slow validation', async () => {
-    // Enough validations that the last one waits longer than a client may be silent.
+  test('does not time out a client during a slow validation', async () => {
+    // Queues enough validations that the last one waits longer than the idle time-out of a client.
     const responses = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),
     )

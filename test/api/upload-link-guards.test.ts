@@ -27,7 +27,7 @@ const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.
 const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
 const filesOf = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
 
-/** An upload whose body is sent in two halves. `finish` sends the second half and returns the response. */
+/** Sends half of an upload body. `finish` sends the second half and returns the response. */
 async function halfSent(used: LinkClient, name = 'a.txt') {
   const request = httpRequest(`${used.url}/${name}`, {
     method: 'PUT',
@@ -49,7 +49,7 @@ describe('parallel uploads through a link', () => {
   test.each([
     ['one process', false],
     ['two replicas', true],
-  ])('store exactly one of 50 files in %s if the link accepts one', async (_case, both) => {
+  ])('an upload link that accepts one file stores exactly one of 50 files sent in %s', async (_case, both) => {
     const used = await link()
     const clients = [used, both ? used.at(replica.url) : used]
     const before = await filesOf()
@@ -61,7 +61,7 @@ describe('parallel uploads through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('store no more files than the link accepts', async () => {
+  test('parallel uploads through a link store no more files than the link accepts', async () => {
     const used = await link({ max_files: 7 })
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
@@ -75,7 +75,7 @@ test('parallel retries with one Idempotency-Key at two replicas store one file a
   const key = { 'idempotency-key': 'repeated-in-parallel' }
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.put('a.txt', 'hello', key)))
   const stored = answers.filter(({ status }) => status === 201)
-  // The others found the link used up, or the first request still in progress.
+  // Other requests find the link used up or the first request still in progress.
   for (const { status } of answers) expect([201, 404, 409]).toContain(status)
   expect(new Set(stored.map(({ body }) => body.data.file_id)).size).toBe(1)
   expect((await used.put('a.txt', 'hello', key)).body.data.file_id).toBe(stored[0]!.body.data.file_id)
@@ -93,7 +93,7 @@ describe('an upload in progress through a link', () => {
     ],
     ['the link is used up', (used) => used.put('other.txt', 'the first')],
   ]
-  test.each(changes)('stores nothing if %s during the upload', async (_case, change) => {
+  test.each(changes)('an upload through a link stores nothing if %s during the upload', async (_case, change) => {
     const used = await link()
     const upload = await halfSent(used)
     await change(used)
@@ -116,7 +116,7 @@ describe('an upload in progress through a link', () => {
       ({ id }) => world.database.pool.query(`UPDATE api_keys SET scopes = '{metadata}' WHERE api_key_id = $1`, [id]),
     ],
   ]
-  test.each(creators)('stores nothing if %s during the upload', async (_case, change) => {
+  test.each(creators)('stores no file through a link if %s during the upload', async (_case, change) => {
     const key = await tenant.key(['upload'])
     const used = await link({}, key)
     const upload = await halfSent(used)
@@ -127,7 +127,7 @@ describe('an upload in progress through a link', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('stores nothing if the user who created the link is disabled during the upload', async () => {
+  test("an upload through a link stores nothing if the link's creator is disabled during the upload", async () => {
     const user = await tenant.user(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
@@ -139,7 +139,7 @@ describe('an upload in progress through a link', () => {
     expect((await used.rules()).status).toBe(404)
   })
 
-  test('stores nothing if the user who created the link loses the upload scope during the upload', async () => {
+  test("an upload through a link stores nothing if the link's creator loses the upload scope during the upload", async () => {
     const user = await tenant.user(['upload', 'metadata'])
     const used = await link({}, user)
     const upload = await halfSent(used)
@@ -152,7 +152,7 @@ describe('an upload in progress through a link', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('stores nothing if the link is revoked during the last request of a resumable upload', async () => {
+  test('a resumable upload stores nothing if its link is revoked during the last request', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     const before = await filesOf()
@@ -179,7 +179,7 @@ describe('an upload in progress through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('stores nothing if the context is disabled during the upload', async () => {
+  test('an upload through a link stores nothing if the context is disabled during the upload', async () => {
     await tenant.context('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
     const upload = await halfSent(used)
@@ -191,7 +191,7 @@ describe('an upload in progress through a link', () => {
 })
 
 describe('a resumable upload through a link', () => {
-  test('cannot be resumed after the link has expired, and stores nothing', async () => {
+  test('a resumable upload through a link cannot be resumed after the link has expired', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     await used.patch(path, 0, 'hello')
@@ -203,7 +203,7 @@ describe('a resumable upload through a link', () => {
     expect(await verify()).toEqual(healthy)
   })
 
-  test('belongs to its link: another link and the creator of the link cannot continue it', async () => {
+  test("a resumable upload through a link cannot be continued with another link or by the link's creator", async () => {
     const [a, b] = [await link(), await link()]
     const path = await a.beginTus('a.txt', 10)
     expect((await b.patch(path, 0, 'hello')).status).toBe(404)
@@ -214,7 +214,7 @@ describe('a resumable upload through a link', () => {
     expect(byKey.status).toBe(404)
   })
 
-  test('continues at another replica', async () => {
+  test('a resumable upload through a link continues on another replica', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     await used.patch(path, 0, 'hello')
@@ -227,7 +227,7 @@ describe('the expiry of a link', () => {
   test.each([
     ['an hour ahead', 3_600_000],
     ['an hour behind', -3_600_000],
-  ])('depends only on the database clock, even if the clocks of the machine and the process are %s', async (_case, shift) => {
+  ])('the expiry of a link depends only on the database clock, even if other clocks are %s', async (_case, shift) => {
     const [open, closed] = [await link(), await link()]
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
     setMachineClock(shift)
@@ -243,7 +243,7 @@ describe('the expiry of a link', () => {
 })
 
 describe('upload link tokens', () => {
-  test('return one identical 404 at every endpoint if they are invalid', async () => {
+  test('invalid upload link tokens return an identical 404 response at every endpoint', async () => {
     const [unknown, expired, used, revoked] = [
       await link(),
       await link(),
@@ -273,13 +273,13 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('count against the rate limit of the client address if they are invalid, and work if they are valid', async () => {
+  test('only invalid upload link tokens count towards the rate limit of the client address', async () => {
     const limited = await World.open({ TRUST_PROXY: '1' }, world)
     try {
       const from = { 'x-forwarded-for': '192.0.2.7' }
       const guesses = new LinkClient(`${limited.url}/upload/ulk_guess`, {})
       const statuses = new Set<number>()
-      // The window of the limit may end once in the meantime.
+      // The loop allows for one rate limit window that ends in the meantime.
       for (let sent = 0; sent < 5_000 && !statuses.has(429); sent += 50)
         for (const { status } of await Promise.all(Array.from({ length: 50 }, () => guesses.rules(from)))) statuses.add(status)
       expect([...statuses].sort()).toEqual([404, 429])
@@ -290,7 +290,7 @@ describe('upload link tokens', () => {
     }
   })
 
-  test('authenticate no other endpoint', async () => {
+  test('an upload link token authenticates no other endpoint', async () => {
     const { token, link: data } = await link()
     const caller = world.as(token)
     for (const [method, path] of [
@@ -309,7 +309,7 @@ describe('upload link tokens', () => {
     expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
-  test('never appear in the log of the service', async () => {
+  test('an upload link token never appears in the log of the service', async () => {
     const used = await link()
     await used.put('a.txt', 'hello')
     await used.rules()
@@ -328,7 +328,7 @@ describe('CORS of an upload link', () => {
       headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
     })
 
-  test('allows all origins without credentials if the link names none', async () => {
+  test('an upload link without origins allows CORS from all origins without credentials', async () => {
     const used = await link()
     const answer = await preflight(used, 'https://example.com')
     expect(answer.status).toBe(204)
@@ -343,18 +343,18 @@ describe('CORS of an upload link', () => {
     expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('allows only the origins of the link, even for requests without a preflight', async () => {
+  test('an upload link with origins allows only those origins, even for requests without a preflight', async () => {
     const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
     expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
     expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)
     const rejected = await used.post('a.txt', 'hello', {}, { origin: 'https://evil.example' })
     expect([rejected.status, rejected.body.error.code]).toEqual([403, 'forbidden'])
     expect((await used.post('a.txt', 'hello', {}, { origin: 'http://localhost:3000' })).status).toBe(201)
-    // Other clients send no Origin.
+    // Clients other than browsers send no Origin header.
     expect((await used.put('a.txt', 'hello')).status).toBe(201)
   })
 
-  test('does not apply to other paths', async () => {
+  test('the CORS rules of upload links do not apply to other paths', async () => {
     for (const path of ['/api/v1/upload-links', '/api/v1/files', '/graphql', '/'])
       expect(
         (await world.unauthenticated.raw(path, { headers: { origin: 'https://example.com' } })).headers.has(

@@ -7,7 +7,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-/** Bodies of all requests that the collector of traces has received. */
+/** Bodies of all requests received by the trace collector. */
 const traces: string[] = []
 const collector = createServer(async (request, response) => {
   traces.push(Buffer.concat(await request.toArray()).toString())
@@ -27,7 +27,7 @@ afterAll(() => {
 
 const create = (more: Record<string, unknown> = {}) => LinkClient.create(tenant.admin, 'notes', more)
 
-/** A response with all headers, without its request ID and time. The connection is not reused, so that no header describes it. */
+/** Returns a response without its request ID and time. Each request uses a new connection so that headers are comparable. */
 async function rawResponse(method: string, url: string, body?: string): Promise<string> {
   const headers = { origin: 'https://example.com', connection: 'close', 'access-control-request-method': 'PUT' }
   const outgoing = httpRequest(url, { method, headers })
@@ -38,7 +38,7 @@ async function rawResponse(method: string, url: string, body?: string): Promise<
   return [response.statusCode, sent, text.replace(/"(request_id|timestamp)":"[^"]*"/g, '"$1"')].join('\n')
 }
 
-test('all invalid tokens get the same bytes, in headers and body, at every method and path', async () => {
+test('all invalid upload link tokens return identical headers and bodies at every method and path', async () => {
   const [forged, expired, used, revoked] = [
     await create(),
     await create(),
@@ -69,13 +69,13 @@ test('all invalid tokens get the same bytes, in headers and body, at every metho
   }
 })
 
-test('a token is in no log line, no trace, and no table of the database', async () => {
+test('an upload link token appears in no log line, trace or database table', async () => {
   const link = await create({ max_files: 3 })
   const secret = link.token.slice(-43)
   await link.put('a.txt', 'hello', { 'idempotency-key': 'once' })
   await link.put('a.exe', 'hello')
   await link.patch(await link.beginTus('b.txt', 5), 0, 'hello')
-  // Paths of a misconfigured proxy, a wrong letter case, and a token in a wrong place.
+  // Tests paths from a misconfigured proxy, other letter cases and misplaced tokens.
   for (const path of [
     `//upload/${link.token}`,
     `/UPLOAD/${link.token}/a.txt`,
@@ -96,7 +96,7 @@ test('a token is in no log line, no trace, and no table of the database', async 
     ])
     expect([name, rows[0].n]).toEqual([name, 0])
   }
-  // Remaining spans are sent at shutdown.
+  // The service sends its remaining spans at shutdown.
   await world.close()
   expect(traces.join()).toContain('/upload/:token')
   expect(traces.join()).not.toContain(secret)

@@ -19,7 +19,7 @@ const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-li
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 describe('POST /upload-links', () => {
-  test('returns the link with its defaults and a URL that is never shown again', async () => {
+  test('creating an upload link returns its defaults and a URL that is never shown again', async () => {
     const { status, body } = await tenant.admin.post('/upload-links', { context: 'notes' })
     expect(status).toBe(201)
     expect(body.message).toMatch(/cannot be shown again/)
@@ -47,7 +47,7 @@ describe('POST /upload-links', () => {
     expect(shown.body.data).toEqual(fields)
   })
 
-  test('stores only a hash of the token', async () => {
+  test('stores only a hash of the upload link token', async () => {
     const { token, id } = await link()
     const secret = token.split('_').at(-1)!.padEnd(43)
     const { rows } = await world.database.pool.query('SELECT * FROM upload_links WHERE link_id = $1', [id])
@@ -55,7 +55,7 @@ describe('POST /upload-links', () => {
     expect(rows[0].token_hash).toHaveLength(32)
   })
 
-  test('rejects limits that exceed those of the context with 400, naming each field', async () => {
+  test('rejects upload link limits above those of the context with 400 and names each field', async () => {
     const { status, body } = await tenant.admin.post('/upload-links', {
       context: 'notes',
       max_size_mb: 6,
@@ -82,12 +82,12 @@ describe('POST /upload-links', () => {
     ['origins', 'with a path', ['https://example.com/path']],
     ['origins', 'with a wildcard', ['*']],
     ['metadata', 'above 16 KiB', { long: 'x'.repeat(17_000) }],
-  ])('rejects %s %s with 400', async (field, _case, value) => {
+  ])('rejects an upload link with %s %s with 400', async (field, _case, value) => {
     const { status, body } = await tenant.admin.post('/upload-links', { context: 'notes', [field]: value })
     expect([status, body.error.details.fields[0].field]).toEqual([400, field])
   })
 
-  test('returns 404 for a context that the key cannot see, and 409 for a disabled one', async () => {
+  test('creating an upload link returns 404 for a hidden context and 409 for a disabled one', async () => {
     await tenant.context('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     const restricted = await tenant.key(['upload'], { contexts: ['closed'] })
@@ -95,7 +95,7 @@ describe('POST /upload-links', () => {
     expect((await restricted.post('/upload-links', { context: 'closed' })).status).toBe(409)
   })
 
-  test('requires scope upload', async () => {
+  test('creating an upload link requires the upload scope', async () => {
     const reader = await tenant.key(['metadata'])
     expect((await reader.post('/upload-links', { context: 'notes' })).status).toBe(403)
     expect((await reader.get('/upload-links')).status).toBe(403)
@@ -103,7 +103,7 @@ describe('POST /upload-links', () => {
 })
 
 describe('an upload through a link', () => {
-  test('as a request body stores the file, with the response of POST /files/upload', async () => {
+  test('uploads a raw request body through a link and returns the response of POST /files/upload', async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.put('résumé.txt', 'hello', { 'content-type': 'text/plain' })
     const byKey = await tenant.admin.upload('notes', 'résumé.txt', 'hello')
@@ -115,7 +115,7 @@ describe('an upload through a link', () => {
     expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
   })
 
-  test('as a form adds the metadata of the link, which the uploader cannot overwrite', async () => {
+  test("uploads a form through a link with the link's metadata, which the uploader cannot overwrite", async () => {
     const used = await link({ metadata: { order: 7 } })
     const answer = await used.post('a.txt', 'hello', { metadata: '{"order": 8, "note": "mine"}' })
     expect(answer.status).toBe(201)
@@ -123,14 +123,14 @@ describe('an upload through a link', () => {
     expect(data.metadata).toEqual({ order: 7, note: 'mine' })
   })
 
-  test('cannot choose another context', async () => {
+  test('an uploader cannot choose another context than that of the link', async () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
     await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link decides it/)
   })
 
-  test('as a resumable upload stores the file, and returns a lost response again', async () => {
+  test('stores a resumable upload through a link and returns the response again after it was lost', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     expect((await used.patch(path, 0, 'hello')).status).toBe(204)
@@ -138,14 +138,14 @@ describe('an upload through a link', () => {
     const last = await used.patch(path, 5, 'world')
     const fileId = last.headers.get('assay-file-id')
     expect([last.status, fileId]).toEqual([204, expect.stringMatching(/^file_/)])
-    // The link is used up, but the client may have missed the response.
+    // The link is used up, but a client that missed the response can still query its upload.
     const again = await used.tus('HEAD', path)
     expect([again.status, again.headers.get('assay-file-id')]).toEqual([200, fileId])
     expect((await used.tus('POST', '/tus')).status).toBe(404)
     expect((await tenant.admin.get(`/files/${fileId}/metadata`)).body.data.original_filename).toBe('a.txt')
   })
 
-  test('is repeated with the same Idempotency-Key after a lost response, even if the link is used up', async () => {
+  test('retries an upload with the same Idempotency-Key after a lost response, even if the link is used up', async () => {
     const used = await link()
     const key = { 'idempotency-key': 'once' }
     const first = await used.put('a.txt', 'hello', key)
@@ -153,11 +153,11 @@ describe('an upload through a link', () => {
     expect([first.status, second.status]).toEqual([201, 201])
     expect(second.body.data).toEqual(first.body.data)
     expect((await used.put('a.txt', 'hello', { 'idempotency-key': 'twice' })).status).toBe(404)
-    // The key of an uploader is not a key of the creator.
+    // Idempotency-Keys of an uploader and of the link's creator are independent.
     expect((await tenant.admin.upload('notes', 'b.txt', 'other', { headers: key })).status).toBe(201)
   })
 
-  test('passes every check of the context and the narrower limits of the link', async () => {
+  test("an upload through a link is subject to every check of the context and to the link's narrower limits", async () => {
     const used = await link({ max_files: 5, allowed_extensions: ['.TXT'], max_size_mb: 1 })
     const rejected = async (name: string, content: string) => {
       const { status, body } = await used.put(name, content)
@@ -171,7 +171,7 @@ describe('an upload through a link', () => {
     expect(await linkOf(used)).toMatchObject({ status: 'active', accepted_files: 0, rejected_files: 4 })
   })
 
-  test('does not exceed a context whose rules became stricter after the link was created', async () => {
+  test('an upload through a link must satisfy rules that became stricter after the link was created', async () => {
     await tenant.context('shrinking')
     const used = await LinkClient.create(tenant.admin, 'shrinking', { allowed_extensions: ['txt', 'csv'], max_files: 3 })
     await tenant.admin.patch('/contexts/shrinking', { allowed_extensions: ['csv', 'pdf'], max_file_size_mb: 1 })
@@ -181,7 +181,7 @@ describe('an upload through a link', () => {
     expect((await used.put('a.csv', 'a,b\n1,2\n')).status).toBe(201)
   })
 
-  test('accepts only the file with the checksum of the link', async () => {
+  test('a link with a checksum accepts only the file with that checksum', async () => {
     const used = await link({ sha256: sha256('the file').toUpperCase() })
     const other = await used.put('a.txt', 'another file')
     expect([other.status, other.body.error.code]).toEqual([422, 'corrupt_file'])
@@ -189,7 +189,7 @@ describe('an upload through a link', () => {
     expect((await used.put('a.txt', 'the file')).status).toBe(201)
   })
 
-  test('is in the call log of the creator, the audit log, the events, the receipt and the statistics', async () => {
+  test('records an upload through a link in the call log, audit log, events, receipt and statistics', async () => {
     const mine = await world.tenant()
     await mine.context('notes')
     const key = await mine.key(['upload'])
@@ -221,7 +221,7 @@ describe('an upload through a link', () => {
 })
 
 describe('GET /upload/{token}', () => {
-  test('returns the rules that a client can check, and nothing else', async () => {
+  test('GET /upload/{token} returns only the rules that a client can check', async () => {
     const { rules, link: data } = await link({ max_files: 3, allowed_extensions: ['pdf', 'txt'] })
     const answer = await rules()
     expect(answer.status).toBe(200)
@@ -239,7 +239,7 @@ describe('GET /upload/{token}', () => {
 })
 
 describe('a link', () => {
-  test('is visible to its creator and to admins only', async () => {
+  test('an upload link is visible only to its creator and to admins', async () => {
     const [a, b] = [await tenant.key(['upload']), await tenant.key(['upload'])]
     const { id } = await link({}, a)
     expect((await a.get(`/upload-links/${id}`)).status).toBe(200)
@@ -252,7 +252,7 @@ describe('a link', () => {
     expect(await ids(tenant.admin)).toContain(id)
   })
 
-  test('is found by its context and its status', async () => {
+  test('filters upload links by context and by status', async () => {
     const mine = await world.tenant()
     await mine.context('one')
     await mine.context('two')
@@ -279,7 +279,7 @@ describe('a link', () => {
     expect((await mine.admin.raw(next)).body.data.data[0].link_id).toBe(revoked.id)
   })
 
-  test('is revoked once, with an audit entry and an event', async () => {
+  test('revokes an upload link once, with an audit entry and an event', async () => {
     const { id, rules } = await link()
     await tenant.admin.delete(`/upload-links/${id}`)
     await tenant.admin.delete(`/upload-links/${id}`)
@@ -288,7 +288,7 @@ describe('a link', () => {
     expect(entries.map(({ action }: { action: string }) => action)).toEqual(['revoked', 'created'])
   })
 
-  test('is revoked after too many rejected files, by the service', async () => {
+  test('revokes an upload link automatically after too many rejected files', async () => {
     const used = await link()
     for (let count = 0; count < 20; count++) expect((await used.put('a.exe', 'x')).status).toBe(422)
     expect((await used.put('a.txt', 'hello')).status).toBe(404)
@@ -303,7 +303,7 @@ describe('a link', () => {
     expect(events.at(-1).data).toMatchObject({ upload_link_id: used.id, context_key: 'notes' })
   })
 
-  test('is deleted 90 days after its expiry, and its files stay', async () => {
+  test('deletes an upload link 90 days after its expiry and keeps its files', async () => {
     const [old, recent] = [await link(), await link()]
     const { file_id: fileId } = (await old.put('a.txt', 'hello')).body.data
     const age = (days: number, { id }: LinkClient) =>
@@ -322,7 +322,7 @@ describe('a link', () => {
     expect(body.data.file.uploadLink).toBeNull()
   })
 
-  test('is in GraphQL, as the link of its file too', async () => {
+  test('GraphQL returns an upload link directly and as the link of its file', async () => {
     const { body } = await tenant.admin.graphql(
       'mutation ($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { linkId url uploadLink { id } } }',
       { input: { context: 'notes', maxFiles: 2 } },
@@ -361,7 +361,7 @@ describe('a link', () => {
   })
 })
 
-/** Moves the end of a link into the past. */
+/** Sets the expiry of a link to a past time. */
 async function expire({ id }: LinkClient): Promise<void> {
   await world.database.pool.query(`UPDATE upload_links SET expires_at = now() - interval '1 s' WHERE link_id = $1`, [id])
 }

@@ -6,7 +6,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-/** The memory of each upload that reached the store, as a slow reader would see it. */
+/** Buffers of the uploads that reached the store, read late like by a slow store. */
 let stored: Buffer[] = []
 const { put } = LocalStorage.prototype
 const storing = jest.spyOn(LocalStorage.prototype, 'put')
@@ -27,7 +27,7 @@ afterAll(async () => {
 const text = (word: string) => Buffer.alloc(300_000, `${word}\n`)
 const upload = (content: Buffer, name = 'a.txt') => tenant.admin.upload('notes', name, content)
 
-/** Replaces the store: `reading` handles the first upload, the real store all later ones. */
+/** Replaces the store for the first upload only. */
 function watch(reading: typeof put = put) {
   stored = []
   storing.mockImplementation(function (this: LocalStorage, path, content, options) {
@@ -36,7 +36,7 @@ function watch(reading: typeof put = put) {
   })
 }
 
-test('reuses the memory of an accepted upload for the next', async () => {
+test('reuses the memory of an accepted upload for the next upload', async () => {
   watch()
   for (const word of ['first', 'second']) expect((await upload(text(word))).status).toBe(201)
   expect(stored).toHaveLength(2)
@@ -44,14 +44,14 @@ test('reuses the memory of an accepted upload for the next', async () => {
   expect(stored[1]!.equals(text('second'))).toBe(true)
 })
 
-test('does not overwrite an upload that the store may still read after an error', async () => {
+test('does not overwrite an upload in memory that the store may still read after an error', async () => {
   watch(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(text('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
   expect(stored[0]!.equals(text('first'))).toBe(true)
 })
 
-test('does not overwrite an upload that is stored again because the rules changed', async () => {
+test('does not overwrite an upload in memory that is stored again after a rule change', async () => {
   const words: string[] = []
   watch(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
@@ -67,7 +67,7 @@ test('does not overwrite an upload that is stored again because the rules change
   expect(words).toEqual(['first', 'second', 'first'])
 })
 
-test('does not overwrite an upload that was stored without a complete scan', async () => {
+test('does not overwrite an upload in memory that was stored without a complete scan', async () => {
   getData(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
   watch()

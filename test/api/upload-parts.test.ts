@@ -27,7 +27,7 @@ describe('parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
   const context: Part = { name: 'context', content: 'notes' }
 
-  test('accepts parts in any order, with metadata', async () => {
+  test('accepts multipart parts in any order, with metadata', async () => {
     const own = await world.tenant()
     await own.context('notes')
     const metadata: Part = { name: 'metadata', content: '{"page":7}' }
@@ -41,7 +41,7 @@ describe('parts', () => {
     }
   })
 
-  test('accepts context and metadata as Blobs with file names, as browsers send typed parts', async () => {
+  test('accepts the context and metadata parts with file names, as browsers send typed Blobs', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -58,7 +58,7 @@ describe('parts', () => {
     expect(getInvalidFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
   })
 
-  test('reports an unknown part and suggests the nearest name', async () => {
+  test('reports an unknown multipart part and suggests the nearest name', async () => {
     for (const part of [
       { name: 'contxt', content: 'notes' },
       { name: 'contxt', filename: 'blob', content: 'notes' },
@@ -115,12 +115,12 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(invalidBodies)('rejects a body with %s with 400, and logs a failed call', async (_what, parts, fields) => {
+  test.each(invalidBodies)('rejects a multipart body with %s with 400 and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
-  test('rejects an unknown context with 404, and logs a call without a context', async () => {
+  test('rejects an upload to an unknown context with 404 and logs a call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
@@ -155,7 +155,7 @@ describe('names and types', () => {
     expect(nameOf(response)).toBe('abc.txt')
   })
 
-  test('detects the type from the content, not from the client', async () => {
+  test("detects the file type from the content instead of the client's Content-Type", async () => {
     const claim = async (filename: string, content: Uint8Array | string) =>
       getData(
         await send(tenant.admin, [

@@ -14,7 +14,7 @@ afterAll(() => world.close())
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
 describe('GET /uploader.js', () => {
-  test('returns the web component for pages of any origin, even without the dashboard', async () => {
+  test('serves the web component at /uploader.js to pages of any origin, even without the dashboard', async () => {
     const { status, headers, body } = await world.unauthenticated.raw('/uploader.js')
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -26,7 +26,7 @@ describe('GET /uploader.js', () => {
       'content-encoding': expect.stringMatching(/^(br|gzip)$/),
     })
     expect(body).toContain('assay-uploader')
-    // fetch would add `no-cache`, which asks for the whole response.
+    // A raw request is used because fetch would add `Cache-Control: no-cache`.
     const known = { 'if-none-match': headers.get('etag')!, 'cache-control': 'max-age=0' }
     const again = await world.unauthenticated.raw('/uploader.js', { headers: known })
     expect([again.status, again.body]).toEqual([304, ''])
@@ -37,7 +37,7 @@ describe('GET /uploader.js', () => {
 describe('GET /upload/{token} in a browser', () => {
   const link = () => LinkClient.create(tenant.admin, 'notes')
 
-  test('returns a page that contains no token and loads nothing from other hosts', async () => {
+  test('the upload page contains no token and loads nothing from other hosts', async () => {
     const used = await link()
     const page = await used.rules(browser)
     expect(page.status).toBe(200)
@@ -52,7 +52,7 @@ describe('GET /upload/{token} in a browser', () => {
     expect((await used.rules({ accept: '*/*' })).body.data.max_files).toBe(1)
   })
 
-  test('returns one identical page with 404 for all invalid tokens', async () => {
+  test('returns an identical 404 page for all invalid upload link tokens', async () => {
     const [used, revoked] = [await link(), await link()]
     await used.put('a.txt', 'hello')
     await tenant.admin.delete(`/upload-links/${revoked.id}`)

@@ -41,7 +41,7 @@ describe('a rejected file', () => {
     { reason: 'virus_detected', status: 422, name: 'a.txt', content: () => eicar, says: ['EICAR'] },
   ]
   test.each(cases)(
-    'rejects a file with $reason, which is logged and counted once: $name',
+    'rejects a file with $reason and logs and counts it once: $name',
     async ({ reason, status, name, content, says }) => {
       const before = await security()
       const response = await key.upload('notes', name, content())
@@ -74,14 +74,14 @@ describe('a rejected file', () => {
     },
   )
 
-  test('reports the first check that fails', async () => {
+  test('an upload error reports the first failed check', async () => {
     const tooLargeAndForeign = await key.upload('notes', 'a.exe', 'x'.repeat(megabyte + 1))
     expect(toStatusAndCode(tooLargeAndForeign)[1]).toBe('invalid_extension')
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', ' '.repeat(megabyte + 1)))[1]).toBe('size_exceeded')
     expect(toStatusAndCode(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
   })
 
-  test('a context accepts files that its disabled checks would reject', async () => {
+  test('a context with disabled checks accepts files that those checks would reject', async () => {
     await tenant.context('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
     for (const [name, content] of [
       ['blank.txt', ''],
@@ -124,7 +124,7 @@ describe('sizes', () => {
     expect(toStatusAndCode(chunked)).toEqual([413, 'size_exceeded'])
   })
 
-  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts the rejection', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body and counts the rejection', async () => {
     const before = await security()
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await security()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
@@ -133,7 +133,7 @@ describe('sizes', () => {
 })
 
 describe('quotas', () => {
-  test('accepts uploads until the quota of a context is filled exactly', async () => {
+  test('accepts uploads until they exactly fill the quota of a context', async () => {
     const own = await world.tenant()
     await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
     await own.context('large')
@@ -143,11 +143,11 @@ describe('quotas', () => {
     getData(await own.admin.upload('small', 'b.txt', 'x'.repeat(10)), uploaded)
     getData(await own.admin.upload('large', 'b.txt', 'x'.repeat(11)), uploaded)
     expect(getData(await own.admin.get('/contexts/small')).storage_used_bytes).toBe(megabyte)
-    // A quota rejection does not count as a blocked file.
+    // A rejection because of the quota does not count as a blocked file.
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('the quota of a tenant includes all its contexts, and a deletion releases its bytes', async () => {
+  test('all contexts count towards the tenant quota, and a deletion frees its bytes', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('one')
     await own.context('two')
@@ -157,7 +157,7 @@ describe('quotas', () => {
     getData(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
   })
 
-  test('reports a failed check before an exceeded quota', async () => {
+  test('reports a failed check instead of an exceeded quota', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('notes')
     getData(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
@@ -177,7 +177,7 @@ describe('quotas', () => {
 })
 
 describe('Idempotency-Key', () => {
-  test('stores a repeated upload once, and rejects another body with the same key', async () => {
+  test('stores a repeated upload once and rejects another body with the same Idempotency-Key', async () => {
     const own = await world.tenant()
     await own.context('notes')
     const headers = { 'idempotency-key': 'k-1' }
@@ -188,7 +188,7 @@ describe('Idempotency-Key', () => {
     expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('replays the creation of a context, but neither repeats that of a key nor shows its secret again', async () => {
+  test('a repeated Idempotency-Key returns the created context again but rejects the creation of another key', async () => {
     const own = await world.tenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

@@ -40,7 +40,7 @@ describe('a download URL stops working with', () => {
     expect(await status(url)).toBe(200)
   })
 
-  test('a download URL stops working if the key that created it expires', async () => {
+  test('a download URL stops working when the key that created it expires', async () => {
     const key = await tenant.key(['download'])
     const url = await urlBy(key)
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
@@ -49,7 +49,7 @@ describe('a download URL stops working with', () => {
     expect(await status(url)).toBe(403)
   })
 
-  test('a download URL stops working with the user that created it, but not with a rotation of its key', async () => {
+  test('a download URL stops working with the user that created it but survives rotation of its key', async () => {
     const user = await tenant.user(['download'])
     const url = await urlBy(user)
     expect(await status(url)).toBe(200)
@@ -65,7 +65,7 @@ describe('a download URL stops working with', () => {
 })
 
 describe('a single-use download URL', () => {
-  test('a single-use download URL returns the file to one of many concurrent requests, after any HEAD requests', async () => {
+  test('one of many concurrent requests to a single-use download URL returns the file', async () => {
     const url = await urlBy(tenant.admin, '?once=true')
     expect(await status(url, { method: 'HEAD' })).toBe(200)
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
@@ -75,7 +75,7 @@ describe('a single-use download URL', () => {
     expect(await status(await urlBy(tenant.admin, '?once=true'))).toBe(200)
   })
 
-  test('a single-use download URL is optional, and is available in GraphQL', async () => {
+  test('creates single-use download URLs only on request, over REST and GraphQL', async () => {
     for (const query of ['', '?once=false']) {
       const url = await urlBy(tenant.admin, query)
       expect([await status(url), await status(url)]).toEqual([200, 200])
@@ -89,7 +89,7 @@ describe('a single-use download URL', () => {
     expect([await status(downloadUrl), await status(downloadUrl)]).toEqual([200, 403])
   })
 
-  test('rejects a single-use download URL if a bucket serves its own URLs', async () => {
+  test('rejects a single-use download URL if the bucket serves downloads directly', async () => {
     const bucket = await openBucketWorld()
     const other = await World.open(bucket.env)
     try {
@@ -108,7 +108,7 @@ describe('a single-use download URL', () => {
   })
 })
 
-test('logs and counts every use of a download URL with its address and user agent, but not the URL', async () => {
+test('logs and counts each use of a download URL with address and user agent but without the URL', async () => {
   const key = await tenant.key(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
@@ -129,7 +129,7 @@ test('logs and counts every use of a download URL with its address and user agen
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts a download URL once, and logs each of its fetches', async () => {
+test('counts a download URL once and logs each of its fetches', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

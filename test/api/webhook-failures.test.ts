@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()
   const { tenants } = world.app.services
-  // Prevents deliveries of one test during the next one.
+  // Suspending the tenant prevents deliveries during the next test.
   await tenants.suspend(tenant.tenantId)
 })
 
@@ -30,7 +30,7 @@ async function receive(): Promise<WebhookReceiver> {
   return created
 }
 
-/** Creates a webhook sender of a replica with these retry intervals. */
+/** Creates a webhook sender with the given retry intervals, like another replica. */
 function sender(retrySeconds?: number[], on = world): WebhookSender {
   const { webhookSender } = openWebhooks(
     { ...on.app.services, db: on.database, onError: (error) => failures.push(error), ...(retrySeconds && { retrySeconds }) },
@@ -52,7 +52,7 @@ async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string
 }
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
-/** Polls until the result satisfies a condition. */
+/** Polls until the result satisfies the predicate. */
 async function until<T>(poll: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await poll()
@@ -64,7 +64,7 @@ const deliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id
 const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
 
 describe('a failed delivery attempt', () => {
-  test('retries a failed delivery with the same id, and delays later events', async () => {
+  test('retries a failed webhook delivery with the same id and delays later events', async () => {
     sender([0.05, 0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
     const id = await hook()
@@ -83,7 +83,7 @@ describe('a failed delivery attempt', () => {
     expect(await webhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
   })
 
-  test('abandons a delivery after the last attempt, and sends the next event', async () => {
+  test('abandons a webhook delivery after the last attempt and sends the next event', async () => {
     sender([0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
     const id = await hook()
@@ -100,7 +100,7 @@ describe('a failed delivery attempt', () => {
     ])
   })
 
-  test('retries a delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
+  test('retries a webhook delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
     sender()
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -117,12 +117,12 @@ describe('a failed delivery attempt', () => {
         (found) => found.rows.length === 1,
       )
       waits.push(rows[0]!.seconds)
-      // Simulates the passage of the retry interval.
+      // Simulates the end of the retry interval.
       await world.database.pool.query('UPDATE webhook_positions SET next_attempt_at = now() WHERE tenant_id = $1', [
         tenant.tenantId,
       ])
     }
-    // The interval starts with the attempt, which takes longer on a busy machine.
+    // The retry interval starts with the attempt, which takes longer on a busy machine.
     for (const [at, seconds] of [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400].entries())
       expect([at, waits[at]! >= seconds - 1 && waits[at]! <= seconds + 15]).toEqual([at, true])
     await until(
@@ -132,7 +132,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('a delivery with status 410 disables the webhook, which resumes with that event after being enabled', async () => {
+  test('a 410 response disables the webhook, which resumes with the same event after it is enabled', async () => {
     sender([0.05])
     receiver.reply = replyWith(410)
     const id = await hook()
@@ -157,7 +157,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.sequences).toEqual([last - 1, last - 1, last])
   })
 
-  test('disables a webhook after five days of failures, but not after four days and a success', async () => {
+  test('disables a webhook after five days of failures but not after four days and a success', async () => {
     sender([0.05])
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -186,7 +186,7 @@ describe('a failed delivery attempt', () => {
     expect(off).toMatchObject({ disabled_reason: 'failing' })
   })
 
-  test('a delivery does not follow a redirect', async () => {
+  test('a webhook delivery does not follow redirects', async () => {
     sender([60])
     const other = await receive()
     receiver.reply = replyWith(302, { location: other.url })
@@ -200,7 +200,7 @@ describe('a failed delivery attempt', () => {
     expect(other.received).toEqual([])
   })
 
-  test('a delivery fails and is logged if the receiver responds with 101, and the sender can be closed', async () => {
+  test('a webhook delivery fails and is logged if the receiver responds with 101', async () => {
     const used = sender([60])
     receiver.reply = switchProtocols
     const id = await hook()
@@ -216,17 +216,17 @@ describe('a failed delivery attempt', () => {
     await used.close()
   })
 
-  test('a receiver that responds with 101 does not occupy the test endpoint', async () => {
+  test('a receiver that responds with 101 does not occupy the endpoint for test events', async () => {
     receiver.reply = switchProtocols
     const id = await hook()
-    // A tenant can run two tests at the same time.
+    // A tenant can send two test events concurrently.
     for (let round = 0; round < 3; round++) {
       const { status, body } = await tenant.admin.post(`/webhooks/${id}/test`)
       expect([status, body.data.status, body.data.response_status]).toEqual([200, 'failed', 101])
     }
   })
 
-  test('a delivery stops reading an endless response and stores nothing of it', async () => {
+  test('stops reading an endless webhook response and stores none of it', async () => {
     sender([60])
     let sent = 0
     receiver.reply = (_, response) => {
@@ -248,7 +248,7 @@ describe('a failed delivery attempt', () => {
     expect(sent).toBeLessThan(50_000_000)
   })
 
-  test('a receiver that never responds delays no other receiver of any tenant', async () => {
+  test('a receiver that never responds delays no other webhook of any tenant', async () => {
     sender([60])
     receiver.reply = () => {}
     const good = await receive()
@@ -261,12 +261,12 @@ describe('a failed delivery attempt', () => {
     await appendEvents(world, another.tenantId, [{}, {}])
     await Promise.all([receiver.atLeast(1), good.atLeast(60), others.atLeast(2)])
     expect(good.sequences).toEqual(Array.from({ length: 60 }, (_, n) => last - 59 + n))
-    // The delivery is still in progress.
+    // The first delivery is still in progress.
     expect(receiver.received).toHaveLength(1)
   })
 })
 
-test('a tenant occupies at most 16 delivery slots, so that webhooks of other tenants are delivered', async () => {
+test("a tenant occupies at most 16 delivery slots so that other tenants' webhooks are delivered", async () => {
   sender([60])
   let [open, maxOpen] = [0, 0]
   receiver.reply = (_, response) => {
@@ -278,7 +278,7 @@ test('a tenant occupies at most 16 delivery slots, so that webhooks of other ten
   await receiver.until(() => maxOpen >= 16)
   const [other, witness] = [await world.tenant(), await receive()]
   await hook(witness, other.admin)
-  // Each poll of the sender takes due deliveries of both tenants.
+  // Each poll of the sender claims due deliveries of both tenants.
   for (let round = 1; round <= 5; round++) {
     await appendEvents(world, other.tenantId, [{}])
     await witness.atLeast(round)
@@ -286,7 +286,7 @@ test('a tenant occupies at most 16 delivery slots, so that webhooks of other ten
   expect(maxOpen).toBe(16)
 }, 120_000)
 
-test('closing the sender does not wait for a delivery that never ends', async () => {
+test('shutdown does not wait for a webhook delivery that never ends', async () => {
   const { masterKey, journal } = world.app.services
   const pending: ((error: Error) => void)[] = []
   const errors: Error[] = []
@@ -328,11 +328,11 @@ describe('several replicas', () => {
     for (const each of receivers) expect(each.sequences).toEqual(all)
   })
 
-  test('several replicas send nothing for a suspended tenant, and all its events after it is resumed', async () => {
+  test('replicas send no events of a suspended tenant until it is resumed', async () => {
     sender()
     const id = await hook()
     const { tenants } = world.app.services
-    // Waits until the sender has processed the event of its own change, so that later deliveries started after the suspension.
+    // Waits for the event of the suspension, so that later deliveries start after it.
     const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
     const { last } = (await world.database.pool.query<{ last: number }>(written, [tenant.tenantId])).rows[0]!
     await until(
@@ -352,7 +352,7 @@ describe('several replicas', () => {
   })
 })
 
-test('stores only the latest thousand deliveries', async () => {
+test('keeps only the latest thousand webhook deliveries', async () => {
   const id = await hook()
   await world.database.pool.query(
     `INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, event_id, type, status, attempts, created_at, attempted_at)

@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** Creates a webhook with the URL of the receiver. */
+/** Creates a webhook that points to the test receiver. */
 async function hook(more: Record<string, unknown> = {}) {
   const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
   expect([status, body]).toEqual([201, expect.anything()])
@@ -33,7 +33,7 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, drafts)
 
 describe('management of webhooks', () => {
-  test('the creation of a webhook shows its secret once and stores it encrypted', async () => {
+  test('creating a webhook shows its secret once and stores it encrypted', async () => {
     const created = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -66,7 +66,7 @@ describe('management of webhooks', () => {
     expect(Buffer.from(rows[0].secret_encrypted).includes(secret)).toBe(false)
   })
 
-  test('reports all invalid webhook fields together', async () => {
+  test('reports all invalid webhook fields in one response', async () => {
     const { status, body } = await tenant.admin.post('/webhooks', {
       url: 'http://user:password@127.0.0.1/',
       contexts: ['nowhere'],
@@ -84,7 +84,7 @@ describe('management of webhooks', () => {
     ])
   })
 
-  test('audits changes of a webhook, including disabling and enabling, with only the host of its URL', async () => {
+  test('audits changes of a webhook with only the host of its URL', async () => {
     await tenant.context('invoices')
     const { webhook_id: id } = await hook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -108,7 +108,7 @@ describe('management of webhooks', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).status).toBe(404)
   })
 
-  test('stores and shows the canonical form of a webhook URL', async () => {
+  test('stores and returns the canonical form of a webhook URL', async () => {
     const { origin, host } = new URL(receiver.url)
     const { webhook_id: id } = await hook({ url: `HTTP://${host}\\@example.com/a/../hook` })
     const created = await tenant.admin.get(`/webhooks/${id}`)
@@ -125,7 +125,7 @@ describe('management of webhooks', () => {
 })
 
 describe('sent events', () => {
-  test('sends uploads, rejected uploads, deletions and changes of the webhook as events', async () => {
+  test('sends webhook events for uploads, rejected uploads, deletions and changes of the webhook', async () => {
     await tenant.context('notes')
     const { webhook_id: id, secret } = await hook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')
@@ -133,7 +133,7 @@ describe('sent events', () => {
     await tenant.admin.delete(`/files/${uploaded.body.data.file_id}`)
     await tenant.admin.patch(`/webhooks/${id}`, { description: 'Ours' })
     const all = await receiver.until((each) => each.some(({ body }) => body.type === 'webhook.updated'))
-    // Delivery is at least once. A delivery in progress during a change can be repeated.
+    // Duplicates are removed because a delivery in progress during a change can be repeated.
     const received = all.filter(({ body }, n) => all.findIndex((each) => each.body.data.sequence === body.data.sequence) === n)
     expect(received.map(({ body }) => [body.type, body.data.file_id ?? body.data.reason ?? body.data.webhook_id])).toEqual([
       ['file.accepted', uploaded.body.data.file_id],
@@ -148,7 +148,7 @@ describe('sent events', () => {
     )
   })
 
-  test('sends events in order, with signatures that the reference implementation of the standard accepts', async () => {
+  test('sends webhook events in order with signatures that follow the Standard Webhooks specification', async () => {
     await events({}, {})
     const { secret } = await hook({ types: ['file.*'] })
     const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
@@ -166,7 +166,7 @@ describe('sent events', () => {
     ).toThrow()
   })
 
-  test('sends only the selected types and contexts, and events without a context', async () => {
+  test('a webhook receives only the selected event types and contexts, and events without a context', async () => {
     await tenant.context('invoices')
     await tenant.context('photos')
     await hook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -181,7 +181,7 @@ describe('sent events', () => {
     expect(receiver.sequences).toEqual([last - 3, last - 1, last])
   })
 
-  test('lists deliveries newest first, and deletes them with the webhook', async () => {
+  test('lists webhook deliveries newest first and deletes them with the webhook', async () => {
     const { webhook_id: id } = await hook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -212,7 +212,7 @@ describe('sent events', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 
-  test('sends a test event immediately, even to a disabled webhook, and does not add it to the journal', async () => {
+  test('sends a test event immediately, even to a disabled webhook, without adding it to the journal', async () => {
     const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
@@ -234,13 +234,13 @@ describe('sent events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
   })
 
-  test('signs with both secrets for a day after a rotation, then only with the new secret', async () => {
+  test('signs webhook events with both secrets for a day after a rotation, then only with the new secret', async () => {
     const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
     const { secret: after, previous_secret_expires_at: until } = body.data
     expect(after).not.toBe(before)
     expect(Date.parse(until) - Date.now()).toBeGreaterThan(23.9 * 3_600_000)
-    // A delivery in progress at the rotation uses the previous secrets.
+    // A delivery in progress during a rotation may use the previous secrets.
     let first: Received | undefined
     while (!first || !isSignedBy(after, first)) {
       const observed = receiver.received.length
@@ -254,14 +254,14 @@ describe('sent events', () => {
       [id],
     )
     await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: first.body.data.sequence })
-    // A delivery in progress when the old secret expires still uses it.
+    // A delivery that is in progress when the old secret expires may still use that secret.
     const all = await receiver.until((received) => received.slice(sent).some((each) => !isSignedBy(before, each)))
     const second = all.slice(sent).find((each) => !isSignedBy(before, each))!
     expect(WebhookReceiver.verify(after, second)).toEqual(second.body)
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 
-  test('a replay sends events again from a position, with the same ids', async () => {
+  test('replaying a webhook sends events again from a position with the same ids', async () => {
     const { webhook_id: id } = await hook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -274,7 +274,7 @@ describe('sent events', () => {
     expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
   })
 
-  test('GraphQL offers all webhook operations', async () => {
+  test('GraphQL offers all webhook operations of REST', async () => {
     const newWebhook = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },

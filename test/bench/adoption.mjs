@@ -1,5 +1,5 @@
-// npm run bench:adoption -- [--objects 100000]: adopts small objects of a local disk in one run, while the service is in use, and kills the
-// command with SIGKILL at a third. Prints objects per second, the memory of the command over time, and `verify --deep` at the end.
+// npm run bench:adoption -- [--objects 100000]: adopts small objects from a local disk while the service is in use, and kills the
+// command with SIGKILL after a third. Prints objects per second, memory over time, and the result of `verify --deep`.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -70,7 +70,7 @@ async function createContext() {
   return rows[0].tenant_id
 }
 
-/** Runs a command of the operator, and samples its memory. `killAt`: kills it after that number of objects. */
+/** Runs an operator command, samples its memory, and kills it after `killAt` objects. */
 async function run(words, { killAt } = {}) {
   const began = performance.now()
   const child = spawn(process.execPath, [program, ...words], {
@@ -97,7 +97,7 @@ async function run(words, { killAt } = {}) {
     await Promise.race([ended, sleep(1000)])
   }
   const seconds = (performance.now() - began) / 1000
-  console.log(`'${words[0]}' ended with ${await ended} after ${seconds.toFixed(1)} s. ${output.trim()}`)
+  console.log(`'${words[0]}' exited with ${await ended} after ${seconds.toFixed(1)} s. ${output.trim()}`)
   const at = (share) => memory[Math.floor((memory.length - 1) * share)]
   console.log(`  resident memory at 25, 50, 75 and 95 %: ${[0.25, 0.5, 0.75, 0.95].map((share) => `${at(share)} MB`).join(', ')}`)
 }

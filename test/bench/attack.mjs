@@ -1,6 +1,6 @@
-// npm run attack [-- --seed N] [SECTION …]: attacks a service of its own on loopback and measures what other clients notice.
-// Each file in attacks/ is a section: it exports `name` and `run({ seed })`, which resolves to `{ figures, notes }`.
-// Exits with status 1 if a figure exceeds its maximum. Needs an idle machine.
+// npm run attack [-- --seed N] [SECTION …]: attacks a local service and measures the effect on other clients. Each section in
+// attacks/ exports `name` and `run({ seed })`, which returns `{ figures, notes }`. Exits with status 1 if a figure exceeds its
+// maximum. Requires an idle machine.
 import { readdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 

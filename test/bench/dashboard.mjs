@@ -1,5 +1,5 @@
-// npm run screens: measures the size and load time of the dashboard, and updates the screenshots in docs/screens. `-- --measure`
-// keeps the screenshots.
+// npm run screens: measures the size and load time of the dashboard and updates the screenshots in docs/screens. `-- --measure`
+// skips the screenshots.
 
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -40,11 +40,11 @@ function tellSizes() {
   for (const ending of ['.gz', '.br']) {
     const files = readdirSync(folder).filter((name) => name.endsWith(ending))
     const sum = files.reduce((bytes, name) => bytes + statSync(join(folder, name)).size, 0)
-    console.log(`${files.length} files, ${(sum / 1024).toFixed(1)} KB ${ending.slice(1)} in all`)
+    console.log(`${files.length} files, ${(sum / 1024).toFixed(1)} KB of ${ending.slice(1)}`)
   }
 }
 
-/** Time from an empty cache to usable numbers, measured in the browser. Returns the median of five. */
+/** Measures the time from an empty cache to the complete page in the browser and returns the median of five runs. */
 async function measure() {
   const times = []
   for (let round = 0; round < 5; round++) {
@@ -65,7 +65,7 @@ async function signedIn(options = {}) {
   const { status } = await context.request
     .post('/session', { data: { email: 'admin@localhost', password: 'only-for-pictures' } })
     .then((response) => ({ status: response.status() }))
-  if (status !== 200) throw new Error(`The sign-in was answered ${status}.`)
+  if (status !== 200) throw new Error(`The sign-in returned the status ${status}.`)
   return context
 }
 
@@ -76,14 +76,14 @@ async function draw() {
     const page = await context.newPage()
     await work(page)
     await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))))
-    // Reduces the file size to a third without a visible difference.
+    // A palette reduces the file size to a third without a visible difference.
     await sharp(await page.screenshot())
       .png({ palette: true, quality: 90, effort: 10 })
       .toFile(join(pictures, `${name}.png`))
     await context.close()
   }
   const overview = async (page) => {
-    // A new service has no history.
+    // Adds a history because a new service has none.
     await page.route('**/graphql', (route) =>
       route.request().postDataJSON()?.operationName === 'Charts' ? route.fulfill({ json: history() }) : route.fallback(),
     )

@@ -1,6 +1,6 @@
-// npm run bench:loop [-- GROUP…] [--culprits]: measures how long one callback and one turn block the event loop of the service.
-// Values are milliseconds of CPU time of the main thread (test/support/loop-watch.mjs). Each scenario runs three times after a
-// warm-up, and its result is the median of the maxima. --culprits names functions that took 10 ms.
+// npm run bench:loop [-- GROUP…] [--culprits]: measures how long a callback or an event loop turn blocks the service, in
+// milliseconds of main-thread CPU time (test/support/loop-watch.mjs). Each scenario runs three times after a warm-up. The result
+// is the median of the maxima. --culprits names functions that took 10 ms.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ const over = []
 
 try {
   console.log('                                                      callback    turn   (worst, ms of CPU)')
-  // The first requests create data for the others.
+  // The first requests create data for later scenarios.
   await group('first uses', firstUses(client, world), 1)
   await client.post('/api/v1/contexts', { ...firstContext(), context_key: 'many' }, { expect: 201 })
   for (let at = 0; at < 120; at++) await client.upload('loop', `${at}.txt`, Buffer.from(`text ${at}`), { expect: 201 })
@@ -74,6 +74,6 @@ async function group(title, scenarios, times) {
 
 function printHold({ ms, from, to, callback, collectedMs, functions, calls }) {
   const clock = `${(to - from).toFixed(1)} ms on the clock, ${collectedMs.toFixed(1)} of them collecting garbage`
-  console.log(`      ${ms.toFixed(1)} ms in ${callback} (${clock})\n        itself: ${functions.join('; ')}`)
-  console.log(`        with all below: ${calls.join('; ')}`)
+  console.log(`      ${ms.toFixed(1)} ms in ${callback} (${clock})\n        self: ${functions.join('; ')}`)
+  console.log(`        total: ${calls.join('; ')}`)
 }

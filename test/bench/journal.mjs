@@ -1,7 +1,6 @@
-// npm run bench:journal [-- --rounds N] [--seconds N] [--events N]: measures the cost of the journal per upload, and the speed of
-// writing and reading it. Two services use two databases of one PostgreSQL, and one ledger function writes no events. Uploads of
-// 10 KiB alternate between them, because the speed of the machine varies. Results are median ratios of rates and CPU time. Work
-// for events inside the process is in both, and is printed separately. fsync is on.
+// npm run bench:journal [-- --rounds N] [--seconds N] [--events N]: measures the cost of the journal per upload and the speed of
+// writing and reading it. Uploads of 10 KiB alternate between a normal service and one whose ledger function writes no events, on
+// one PostgreSQL with fsync. Results are median ratios of rates and CPU time. The cost of composing events is printed separately.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -45,7 +44,7 @@ try {
 async function compareUploads() {
   const [as, without] = [await open('as_it_is'), await open('without')]
   await onDatabase('without', (client) => withoutEvents(client, 'ledger_move'))
-  // Warm-up of both services.
+  // Warms up both services.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
     const measured = { rate: [], cpu: [] }
@@ -69,7 +68,7 @@ async function compareUploads() {
   }
 }
 
-/** Replaces the ledger function by one without a journal. */
+/** Replaces the ledger function with one that writes no journal. */
 async function withoutEvents(client, name) {
   const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move(text, jsonb)'::regprocedure) AS text")
   const cut = [
@@ -79,13 +78,13 @@ async function withoutEvents(client, name) {
   ]
   let { text } = rows[0]
   for (const [from, to] of cut) {
-    if (!text.includes(from)) throw new Error(`ledger_move has no '${from}'.`)
+    if (!text.includes(from)) throw new Error(`The function ledger_move does not contain '${from}'.`)
     text = text.replace(from, to)
   }
   await client.query(text)
 }
 
-/** Uploads per second, and CPU milliseconds per upload of the service and its database backends. */
+/** Measures uploads per second and CPU milliseconds per upload of the service and its database backends. */
 async function measure(service, connections) {
   let uploads = 0
   const one = upload(service)
@@ -94,7 +93,7 @@ async function measure(service, connections) {
   return { rate, cpu: (cpuOf(service) - before) / uploads }
 }
 
-/** CPU milliseconds used so far, which exclude other processes of the machine. */
+/** Returns the CPU milliseconds used by the service and its database so far. */
 function cpuOf({ pid, database }) {
   let ticks = 0
   for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -105,13 +104,13 @@ function cpuOf({ pid, database }) {
       if (isOurs || readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(` ${database} `))
         ticks += Number(fields[11]) + Number(fields[12])
     } catch {
-      // The process has ended.
+      // Ignores a process that has ended.
     }
   }
   return ticks * 10
 }
 
-/** Compares the function with and without events on one connection, in alternation, by backend CPU per upload. */
+/** Compares backend CPU per upload of the function with and without events on one connection. */
 async function compareFunctions(client, tenantId, uploadOf) {
   await withoutEvents(client, 'ledger_move_without')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')

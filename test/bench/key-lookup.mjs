@@ -31,10 +31,10 @@ const results = {
   'limits.call': await measured(() => limits.call(actor)),
 }
 await limits.close()
-if (loads !== keys) throw new Error(`${loads - keys} look-ups of ${3 * rounds} were not warm.`)
+if (loads !== keys) throw new Error(`${loads - keys} of ${3 * rounds} lookups were not cached.`)
 for (const [name, microseconds] of Object.entries(results)) console.log(`${name.padEnd(16)} ${microseconds.toFixed(2)} us`)
 const ok = results.findKey < targetMicroseconds && results.authenticate < targetMicroseconds
-console.log(`${keys} keys, medians of 9; target: a warm look-up under ${targetMicroseconds} us: ${ok ? 'kept' : 'MISSED'}`)
+console.log(`${keys} keys, medians of 9; target: a cached lookup under ${targetMicroseconds} us: ${ok ? 'met' : 'MISSED'}`)
 process.exitCode = ok ? 0 : 1
 
 async function measured(work) {

@@ -1,6 +1,6 @@
-// npm run bench:layers -- [--seconds N] [--connections N] [--against FOLDER]: CPU time per upload by layer. The main thread is
-// profiled: a sample belongs to the layer of the source file that is nearest to the running function. The milliseconds are the shares
-// of the samples times the CPU time of the thread, so that other programs hardly affect them. --against adds the build in another clone.
+// npm run bench:layers -- [--seconds N] [--connections N] [--against FOLDER]: measures CPU time per upload by layer. Each
+// profiler sample of the main thread belongs to the layer of the nearest source file. Sample shares times the CPU time of the
+// thread give milliseconds that hardly depend on other programs. --against adds the build in another clone.
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -56,7 +56,7 @@ function layerOf(frames) {
 const line = 'A line of a text that is uploaded.\n'
 const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
 
-/** Uploads to the service in `folder`. Returns milliseconds per upload by layer. */
+/** Measures uploads to the service in `folder` and returns milliseconds per upload by layer. */
 async function measure(folder, size) {
   const profile = mkdtempSync(join(tmpdir(), 'assay-layers-'))
   const options = [...startFlags(folder), '--cpu-prof', `--cpu-prof-dir=${profile}`, '--cpu-prof-interval=500']
@@ -96,7 +96,7 @@ function sharesOf(samples) {
   return new Map([...shares].map(([layer, ms]) => [layer, ms / all]))
 }
 
-/** Creates a context. Returns a function that creates the call for uploads of one size. */
+/** Creates a context and returns a function that builds uploads of a given size. */
 async function uploadTo({ url, key }, agent) {
   const headers = { authorization: `Bearer ${key}` }
   const send = async (with_, path, init) => {

@@ -1,9 +1,8 @@
 // npm run bench:ledger [-- --short] [--seconds N] [--rounds N] [--delays 0,20] [--flights 64,4096] [--only '1 tenant, moves' or
-// locked]: measures entries per second that ledgers commit. Each ledger runs in its own process, like a replica. It measures one
-// tenant and 256, with commits delayed by 0, 5 and 20 ms (commit_delay). The work appends, moves, or does both. The previous
-// implementation (groups that update nine counter rows) and a prepared INSERT per call are the comparison. `locked` measures how
-// long other tenants wait while one is locked. Rounds of 1, 2, 4 and 8 ledgers alternate, and results are median ratios. fsync is
-// on.
+// locked]: measures entries per second that ledgers commit. There are 1 and 256 tenants, with commit_delay 0, 5 and 20 ms. Each
+// ledger runs in a separate process, like a replica. The work consists of appends, moves or both. Comparisons are the previous
+// implementation (groups that update nine counter rows) and one prepared INSERT per call. `locked` measures how long other
+// tenants wait while one tenant is locked. Rounds of 1, 2, 4 and 8 ledgers alternate. Results are median ratios with fsync on.
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -31,7 +30,7 @@ const { values } = parseArgs({
 const numbers = (text, usual) => text?.split(',').map(Number) ?? usual
 const seconds = Number(values.seconds ?? (values.short ? 1 : 2))
 const rounds = Number(values.rounds ?? (values.short ? 1 : 3))
-// Time in which every connection plans its statements.
+// During the warm-up, every connection plans its statements.
 const warmMs = 3_000
 const delays = numbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
 const flights = numbers(values.flights, values.short ? [64] : [64, 4096])
@@ -97,7 +96,7 @@ async function together(count, flight, work) {
   }
 }
 
-/** CPU milliseconds of all database processes. */
+/** Returns the CPU milliseconds of all database processes. */
 function databaseCpuMs() {
   const tickMs = 10
   const postmaster = readFileSync(join(folder, 'data', 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0]
@@ -105,11 +104,11 @@ function databaseCpuMs() {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
     try {
       const [, parent, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
-      // Adds utime and stime. Those of the postmaster include ended child processes.
+      // Adds utime and stime. For the postmaster, the values of ended child processes are added too.
       if (pid === postmaster || parent === postmaster)
         for (const time of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(time)
     } catch {
-      // The process has ended.
+      // Ignores a process that has ended.
     }
   return ticks * tickMs
 }
@@ -127,7 +126,7 @@ async function compare(delay, flight) {
       if (`${where}, ${mode}`.includes(values.only)) await tellLine(`${where}, ${mode}`, flight, { mode, from: 0, to })
   if (values.only) return
   const { rate } = await together(1, flight, { mode: 'inserts', from: 0, to: 1 })
-  console.log(`  ${'a bare prepared INSERT a call'.padEnd(28)}${Math.round(rate)}`)
+  console.log(`  ${'one prepared INSERT per call'.padEnd(28)}${Math.round(rate)}`)
 }
 
 async function tellLine(name, flight, work) {
@@ -155,7 +154,7 @@ async function tellLine(name, flight, work) {
   console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(cpu).join('')}`)
 }
 
-/** Measures entries of 255 tenants on two replicas while the lock of another tenant is held. */
+/** Measures entries of 255 tenants on two replicas while another tenant's lock is held. */
 async function lockedTenant() {
   await delayCommits(0)
   for (const isLocked of [false, true]) {
@@ -165,7 +164,7 @@ async function lockedTenant() {
     if (isLocked) await holder.query('SELECT 1 FROM tenant_heads ORDER BY tenant_id LIMIT 1 FOR UPDATE')
     const work = { mode: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
     const responses = together(2, 64, work)
-    // Holds the lock during the measurement, but shorter than the lock time-out.
+    // Holds the lock during the measurement, but for less than the lock time-out.
     await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')
     await holder.end()

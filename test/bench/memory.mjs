@@ -1,5 +1,5 @@
-// npm run bench:memory -- [--mb 100] [--uploads 8] [--extension bin]: measures the memory of all Node processes of the service
-// during concurrent uploads of incompressible content with validation. With `--mb 1024` the target is at most 260 MB.
+// npm run bench:memory -- [--mb 100] [--uploads 8] [--extension bin]: measures the memory of all Node.js processes of the service
+// during concurrent uploads of incompressible content with validation. With `--mb 1024`, the target is at most 260 MB.
 // `--resumable` sends each upload in two requests of the tus protocol.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
     scanner: { type: 'string', default: 'yara:' },
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
-    // Node options of the service process, to try settings.
+    // Node.js options of the service process.
     node: { type: 'string', default: startFlags(root).join(' ') },
     env: { type: 'string', multiple: true, default: [] },
   },
@@ -45,7 +45,7 @@ const service = spawn(process.execPath, [...options.node.split(' ').filter(Boole
   env: {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
-    // Equal to `npm start`.
+    // `npm start` sets the same value.
     UV_THREADPOOL_SIZE: '12',
     MALLOC_ARENA_MAX: '1',
     HOST: '127.0.0.1',
@@ -75,7 +75,7 @@ try {
   if (status !== 201) throw new Error(body)
   const send = options.resumable ? uploadResumably : upload
   await send(1)
-  console.log(`after one of 1 MB:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
+  console.log(`after 1 MB upload:     ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
   peak = 0
   const began = performance.now()
   const statuses = await Promise.all(Array.from({ length: uploads }, () => send(mb)))
@@ -113,7 +113,7 @@ function upload(size) {
   })
 }
 
-/** Uploads by the tus protocol in two requests. */
+/** Uploads a file in two requests of the tus protocol. */
 async function uploadResumably(size) {
   const metadata = `filename ${btoa(`a.${options.extension}`)},context ${btoa('memory')}`
   const protocol = { 'Tus-Resumable': '1.0.0' }
@@ -178,7 +178,7 @@ function call(method, path, json, { write, ...headers } = {}) {
   })
 }
 
-/** Memory of the process and all Node processes below it. */
+/** Returns the memory of a process and all of its Node.js child processes. */
 function residentMegabytes(pid) {
   const below = new Map()
   for (const name of readdirSync('/proc')) {

@@ -1,8 +1,8 @@
-// npm run bench -- [NAME] [--quick] [--rounds N] [--seconds N] [--connections N,N] [--against FOLDER]: measures calls per second of the service, and of a minimal node:http
-// server (support/bare-server.mjs) with the same requests. --against adds the build in another clone. Four tenants with three
-// contexts each request random files and random pages from 1 to 50. NAME selects operations by a part of their name. Rounds
-// alternate between the servers, and results are median ratios. CPU is that of the service process, its main thread and its
-// PostgreSQL per call: unlike rates, it hardly depends on other programs. Idle is the share of machine CPU time.
+// npm run bench -- [NAME] [--quick] [--rounds N] [--seconds N] [--connections N,N] [--against FOLDER]: compares calls per second
+// of the service and of a minimal node:http server (support/bare-server.mjs). --against adds the build in another clone. Four
+// tenants with three contexts each request random files and pages. NAME selects operations by part of their name. Rounds
+// alternate between the servers. Results are median ratios. CPU values per call (service, main thread, PostgreSQL) hardly depend
+// on other programs. Idle is the share of unused machine CPU time.
 import { execFileSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -38,7 +38,7 @@ async function expect(status, response) {
   return got
 }
 
-// Contents: several of each size, so that consecutive requests send different bytes.
+// Each size has several contents so that consecutive requests send different bytes.
 
 const text = (size) => {
   const line = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
@@ -46,7 +46,7 @@ const text = (size) => {
   return Buffer.from(part.repeat(Math.ceil(size / part.length)).slice(0, size))
 }
 const side = (bytes) => Math.round(Math.sqrt(bytes / 3))
-/** A noise image. It does not compress, so that its size is that of its pixels. */
+/** Noise does not compress, so the size of the image equals that of its pixels. */
 const picture = (bytes) =>
   sharp(randomBytes(side(bytes) ** 2 * 3), { raw: { width: side(bytes), height: side(bytes), channels: 3 } })
     .png()
@@ -61,9 +61,7 @@ const contents = {
   'text 100 MiB': { name: 'large.txt', files: await several(2, () => text(100 * 1024 * 1024)) },
 }
 
-// The compared servers.
-
-/** Starts the service of the clone at `folder`, with tenants and contexts. */
+/** Starts the service of the clone at `folder` with tenants and contexts. */
 async function openService(folder) {
   const service = await startService({}, startFlags(folder), join(folder, 'dist', 'main.js'))
   const tenants = []
@@ -178,7 +176,7 @@ for (const each of Object.values(sides)) {
   await Promise.all(Array.from({ length: 32 }, fill))
 }
 
-// Operations: one call of each on a server.
+// Each operation is a function that calls one server.
 
 const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
 const mixed = (reads) => (side) => (with_) =>
@@ -197,16 +195,14 @@ const operations = {
   'download URL': (side) => side.url,
   [`list ${pageSize}, page 1 to ${pages}`]: (side) => side.list,
   'download 10 KiB': async (side) => {
-    // Fetched immediately before use, because download URLs expire after a few minutes.
+    // Download URLs are created immediately before use because they expire after a few minutes.
     const links = await side.links(agent)
     return (with_) => side.download(with_, links)
   },
   'mixed, 70 % reads and 30 % uploads': mixed(0.7),
 }
 
-// Measurement.
-
-/** Deletes some GB that an operation has stored and no other operation reads. */
+/** Deletes stored blobs that no later operation reads, which may be several GB. */
 function removeBlobsSince(time) {
   for (const { folder } of Object.values(sides))
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -261,5 +257,5 @@ for (const [name, operation] of Object.entries(operations)) {
   removeBlobsSince(prepared)
 }
 agent.destroy()
-// The minimal server stops first, because it uses the PostgreSQL of the service.
+// The minimal server stops first because it uses the PostgreSQL of the service.
 for (const each of [sides.bare, sides.assay, sides.before]) await each?.stop()

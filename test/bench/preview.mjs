@@ -1,4 +1,4 @@
-// npm run bench:preview -- FILES: measures a preview of context rules with that many files (default 1,000,000).
+// npm run bench:preview -- FILES: measures a preview of context rules with FILES stored files (default 1,000,000).
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

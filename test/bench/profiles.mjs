@@ -1,6 +1,6 @@
-// npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: profiles the main thread for each REST route under load. It
-// prints the five functions with the most self time, and the shares of garbage collection and system calls. Each route has its
-// own service, because a profile ends with the process.
+// npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: profiles the main thread for each REST route under load.
+// Prints the five functions with the most self time and the shares of garbage collection and system calls. Each route has a
+// separate service because a profile ends with the process.
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ const agent = new http.Agent({ keepAlive: true })
 const line = 'A line of a text that is uploaded.\n'
 const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
 
-/** Calls by name. Each receives a service and the ids of files of 10 KiB and 1 MiB. */
+/** Requests by name. Each receives a service and the ids of files of 10 KiB and 1 MiB. */
 const routes = {
   'POST /files/upload, 10 KiB': ({ upload }) => upload(content(10 * 1024)),
   'POST /files/upload, 1 MiB': ({ upload }) => upload(content(1024 * 1024)),
@@ -89,7 +89,7 @@ async function clientOf({ url, key }) {
   return { get, upload, urlOf, small, large }
 }
 
-/** Evaluates the measured seconds and excludes the shutdown. */
+/** Prints the profile of the measured seconds without the shutdown. */
 function printProfile(name, rate, folder, endMs) {
   const own = new Map()
   let busy = 0

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 // npm run bench:replicas [-- --seconds N] [--rounds N] [--delays 0,20] [--connections 32]: compares one, two and four processes
-// behind one port (PROCESSES) with the same number of replicas on separate ports. All use one PostgreSQL, with one tenant and
-// with 64. Commits are undelayed or delayed by 20 ms (commit_delay). Results are ratios to one process within one run. fsync is
-// on. The decorators of type-graphql need reflect-metadata first.
+// behind one port (PROCESSES) with the same number of replicas on separate ports. All use one PostgreSQL with fsync, with 1 and
+// 64 tenants, with and without a commit_delay of 20 ms. Results are ratios to one process. The decorators of type-graphql require
+// reflect-metadata first.
 import 'reflect-metadata'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -65,7 +65,7 @@ const calls = {
   },
 }
 
-/** Rates by measurement and by arrangement, with one value per round. */
+/** Rates by measurement and setup, with one value per round. */
 const measured = new Map()
 try {
   await migrate(server.url)
@@ -80,7 +80,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Creates tenants with a key, a context and a file each. */
+/** Creates tenants with one key, one context and one file each. */
 async function makeTenants(count) {
   const config = readConfig({ ...env, DATA_DIR: join(folder, 'seed') })
   const logger = pino({ level: 'silent' })
@@ -132,7 +132,7 @@ async function measure(name, { replicas, processes }, tenants) {
   }
 }
 
-/** Each connection belongs to one replica, as behind a connection balancer. */
+/** Assigns each connection to one replica, like a connection balancer. */
 function turns(urls, tenants, call) {
   const agents = new Map()
   let count = 0

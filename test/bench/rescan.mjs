@@ -1,5 +1,5 @@
-// npm run bench:rescan: compares rescans in MB/s with clamd that receives the same bytes from the same disk, two files at a time.
-// clamd must be installed.
+// npm run bench:rescan: compares the MB/s of a rescan with clamd reading the same bytes from the same disk, two files at a time.
+// Requires clamd.
 import { spawn } from 'node:child_process'
 import { createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -23,7 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'assay-rescan-bench-'))
 const clamd = await startClamd()
 const service = await startService({ SCANNER_URL: clamd.url, RESCAN_MB_PER_SECOND: '10000' })
 try {
-  console.log('| files | scanned again, MB/s | plain clamd, MB/s | ratio |\n|---|---|---|---|')
+  console.log('| files | rescan, MB/s | clamd alone, MB/s | ratio |\n|---|---|---|---|')
   for (const set of sets) await measure(set)
 } finally {
   await service.stop()
@@ -59,7 +59,7 @@ async function measure({ name, bytes, count }) {
   )
 }
 
-/** Duration in seconds by the clock of the service. */
+/** Returns the duration of the rescan in seconds, measured by the service. */
 async function scannedAgain(key) {
   await call('POST', `/contexts/${key}/rescan`)
   for (;;) {
@@ -86,7 +86,7 @@ async function scannedPlainly(paths) {
   return (performance.now() - began) / 1000
 }
 
-/** Generates words, which clamd scans like any text. */
+/** Generates text from words, which clamd scans like any text. */
 function textOf(bytes, seed) {
   const line = `${seed} what stands in a file of this kind is read by people, and now and then by no one at all\n`
   return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes)
@@ -99,7 +99,7 @@ async function startClamd() {
   const settings = ['StreamMaxLength 200M', 'MaxFileSize 200M', 'MaxScanSize 400M', 'DisableCache yes']
   const conf = [`DatabaseDirectory ${join(folder, 'db')}`, `TemporaryDirectory ${folder}`, `LocalSocket ${socket}`, ...settings]
   writeFileSync(join(folder, 'clamd.conf'), `${conf.join('\n')}\n`)
-  // Debian installs clamd outside of the usual PATH.
+  // Debian installs clamd outside the usual PATH.
   const program = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin'].map((place) => join(place, 'clamd')).find(existsSync)
   if (!program) throw new Error('clamd is not installed.')
   const child = spawn(program, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })

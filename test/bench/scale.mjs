@@ -1,7 +1,7 @@
-// npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS [pages]]]: compares the latency of two tenants. One has ROWS calls and files of one
-// year (default 1,000,000), the other one has 10,000. NEIGHBOURS is the number of further tenants in the database of the larger
-// tenant, each with as many rows. `pages` measures only deep pages of lists. Each tenant has its own service and database on one
-// PostgreSQL. Requests alternate between the services. Results are medians.
+// npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS [pages]]]: compares the latency of a tenant with ROWS calls and files of one
+// year (default 1,000,000) and a tenant with 10,000. NEIGHBOURS adds tenants with as many rows to the larger database. `pages`
+// measures only deep pages of lists. The tenants have separate services and databases on one PostgreSQL, and requests alternate
+// between them. Results are medians.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
@@ -21,7 +21,7 @@ const neighbours = Number(process.argv[4] ?? 0)
 const pagesOnly = process.argv[5] === 'pages'
 const counters = 1.5
 const elsewhere = 3
-// A numbered page of files scans an index up to the middle of the list from either end.
+// A numbered page of files scans an index from the nearer end to the middle of the list.
 const deepPageMs = 150
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-bench-scale-'))
@@ -76,10 +76,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/**
- * Compares pages in the middle, at the end and past the end of a list with the first page. `maxMs` is an absolute target instead
- * of a ratio.
- */
+/** Compares pages in the middle, at the end and past the end of a list with the first page. `maxMs` sets an absolute target. */
 async function deepPages(place, what, { path, items, maxMs }) {
   const last = Math.ceil(items / 20) - 1
   const missed = []
@@ -149,7 +146,7 @@ function questions() {
   }
   for (const [name, filter] of Object.entries(filters))
     add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
-  // A page past the end returns only the total.
+  // A page past the end of a list contains only the total.
   for (const [name, filter] of Object.entries(filters))
     add(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
   add('logs, page 1,000', '/stats/logs?page=1000&page_size=10', elsewhere)
@@ -201,7 +198,7 @@ async function sendRequest({ url, key, agent }, path) {
   const start = performance.now()
   const response = await request(agent, `${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}` } })
   const took = performance.now() - start
-  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${response.text()}`)
+  if (response.status !== 200) throw new Error(`${path} returned ${response.status}: ${response.text()}`)
   return took
 }
 

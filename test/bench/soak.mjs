@@ -1,7 +1,7 @@
-// npm run soak -- [--clients 64] [--kills 20] [--seconds 6]: clients upload, download and delete files and change keys, and some of their
-// uploads are rejected. Meanwhile the service is killed with SIGKILL at random times. Afterwards, the logs must contain every received
-// response exactly once, and every counter must equal its recount. Otherwise the script prints the mismatches and exits with status 1. It
-// uses the empty database of DATABASE_URL, or starts its own PostgreSQL.
+// npm run soak -- [--clients 64] [--kills 20] [--seconds 6]: clients upload, download and delete files and change keys while the
+// service is killed with SIGKILL at random times. Afterwards, the logs must contain every received response exactly once, and
+// every counter must equal its recount. Otherwise, the script prints the mismatches and exits with status 1. It uses the empty
+// database at DATABASE_URL or starts a PostgreSQL.
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ const faults = []
 const fault = (what) => faults.push(what)
 let server
 let service
-// The service ends with this script.
+// The service must end with this script.
 process.on('exit', () => service?.kill('SIGKILL'))
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1))
 
@@ -63,7 +63,7 @@ try {
   for (let kill = 1; kill <= kills; kill++) {
     const enough = record.calls.length + clients
     await sleep(200 + Math.random() * seconds * 1000)
-    // A busy machine answers few calls.
+    // Waits for more calls because a busy machine completes few.
     while (record.calls.length < enough) await sleep(20)
     service.kill('SIGKILL')
     await once(service, 'exit')
@@ -102,7 +102,7 @@ async function ownDatabase() {
 async function startService(env, url) {
   service = spawn(process.execPath, [program('main')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
   for (let tries = 0; tries < 1200; tries++) {
-    if (service.exitCode !== null) throw new Error(`The service ended with status ${service.exitCode}.`)
+    if (service.exitCode !== null) throw new Error(`The service exited with status ${service.exitCode}.`)
     if (
       await fetch(`${url}/health/live`).then(
         ({ ok }) => ok,
@@ -115,7 +115,7 @@ async function startService(env, url) {
   throw new Error('The service did not start.')
 }
 
-/** Creates contexts, one with a small quota, keys for all, and keys that are disabled and enabled repeatedly. */
+/** Creates contexts, one of them with a small quota, and keys, some of which are disabled and enabled repeatedly. */
 async function createFixtures(url, admin) {
   const post = async (path, body) => {
     const response = await fetch(`${url}/api/v1${path}`, {
@@ -141,7 +141,7 @@ async function createFixtures(url, admin) {
   }
 }
 
-/** One client sends consecutive requests, each with a unique user agent, and records the responses. */
+/** Sends consecutive requests, each with a unique user agent, and records the responses. */
 async function client(index, { url, admin, world, record, state }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   const own = []
@@ -154,7 +154,7 @@ async function client(index, { url, admin, world, record, state }) {
         headers: { authorization: `Bearer ${step.key}`, 'user-agent': name, ...step.headers },
       })
       const reported = JSON.parse(response.text())
-      if (response.status >= 500) fault(`${name} ${step.path} was answered ${response.status}: ${response.text()}`)
+      if (response.status >= 500) fault(`${name} ${step.path} returned ${response.status}: ${response.text()}`)
       const facts = { name, status: response.status, operation: step.operation }
       if (step.operation) record.calls.push(facts)
       else if (response.status === 200) record.changes.push(facts)
@@ -169,7 +169,7 @@ async function client(index, { url, admin, world, record, state }) {
 
 function stepOf({ turn, index, world, mine: own, admin, record }) {
   const key = world.steady[index % world.steady.length]
-  // Only the last client changes keys, so that changes do not overlap.
+  // Only the last client changes keys so that changes do not overlap.
   if (index === clients - 1) {
     const victim = world.victims[turn % world.victims.length]
     return { method: 'POST', path: `/api-keys/${victim.api_key_id}/${Math.random() < 0.5 ? 'disable' : 'enable'}`, key: admin }
@@ -219,7 +219,7 @@ function upload(context, key, own, record) {
   }
 }
 
-/** Checks repeatedly, in one snapshot each, that usage equals the counter and does not exceed the quota. */
+/** Repeatedly checks in one snapshot that usage equals the counter and does not exceed the quota. */
 async function watchQuotas(databaseUrl, { tightId }, state) {
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
@@ -247,9 +247,9 @@ async function prove({ databaseUrl, url, env, record, world }) {
   for (const [name, rows] of named) if (rows.length > 1) fault(`${name} is in the log ${rows.length} times`)
   for (const { name, status, operation } of record.calls) {
     const [row] = named.get(name) ?? []
-    if (!row) fault(`${name} was answered ${status} and is not in the log`)
+    if (!row) fault(`${name} returned ${status} and is not in the log`)
     else if (row.operation !== operation || (row.status === 'success') !== status < 400)
-      fault(`${name} was answered ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
+      fault(`${name} returned ${status} to ${operation} and is in the log as ${row.status} of ${row.operation}`)
   }
   const audited = new Map(
     (
@@ -261,7 +261,7 @@ async function prove({ databaseUrl, url, env, record, world }) {
   for (const { name } of record.changes)
     if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
 
-  // A call is stored completely or not at all: log, audit entries and counters agree.
+  // Log, audit entries and counters must agree because a call is stored completely or not at all.
   const { rows: sides } = await database.query(
     `SELECT what, logged, other FROM (VALUES
        ('uploads', (SELECT count(*) FROM call_logs WHERE operation = 'upload' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'created')),
@@ -273,7 +273,7 @@ async function prove({ databaseUrl, url, env, record, world }) {
   for (const { what, logged, other } of sides)
     if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)
 
-  // Simulates an hour, so that work interrupted by a kill is due.
+  // Simulates an hour so that work interrupted by a kill is due.
   await database.query(`UPDATE blob_garbage SET due_at = now()`)
   const swept = await command(env, 'sweep')
   const verified = await command(env, 'verify', '--deep')
@@ -285,9 +285,9 @@ async function prove({ databaseUrl, url, env, record, world }) {
   const request = (path) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${world.steady[0]}` } })
   for (const [fileId, { sha256, deleting, deleted }] of record.uploads) {
     const response = await request(`/files/${fileId}`)
-    if (deleted && response.status !== 404) fault(`${fileId} was deleted and is answered ${response.status}`)
+    if (deleted && response.status !== 404) fault(`${fileId} was deleted and is answered with ${response.status}`)
     if (deleting || deleted) continue
-    if (response.status !== 200) fault(`${fileId} was accepted and is answered ${response.status}`)
+    if (response.status !== 200) fault(`${fileId} was accepted and is answered with ${response.status}`)
     else {
       const content = await fetch((await response.json()).data.download_url).then((download) => download.arrayBuffer())
       if (createHash('sha256').update(Buffer.from(content)).digest('hex') !== sha256)
@@ -303,6 +303,6 @@ async function command(env, ...args) {
     out += text
   })
   await once(child, 'close')
-  if (out === '') throw new Error(`admin ${args.join(' ')} ended with status ${child.exitCode} and said nothing.`)
+  if (out === '') throw new Error(`admin ${args.join(' ')} exited with status ${child.exitCode} without output.`)
   return JSON.parse(out)
 }

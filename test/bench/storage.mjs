@@ -1,7 +1,7 @@
 // npm run bench:storage [-- --rounds 7 --mb 100 --no-memory]: compares the service with a minimal node:http server that hashes
-// and writes the same bytes with fsync. It also compares with nginx serving the same file, if installed. curl transfers 100 MiB
-// each way, in alternation. Results are median ratios, and the target is 0.80 of the minimal server. Then it measures the memory
-// of eight uploads of 1 GiB (memory.mjs).
+// and writes the same bytes with fsync, and with nginx if installed. curl alternates transfers of 100 MiB in each direction.
+// Results are median ratios with a target of 0.80 of the minimal server. Then memory.mjs measures the memory of eight uploads of
+// 1 GiB.
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -65,7 +65,7 @@ async function compare() {
   const speeds = {}
   const note = (name, speed) => (speeds[name] ??= []).push(speed)
   for (let round = 0; round <= Number(options.rounds); round++) {
-    // The first round is a warm-up.
+    // The first round is a warm-up and is not counted.
     const keep = round > 0 ? note : () => {}
     const serviceRate = await toService('every_rule', bin)
     keep('upload: every rule', serviceRate.upload)
@@ -82,13 +82,13 @@ async function compare() {
     if (nginx) keep('download: nginx', (await curl('-o', '/dev/null', nginx + bareRate.body.url)).download)
     await rm(join(directory, bareRate.body.url))
   }
-  console.log(`${megabytes} MiB, one at a time, medians of ${options.rounds}:\n`)
+  console.log(`${megabytes} MiB per transfer, sequential, medians of ${options.rounds}:\n`)
   for (const [name, values] of Object.entries(speeds)) {
     const bareServer = median(speeds[`${name.split(':')[0]}: bare server`])
     const ratio = (median(values) / bareServer).toFixed(2)
     console.log(`${name.padEnd(26)} ${median(values).toFixed(0).padStart(6)} MB/s ${ratio.padStart(6)} of the bare server`)
   }
-  if (!nginx) console.log('nginx is not installed: not compared.')
+  if (!nginx) console.log('nginx is not installed and not compared.')
 }
 
 async function expectStatus(status, got) {
@@ -96,7 +96,7 @@ async function expectStatus(status, got) {
   return got
 }
 
-/** Speeds in MB (10^6 bytes) per second. */
+/** Returns the speed of a transfer in MB (10^6 bytes) per second. */
 async function curl(...parameters) {
   const format = '\n%{http_code} %{size_upload} %{size_download} %{time_total} %{time_pretransfer}'
   const { stdout } = await promisify(execFile)('curl', ['-sS', '-H', 'Expect:', '-w', format, ...parameters])

@@ -1,6 +1,7 @@
-// npm run bench:deletion -- [--rows 100000] [--against FOLDER]: deletes a tenant with that many files, reports, journal entries and calls by
-// `admin tenant delete`, while another tenant uploads, lists and reads metadata. Prints the duration, the progress of the command, the
-// latency of the other tenant before and during the deletion, and `verify --deep` at the end. `--against` uses the build of another clone.
+// npm run bench:deletion -- [--rows 100000] [--against FOLDER]: deletes a tenant with ROWS files, reports, journal entries and
+// calls by `admin tenant delete` while another tenant uploads, lists and reads metadata. Prints the duration, the progress, the
+// latency of the other tenant before and during the deletion, and the result of `verify --deep`. `--against` uses the build of
+// another clone.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -69,7 +70,7 @@ async function seed() {
   await client.end()
 }
 
-/** Latencies in milliseconds of requests of the other tenant until `work` has ended. */
+/** Measures request latencies of the other tenant in milliseconds while `work` runs. */
 async function measure(headers, work) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const times = { upload: [], list: [], metadata: [] }
@@ -81,7 +82,7 @@ async function measure(headers, work) {
     const start = performance.now()
     const answer = await call()
     times[name].push(performance.now() - start)
-    if (answer.status >= 400) throw new Error(`${name} answered ${answer.status}: ${answer.text()}`)
+    if (answer.status >= 400) throw new Error(`${name} returned ${answer.status}: ${answer.text()}`)
     return answer
   }
   const url = `${service.url}/api/v1`
@@ -112,7 +113,7 @@ function print(title, times) {
   }
 }
 
-/** Runs a command of the operator, and returns its result. Its progress appears on standard error. */
+/** Runs an operator command and returns its result. Progress appears on standard error. */
 async function admin(env, ...words) {
   const child = spawn(process.execPath, [join(build, 'dist', 'cli', 'admin.js'), ...words], {
     env: { ...process.env, ...env, DATA_DIR: service.dataDir },
@@ -123,6 +124,6 @@ async function admin(env, ...words) {
     result += text
   })
   const status = await new Promise((resolve) => child.once('exit', resolve))
-  if (status !== 0) throw new Error(`'${words.join(' ')}' ended with status ${status}: ${result}`)
+  if (status !== 0) throw new Error(`'${words.join(' ')}' exited with status ${status}: ${result}`)
   return result
 }

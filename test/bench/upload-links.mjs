@@ -1,5 +1,5 @@
-// npm run bench:links -- [--rounds N] [--seconds N]: uploads of 10 KiB by API key, and by upload link as a form and as a bare body.
-// Rounds alternate between the three. Ratios are medians of uploads per second against uploads by key.
+// npm run bench:links -- [--rounds N] [--seconds N]: compares uploads of 10 KiB by API key and by upload link, as a form and as a
+// raw body. Rounds alternate between the three. Results are median ratios of uploads per second to uploads by key.
 import { randomBytes, randomInt } from 'node:crypto'
 import http from 'node:http'
 import { loadavg } from 'node:os'
@@ -30,7 +30,7 @@ await create('/contexts', {
   max_file_size_mb: 10,
   storage_quota_mb: 100_000,
 })
-// A link accepts at most 1,000 files.
+// An upload link accepts at most 1,000 files.
 const links = []
 while (links.length < 100) {
   const { url } = await create('/upload-links', { context: 'bench', max_files: 1000, expires_in_seconds: 86_400 })
@@ -47,14 +47,16 @@ const uploads = {
   },
   'by link, POST /upload/{token}': (with_) => {
     const { headers, body } = form()
-    // Without the part `context`, which is that of the link.
+    // The `context` part is omitted because the link determines the context.
     return send(with_, link(), { method: 'POST', headers, body: body.slice(2) })
   },
   'by link, PUT /upload/{token}/{filename}': (with_) => send(with_, `${link()}/file.txt`, { method: 'PUT', body: [content()] }),
 }
 
 console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
-console.log('| upload of 10 KiB | connections | /s | to by API key | CPU ms (main thread) + PostgreSQL |\n|---|---|---|---|---|')
+console.log(
+  '| upload of 10 KiB | connections | per second | ratio to API key | CPU ms (main thread) + PostgreSQL |\n|---|---|---|---|---|',
+)
 for (const call of Object.values(uploads)) await perSecond(8, 3, call)
 for (const connections of [1, 8, 32]) {
   const measured = Object.fromEntries(Object.keys(uploads).map((name) => [name, []]))

@@ -1,6 +1,6 @@
 // npm run bench:validate [-- FOLDER [SECONDS]]: measures files, MB and CPU per second for each format family, compared with the
-// plain library. Then it measures the time that validation adds to an upload. Without a folder, or with '-', files are generated.
-// Needs a build (dist/). CPU includes threads and processes. 'off' still detects the content type, which cannot be disabled.
+// plain library, and the time that validation adds to an upload. Without a folder or with '-', files are generated. Requires a
+// build (dist/). CPU includes threads and processes. 'off' still detects the content type, which cannot be disabled.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -24,7 +24,7 @@ const content = (bytes) => ({
   stream: () => Readable.from([bytes]),
 })
 
-/** Validates one of the files, given by its number. */
+/** Returns a function that validates one of the files by its index. */
 function validating(extension, files, on) {
   const contents = files.map(content)
   const rules = {
@@ -42,7 +42,7 @@ function validating(extension, files, on) {
   }
 }
 
-/** CPU seconds of this process with its threads, and of running pool processes. */
+/** Returns CPU seconds of this process with its threads and of running pool processes. */
 function cpuSeconds() {
   const { user, system } = process.cpuUsage()
   const ticks = pool.processes.map((pid) => {
@@ -52,9 +52,9 @@ function cpuSeconds() {
   return (user + system) / 1e6 + ticks.reduce((sum, each) => sum + each, 0) / 100
 }
 
-/** Files per second and CPU milliseconds per file, for a number of concurrent files. */
+/** Returns files per second and CPU milliseconds per file for a number of concurrent files. */
 async function measure(files, one, atOnce) {
-  // Starts every worker.
+  // The warm-up starts every worker.
   for (let at = 0; at < Math.max(4 * atOnce, files.length); at += atOnce)
     await Promise.all(Array.from({ length: atOnce }, (_, more) => one(at + more)))
   const [start, cpu] = [performance.now(), cpuSeconds()]
@@ -84,7 +84,7 @@ try {
     const all = await measure(files, validating(extension, files, true), inFlight)
     const off = await measure(files, validating(extension, files, false), inFlight)
     const [library, open] = bareReaders[extension] ?? []
-    // Some files of a folder are damaged. The verdict of the library is ignored.
+    // Verdicts of the library are ignored because some files of a folder are damaged.
     const bare =
       open &&
       (await measure(

@@ -1,12 +1,12 @@
 // node test/bench/verdicts.mjs FOLDER FILE [AGAINST]: validates every file below FOLDER and seeded mutations of it, and writes
-// the verdicts to FILE. With AGAINST, the FILE of an earlier build, it prints differences. This shows files that a removed or
-// simplified reader had rejected. Needs a build (dist/).
+// the verdicts to FILE. AGAINST is a FILE from an earlier build to compare with, which shows files that a removed reader had
+// rejected. Requires a build (dist/).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 
 const [folder, file, against] = process.argv.slice(2)
-if (!file) throw new Error('node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
-// DIST selects another build, for example one without a part of a reader.
+if (!file) throw new Error('Usage: node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
+// DIST selects another build, such as one without a part of a reader.
 const from = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
 const { decodeImage } = await import('@assay/formats/image/libvips')
 const { decodeImagesWith } = await import('@assay/formats/image')

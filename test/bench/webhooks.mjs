@@ -1,6 +1,6 @@
-// npm run bench:webhooks [-- --events N]: measures webhooks per second from the journal to a local receiver, for 1, 8 and 20
-// webhooks of one tenant, with one service and with two, without TLS. A loop that posts the same bodies over persistent
-// connections is the comparison. It also measures the latency from commit to arrival while idle.
+// npm run bench:webhooks [-- --events N]: measures webhooks per second from the journal to a local receiver without TLS, for 1, 8
+// and 20 webhooks of one tenant and one and two services. The reference is a loop that posts the same bodies over persistent
+// connections. Also measures the latency from commit to arrival while idle.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ import { startService } from './support/service.mjs'
 const { values } = parseArgs({ options: { events: { type: 'string', default: '3000' } } })
 const count = Number(values.events)
 
-// The receiver runs in its own process.
+// The receiver runs in a separate process.
 if (process.env.RECEIVER) await receive()
 else await bench()
 
@@ -86,7 +86,7 @@ async function bench() {
       `  a bare loop over 1, 8, 20 connections: ${[await bare(port, 1), await bare(port, 8), await bare(port, 20)].join(', ')}`,
     )
     for (const replicas of [1, 2]) {
-      // The key of the first start belongs to the first service.
+      // The first service created the first key.
       while (services.length < replicas) services.push(await startService(env))
       await run(1)
       console.log(
@@ -103,7 +103,7 @@ async function bench() {
       waits.push(lastAt - committed)
     }
     waits.sort((a, b) => a - b)
-    console.log(`  from a commit of another process to arrival, ms: median ${waits[10]}, most ${waits[19]}`)
+    console.log(`  from commit in another process to arrival, ms: median ${waits[10]}, maximum ${waits[19]}`)
   } finally {
     receiver.kill()
     for (const service of services) await service.stop()
@@ -135,9 +135,7 @@ async function bare(port, connections) {
   return Math.round((count * 1000) / (performance.now() - began))
 }
 
-/**
- * Appends events like the ledger, in one statement. Hashes are dummies with a correct count, so that the service can continue.
- */
+/** Appends events in one statement like the ledger, with dummy hashes of the correct number. */
 function append(db, tenantId, events) {
   return db.query(
     `WITH head AS (UPDATE tenant_heads SET journal_length = journal_length + $2,

@@ -20,7 +20,7 @@ describeWith('chromium')('the API reference in a browser', () => {
     await world.close()
   })
 
-  test('the page /docs uploads a file with metadata from “Try it out”', async () => {
+  test('the page at /docs uploads a file with metadata through “Try it out”', async () => {
     const { page, strays } = await toPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')

@@ -67,7 +67,7 @@ describeWith('chromium')('files in the dashboard', () => {
     return requests
   }
 
-  test('shows thumbnails of images and PDFs, icons of other types, and the status of each file', async () => {
+  test("the file list shows thumbnails of images and PDFs, icons for other types, and each file's status", async () => {
     const page = await dashboard.signedIn(tenant)
     const requests = collectRequests(page)
     await page.goto('/files')
@@ -85,7 +85,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(requests.filter((path) => path.startsWith('/download/'))).toEqual([])
   })
 
-  test('finds files by a part of the name, by ID and by checksum', async () => {
+  test('the file list finds files by part of the name, by ID and by checksum', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     const search = page.locator('main').getByLabel('Search', { exact: true })
     const { checksum } = (await tenant.admin.get(`/files/${ids['poem.txt']}/metadata`)).body.data
@@ -103,7 +103,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.getByText('No matching files').waitFor()
   })
 
-  test('sorts by a click on a header, and says in which order', async () => {
+  test('the file list sorts by a clicked column header and shows the sort order', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     const header = page.getByRole('columnheader', { name: 'Name' })
     expect(await page.getByRole('columnheader', { name: 'Uploaded', exact: true }).getAttribute('aria-sort')).toBe('descending')
@@ -116,7 +116,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await header.getAttribute('aria-sort')).toBe('descending')
   })
 
-  test('selects all files of the page, and none', async () => {
+  test('the file list selects and deselects all files of the page', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
@@ -128,7 +128,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.getByText('2 selected').waitFor({ state: 'detached' })
   })
 
-  /** Drags a file over an element and drops it there, like a file from the desktop. */
+  /** Drags a file over an element and drops it like a file from the desktop. */
   const drop = async (page: Page, selector: string, name: string, onDrag: () => Promise<unknown> = async () => {}) => {
     const transfer = await page.evaluateHandle(
       `(() => { const transfer = new DataTransfer(); transfer.items.add(new File(['dropped'], '${name}')); return transfer })()`,
@@ -140,7 +140,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await send('drop')
   }
 
-  test('uploads files that are dropped anywhere in the window', async () => {
+  test('uploads files dropped anywhere in the window', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     await drop(page, '.sidebar', 'dropped.txt', () =>
@@ -148,7 +148,7 @@ describeWith('chromium')('files in the dashboard', () => {
     )
     await page.locator('.upload.accepted', { hasText: 'dropped.txt' }).waitFor()
     expect(await page.locator('.drop-overlay').count()).toBe(0)
-    // A page without an upload area ignores the file. The browser would open it and leave the page.
+    // A page without an upload area ignores a dropped file. The browser would otherwise open it.
     await page.getByRole('link', { name: 'API keys' }).click()
     await heading(page, 'API keys').waitFor()
     const isPrevented = await page.evaluate(`(() => {
@@ -163,7 +163,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.upload').count()).toBe(1)
   })
 
-  test('asks before the page is left while an upload runs, and not afterwards', async () => {
+  test('asks for confirmation before leaving the page only while an upload runs', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     await page.locator('.drop').waitFor()
     let release = () => {}
@@ -179,7 +179,7 @@ describeWith('chromium')('files in the dashboard', () => {
       questions.push(dialog.type())
       await dialog.dismiss()
     })
-    // Browsers ask only after the user has used the page.
+    // Browsers show the confirmation only after the user has interacted with the page.
     await page.locator('h1').click()
     await drop(page, '.sidebar', 'slow.txt')
     await page.locator('.upload', { hasText: 'slow.txt' }).waitFor()
@@ -193,7 +193,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(questions).toEqual(['beforeunload'])
   })
 
-  test('says on the page of a quarantined file why it is blocked, and links to Quarantine', async () => {
+  test('the page of a quarantined file explains why it is blocked and links to Quarantine', async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['infected.txt']}` })
     const requests = collectRequests(page)
     await heading(page, 'infected.txt').waitFor()
@@ -212,7 +212,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await reader.getByRole('link', { name: 'Open Quarantine' }).count()).toBe(0)
   })
 
-  test('previews an image and each page of a PDF, without the original bytes', async () => {
+  test('previews an image and each page of a PDF without loading the original bytes', async () => {
     const page = await dashboard.signedIn(tenant)
     const requests = collectRequests(page)
     await page.goto(`/files/${ids['picture.png']}`)
@@ -233,7 +233,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(body.data.download_count).toBe(0)
   })
 
-  test('previews a text as text, a CSV file as a table, and an SVG file as its source', async () => {
+  test('previews a text file as text, a CSV file as a table, and an SVG file as its source', async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
     await page.goto(`/files/${ids['table.csv']}`)
@@ -246,7 +246,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await page.locator('.preview-card img').count()).toBe(0)
   })
 
-  test('plays audio in a frame without scripts, from a download URL', async () => {
+  test('plays audio from a download URL in a frame without scripts', async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['beep.wav']}` })
     await page.getByText('counts as a download').waitFor()
     await page.getByRole('button', { name: 'Play' }).click()
@@ -270,7 +270,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect((await tenant.admin.get(`/files/${ids['beep.wav']}/metadata`)).body.data.download_count).toBe(1)
   })
 
-  test('saves the receipt of a file', async () => {
+  test('saves the receipt of a file from its page', async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -279,7 +279,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(download.suggestedFilename()).toBe('poem.txt.receipt.jws')
   })
 
-  test('fits the list and the previews into 320 px', async () => {
+  test('the file list and previews fit a width of 320 px', async () => {
     const page = await dashboard.signedIn(tenant, { viewport: { width: 320, height: 640 } })
     for (const [path, complete] of [
       ['/files', '.thumbnail img'],

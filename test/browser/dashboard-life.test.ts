@@ -27,7 +27,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const upload = async (name: string): Promise<string> => (await tenant.admin.upload('kept', name, name)).body.data.file_id
 
-  test('restores a file from the trash, or deletes it permanently', async () => {
+  test('restores a file from the trash or deletes it permanently in the dashboard', async () => {
     const [back, deleted] = [await upload('back.txt'), await upload('gone.txt')]
     await tenant.admin.post('/files/delete', { file_ids: [back, deleted] })
     const page = await dashboard.signedIn(tenant, { at: '/trash' })
@@ -40,7 +40,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/trash')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('prevents the deletion of a file on hold until the hold is released', async () => {
+  test('the dashboard prevents deleting a file on hold until the hold is released', async () => {
     const id = await upload('held.txt')
     const page = await dashboard.signedIn(tenant, { at: `/files/${id}` })
     await button(page, 'Place hold').click()
@@ -54,7 +54,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   })
 
-  test('shows the effect of changed rules on stored files before saving, and lists a new version after it', async () => {
+  test('previews the effect of changed rules on stored files before saving and lists the new version', async () => {
     await tenant.context('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
@@ -76,13 +76,13 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect(await page.locator('.versions li').nth(1).textContent()).toContain(
       'allowed extensions: txt, csv, json, png, pdf → txt',
     )
-    // A change of the name does not affect files, so it is saved at once.
+    // A name change does not affect files and is saved without a preview.
     await page.getByLabel('Name', { exact: true }).fill('Ruled files')
     await button(page, 'Save changes').click()
     await page.getByRole('heading', { level: 1, name: 'Ruled files' }).waitFor()
   })
 
-  test('saves and clears the retention of a context policy', async () => {
+  test('saves and clears the retention period of a context in the dashboard', async () => {
     const { context_id } = await tenant.context('aging', { scan_for_viruses: false })
     const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
@@ -90,7 +90,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     await button(page, 'Save changes').click()
     await page.getByText('Changes saved').waitFor()
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: 30, trash_days: 7 })
-    // A stored file is older than the new retention, so the effect is shown first.
+    // A stored file is older than the new retention period, so the effect is shown first.
     const uploadedAt = new Date(Date.now() - 20 * 86_400_000)
     await world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
@@ -107,7 +107,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })
 
-  test('hides the trash without scope delete, and holds without scope admin', async () => {
+  test('hides the trash without the delete scope and holds without the admin scope', async () => {
     const id = await upload('seen.txt')
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()

@@ -7,7 +7,7 @@ import { describeWith } from '../support/real-parts.js'
 import { LinkClient } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// Jest resolves the package as CommonJS, so that the function is a property.
+// Jest resolves the package as CommonJS, which exports the function as a property.
 const readQrCode = ((jsqr as never as { default?: typeof jsqr.default }).default ?? jsqr) as typeof jsqr.default
 
 describeWith('chromium')('upload links in the dashboard', () => {
@@ -29,7 +29,7 @@ describeWith('chromium')('upload links in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('creates a link with limits, shows its URL and QR code once, and revokes it', async () => {
+  test('creates an upload link in the dashboard, shows its URL and QR code once, and revokes it', async () => {
     const page = await dashboard.signedIn(tenant)
     await page.getByRole('link', { name: 'Upload links' }).click()
     await page.getByText('No upload links yet').waitFor()
@@ -66,7 +66,7 @@ describeWith('chromium')('upload links in the dashboard', () => {
     await page.getByText('No results').first().waitFor()
   })
 
-  test('is available to users with scope upload, who see their own links only', async () => {
+  test('shows users with the upload scope only their own upload links', async () => {
     await tenant.admin.post('/upload-links', { context: 'notes' })
     const page = await dashboard.signedIn(tenant, { scopes: ['upload'], at: '/links' })
     await page.getByText('No upload links yet').waitFor()

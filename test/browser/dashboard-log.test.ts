@@ -33,7 +33,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') }
   }
 
-  test('downloads the receipt of a file and shows the position of its verdict in the log', async () => {
+  test('downloads a receipt in the dashboard and shows the position of its verdict in the log', async () => {
     const fileId = (await tenant.admin.upload('notes', 'é.txt', 'text')).body.data.file_id
     const page = await dashboard.signedIn(tenant, { at: `/files/${fileId}` })
     const { name, text } = await saved(page, 'Download receipt')
@@ -41,7 +41,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await page.getByText(/^The verdict is entry \d+ of \d+ in the transparency log\.$/).waitFor()
   })
 
-  test('downloads a checkpoint, and creates and revokes an auditor token that is shown once', async () => {
+  test('downloads a checkpoint and creates and revokes an auditor token that is shown once', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
     const { name, text } = await saved(page, 'Download checkpoint')
     expect(name).toMatch(/^checkpoint-\d+\.txt$/)
@@ -79,7 +79,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     return page.locator('.verify .report li:not(.skipped) p').allTextContents()
   }
 
-  test('verifies a dropped receipt and its file offline, with the keys that the page has loaded', async () => {
+  test('verifies a dropped receipt and its file offline with the keys that the page loaded', async () => {
     const content = 'A report, as it was uploaded.'
     const receipt = await getReceipt(await upload('report.txt', content))
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
@@ -89,20 +89,20 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     page.on('request', (request) => requests.push(request.url()))
     await drop(page, { name: 'report.txt.receipt.jws', content: receipt }, { name: 'report.txt', content })
     await page.getByText('Everything is proven.').waitFor()
-    // The same findings as `npm run verify`.
+    // The page must report the same findings as `npm run verify`.
     const sha256 = createHash('sha256').update(content).digest('hex')
     const file = { name: 'report.txt', sizeBytes: content.length, sha256 }
     const expected = checkReceipt({ receipt, keys: parseKeySet(await getKeys()), file })
     expect(expected.every(({ proven }) => proven)).toBe(true)
     expect(await findings(page)).toEqual(expected.map(({ message }) => message))
     expect(requests.filter((url) => url.includes('jwks') || url.includes('receipt'))).toEqual([])
-    // Another file, with the same receipt.
+    // Drops another file with the same receipt.
     await drop(page, { name: 'report.txt', content: `${content}!` })
     await page.getByText(/^report\.txt is not the validated file: it has 30 bytes/).waitFor()
     await page.getByText('Not everything is proven. Do not rely on this receipt.').waitFor()
   })
 
-  test('rejects changed receipts with the same findings as the command line', async () => {
+  test('rejects changed receipts in the dashboard with the same findings as the command line', async () => {
     const receipt = await getReceipt(await upload('letter.txt', 'A letter.'))
     const [header, payload, signature] = receipt.split('.') as [string, string, string]
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
@@ -127,7 +127,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     }
   })
 
-  test('verifies with a dropped key set instead of the keys of this service', async () => {
+  test('verifies a receipt with a dropped key set instead of the keys of this service', async () => {
     const receipt = await getReceipt(await upload('memo.txt', 'A memo.'))
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })
@@ -140,7 +140,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await page.getByText('Everything is proven.').waitFor()
   })
 
-  test('compares a file of several megabytes, whose checksum is computed in chunks', async () => {
+  test('verifies a file of several megabytes by computing its checksum in chunks', async () => {
     const content = 'line of a large file\n'.repeat(150_000)
     const receipt = await getReceipt(await upload('large.txt', content))
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
@@ -148,7 +148,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await page.getByText(/^large\.txt is the validated file: 3150000 bytes, SHA-256 [0-9a-f]{64}\.$/).waitFor()
   })
 
-  test('lists the latest verdicts and downloads their receipts', async () => {
+  test('lists the latest verdicts and downloads their receipts in the dashboard', async () => {
     const fileId = await upload('listed.txt', 'text')
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
     const page = await dashboard.signedIn(tenant, { at: '/proof' })

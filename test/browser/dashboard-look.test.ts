@@ -11,7 +11,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Paths of all pages, each with a selector that appears when the page is complete. */
+/** Paths of all pages with a selector that matches when the page is complete. */
 const views = [
   ['/', '.plot-bars a'],
   ['/files', 'td'],
@@ -68,10 +68,10 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   }
 
-  // Select the rules by name: axe's tag for color also contains rules of level AAA, which the other run does not use.
+  // Color rules are selected by name because axe's color tag also contains AAA rules.
   const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
 
-  /** Returns the serious and critical violations on a page. */
+  /** Returns the serious and critical accessibility violations of a page. */
   async function barriers(page: Page, of: 'all' | 'colours' = 'all'): Promise<string[]> {
     await page.evaluate(axe)
     const options = { resultTypes: ['violations'], ...(of === 'colours' && { runOnly: colourRules }) }
@@ -82,12 +82,12 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   }
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    // The dark theme differs only in its colors.
+    // Only colors are tested in the dark theme because nothing else differs.
     const of = colorScheme === 'light' ? 'all' : 'colours'
-    // During an animation, elements do not have their final colors.
+    // Animations are disabled because elements do not have their final colors during an animation.
     const look = { colorScheme, reducedMotion: 'reduce' } as const
 
-    test('has no serious accessibility violation on any page', async () => {
+    test('no dashboard page has a serious accessibility violation', async () => {
       const page = await dashboard.signedIn(tenant, look)
       for (const view of views) {
         await show(page, view)
@@ -95,7 +95,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
       }
     })
 
-    test('has no serious violation in the sign-in form, a dialog, a menu, or the list of uploads', async () => {
+    test('the sign-in form, dialogs, menus and the upload list have no serious accessibility violation', async () => {
       const visitor = await (await dashboard.visitor(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
@@ -114,7 +114,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     })
   })
 
-  test('fits all pages into 390 px and offers a menu with all pages', async () => {
+  test('all dashboard pages fit a width of 390 px and offer a menu with all pages', async () => {
     const page = await dashboard.signedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
@@ -127,7 +127,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('supports sign-in, search, opening and deleting a file by keyboard', async () => {
+  test('supports sign-in, search, opening and deleting a file with the keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.user(tenant, ['admin'])
     const page = await (await dashboard.visitor()).newPage()
@@ -139,7 +139,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.keyboard.type(user.password)
     await page.keyboard.press('Enter')
     await page.locator('.tile').first().waitFor()
-    // The overview has no search field, so the key opens the palette.
+    // The overview has no search field, so the slash key opens the palette.
     await page.keyboard.press('/')
     await page.getByRole('dialog').getByRole('combobox').waitFor()
     await page.keyboard.type('by-key')
@@ -169,7 +169,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('preserves the selected theme after a reload', async () => {
+  test('the dashboard preserves the selected theme after a reload', async () => {
     const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
     await page.getByLabel('Theme').selectOption('dark')
     await page.reload()

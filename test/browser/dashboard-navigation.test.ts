@@ -29,12 +29,12 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await palette(page).getByRole('combobox').fill(text)
   }
 
-  test('groups the pages by data, access, operations and proof', async () => {
+  test('the dashboard groups its pages by data, access, operations and proof', async () => {
     const page = await dashboard.signedIn(tenant)
     const groups = page.locator('nav[aria-label=Main] section')
     expect(await groups.locator('h2').allTextContents()).toEqual(['Data', 'Access', 'Operations', 'Proof'])
     expect(await groups.first().getByRole('link').allTextContents()).toEqual(['Files', 'Validate file', 'Contexts', 'Trash'])
-    // A group without permitted pages is omitted.
+    // A navigation group without permitted pages is omitted.
     const reader = await dashboard.signedIn(tenant, { scopes: ['upload'] })
     expect(await reader.locator('nav[aria-label=Main] section h2').allTextContents()).not.toContain('Proof')
   })
@@ -53,7 +53,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, title).waitFor()
   })
 
-  test('the command palette works with the keyboard alone, and closes with Escape', async () => {
+  test('the command palette works with only the keyboard and closes with Escape', async () => {
     const page = await dashboard.signedIn(tenant)
     await open(page, 'quarterly')
     const file = palette(page).getByRole('option', { name: 'Quarterly-report.txt' })
@@ -103,14 +103,14 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     expect(await page.getByRole('dialog').count()).toBe(1)
   })
 
-  test('opens the details of a list item with a click on its row, and the page of a context', async () => {
+  test("a click on a list row opens the item's details or the page of the context", async () => {
     const key = await tenant.key(['metadata'], { name: 'Reader' })
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })
     await row('Reader').getByText('Metadata').click()
     const details = page.getByRole('dialog', { name: 'Reader' })
     await details.getByText(key.id).waitFor()
-    // A click beside the panel closes it. A click on a control in the row does not open it.
+    // A click outside the panel closes it, and a click on a control in the row does not open it.
     await page.mouse.click(40, 400)
     await details.waitFor({ state: 'detached' })
     await row('Reader').getByRole('button', { name: 'Actions for Reader' }).click()
@@ -120,7 +120,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, 'Incoming invoices').waitFor()
   })
 
-  test('filters calls by a date range preset, by the name of a key, and shows names of contexts', async () => {
+  test('filters calls by a date preset and by key name, and shows context names', async () => {
     const key = await tenant.key(['upload', 'metadata'], { name: 'Uploader of today' })
     await key.upload('invoices', 'today.txt', 'text')
     const page = await dashboard.signedIn(tenant, { at: '/calls' })
@@ -129,7 +129,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await page.getByRole('row').filter({ hasText: 'Incoming invoices' }).waitFor()
     await page.getByLabel('Date range').selectOption('Last 7 days')
     const from = new URL(page.url()).searchParams.get('from')!
-    // Midnight may pass between the click and this line.
+    // Seven days are accepted because midnight may pass between the click and this line.
     expect([6, 7]).toContain(Math.floor((Date.now() - Date.parse(from)) / 86_400_000))
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
     await page.reload()

@@ -33,7 +33,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   const step = (page: Page, title: string) =>
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
-  test('updates the numbers of the overview, and links them to their lists', async () => {
+  test('updates the numbers on the overview and links them to their lists', async () => {
     const tenant = await world.tenant()
     await tenant.context('box')
     const page = await dashboard.signedIn(tenant)
@@ -41,18 +41,18 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await tenant.admin.upload('box', 'a.txt', 'some text')
     await tenant.admin.upload('box', 'b.exe', 'MZ')
     const tile = (name: string) => page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) })
-    // The upload counts for yesterday if the test runs at midnight.
+    // The upload counts as yesterday's if midnight passes during the test.
     await page.getByText(/^(1 today, 0|0 today, 1) yesterday$/).waitFor()
     const values = ['Files', 'Storage', 'Files blocked'].map((name) => tile(name).locator('.value').textContent())
     expect(await Promise.all(values)).toEqual(['1', '9 B', '1'])
-    // Yesterday had no uploads and no calls, so there is nothing to compare with.
+    // Without uploads and calls on the previous day, the page shows no percentage.
     expect(await page.locator('.tiles').textContent()).not.toContain('%')
     await tile('Files blocked').click()
     await heading(page, 'Calls').waitFor()
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })
 
-  test('draws bars whose sum is the shown total, and opens the filtered list of a bar', async () => {
+  test('draws chart bars that add up to the displayed total and link to the filtered list', async () => {
     const tenant = await world.tenant()
     await tenant.context('box')
     for (const name of ['a.txt', 'b.txt']) await tenant.admin.upload('box', name, 'some text')
@@ -68,16 +68,16 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     const total = async (title: string) => Number(await chart(page, title).locator('figcaption strong').textContent())
     expect([await sum('Calls'), await sum('Uploads')]).toEqual([await total('Calls'), 2])
     expect(new Set((await bars('Calls')).map(([series]) => series))).toEqual(new Set(['Succeeded', 'Failed']))
-    // The heights of the bars have the same ratio as their values.
+    // Bar heights must have the same ratio as their values.
     const height = (name: RegExp) =>
       chart(page, 'Calls')
         .getByRole('link', { name })
         .evaluateAll((links) => links.reduce((all, link) => all + (link as unknown as { clientHeight: number }).clientHeight, 0))
     const [succeeded, failed] = [await height(/Succeeded/), await height(/Failed/)]
     expect(succeeded / failed).toBeCloseTo(((await sum('Calls')) - 1) / 1, 0)
-    // An empty series has no entry in the legend, and each entry has a value.
+    // The legend omits empty series and shows a value for each entry.
     expect(await chart(page, 'Uploads').locator('.legend li').first().textContent()).toMatch(/Files 2$/)
-    // All charts have the same axis, which starts with the first data.
+    // All charts share one time axis that starts with the first data.
     const axes = await page
       .locator('figure.chart')
       .evaluateAll((all) =>
@@ -117,10 +117,10 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await heading(page, 'Calls').waitFor()
   })
 
-  test('leads a new tenant from a context preset to its first API call with the real key', async () => {
+  test('guides a new tenant from a context preset to its first API call with a real key', async () => {
     const tenant = await world.tenant()
     const page = await dashboard.signedIn(tenant)
-    // A new tenant has the key of its first start, which nothing has used.
+    // A new tenant has only the unused key from its first start.
     await page.getByText('0 of 4 done').waitFor()
     await step(page, 'Create a context').getByRole('link', { name: 'Images' }).click()
     await heading(page, 'New context').waitFor()
@@ -165,14 +165,14 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
       rmSync(folder, { recursive: true, force: true })
     }
     await page.getByText('4 of 4 done').waitFor()
-    // The secret is gone with the page.
+    // The secret is no longer shown after a reload.
     await page.reload()
     await page.locator('.tile').first().waitFor()
     expect(await page.content()).not.toContain(secret)
     expect(await page.evaluate<string>('JSON.stringify([localStorage, sessionStorage])')).not.toContain(secret)
   })
 
-  test('accepts the values of all context presets', async () => {
+  test('accepts the values of all context presets in the dashboard', async () => {
     const tenant = await world.tenant()
     const page = await dashboard.signedIn(tenant)
     for (const preset of ['images', 'documents', 'data', 'any']) {
@@ -183,7 +183,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     }
   })
 
-  test('hides the first steps permanently on request', async () => {
+  test('hides the first-steps guide permanently on request', async () => {
     const tenant = await world.tenant()
     const page = await dashboard.signedIn(tenant)
     await button(page, 'Hide').click()

@@ -29,7 +29,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('rescans a context, shows its progress, and lists infected files', async () => {
+  test('rescans a context in the dashboard, shows its progress, and lists infected files', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
     await page.getByRole('heading', { name: 'Rescan' }).waitFor()
     await page.getByText('not started').waitFor()
@@ -43,14 +43,14 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     await page.getByRole('link', { name: '2', exact: true }).click()
     await row(page, 'one.txt').getByText('Test.Tomorrow').waitFor()
     await row(page, 'two.txt').waitFor()
-    // The page of the file names the virus too.
+    // The page of an infected file names the virus too.
     await page.goto('/files?search=one.txt')
     await row(page, 'one.txt').getByText('Quarantined').waitFor()
     await page.getByRole('link', { name: 'one.txt' }).click()
     await page.locator('.quarantine-notice', { hasText: 'Test.Tomorrow' }).waitFor()
   })
 
-  test('releases a quarantined file with a reason, and deletes another permanently', async () => {
+  test('releases a quarantined file with a reason and permanently deletes another in the dashboard', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/quarantine' })
     await row(page, 'one.txt').getByRole('button', { name: 'Release' }).click()
     const dialog = page.getByRole('dialog')

@@ -27,7 +27,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()
 
-  // Collects the requests of a page that the service rejects because of a missing scope.
+  // Collects requests of a page that the service rejects because of a missing scope.
   const collectRejections = (page: Page) => {
     const codes: string[] = []
     page.on('response', async (response) => {
@@ -69,7 +69,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     },
   )
 
-  test('shows a user with scope metadata a file without forbidden actions', async () => {
+  test('shows a user with only the metadata scope a file without forbidden actions', async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/files' })
     await page.getByRole('link', { name: 'kept.txt' }).click()
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
@@ -85,7 +85,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText('Page not found').waitFor()
   })
 
-  test('shows its own error page at an unknown path, and at a page that the user has no scope for', async () => {
+  test('shows an error page at an unknown path and at a page that requires a missing scope', async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
     for (const path of ['/nothing-here', '/files/a/b', '/keys', '/contexts/%']) {
       const response = await page.goto(path)
@@ -97,7 +97,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('signs in with a welcome link that is opened in a tab that already shows the page', async () => {
+  test('signs in with a welcome link opened in a tab that already shows the dashboard', async () => {
     const { userId, email } = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
@@ -107,7 +107,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.goto(`/#welcome=${await world.app.services.welcomes.invite(userId)}`)
     await page.getByText(email).waitFor()
     expect(page.url()).not.toContain('welcome')
-    // With a session of another user, the link switches to the invited user. An invalid link changes nothing.
+    // A valid link replaces the session of another user. An invalid link changes nothing.
     const other = await dashboard.user(tenant, ['metadata'])
     await page.goto(`/#welcome=${await world.app.services.welcomes.invite(other.userId)}`)
     await page.getByText(other.email).waitFor()
@@ -116,7 +116,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByText(other.email).waitFor()
   })
 
-  test('reports a page whose code cannot be loaded, and loads it when the connection is back', async () => {
+  test('reports a page whose code cannot be loaded, and loads it when the connection returns', async () => {
     const page = await dashboard.signedIn(tenant)
     await page.locator('.tile').first().waitFor()
     await page.route('**/assets/calls-*.js', (route) => route.abort())
@@ -127,7 +127,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Calls' }).waitFor()
   })
 
-  test('reports a wrong password, and opens the requested page after sign-in', async () => {
+  test('reports a wrong password in the dashboard, and opens the requested page after sign-in', async () => {
     const user = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/files?search=ke')
@@ -138,11 +138,11 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.getByLabel('Email').inputValue()).toBe(user.email)
     await page.getByLabel('Password').fill(user.password)
     await button(page, 'Sign in').click()
-    // The page that was requested before the sign-in.
+    // Sign-in leads to the page that was requested before.
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
   })
 
-  test('requests only the current user on the first load without a session', async () => {
+  test('the first dashboard load without a session requests only the current user', async () => {
     const page = await (await dashboard.visitor()).newPage()
     const requested: string[] = []
     page.on('request', (request) => {
@@ -154,7 +154,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(requested).toEqual(['/graphql Me'])
   })
 
-  test('sets up a second factor and requires a code at the next sign-in', async () => {
+  test('sets up a second factor in the dashboard and requires a code at the next sign-in', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
@@ -174,7 +174,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('shows the end time of the lock after too many wrong codes', async () => {
+  test('shows when the lock ends after too many wrong second-factor codes', async () => {
     const { email, password } = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     }
   })
 
-  test('shows only the setup to a user without a second factor if the tenant requires one', async () => {
+  test('shows only the setup page to a user without a second factor if the tenant requires one', async () => {
     const strict = await world.tenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
     const user = await dashboard.user(strict, ['admin'])
@@ -205,7 +205,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.locator('nav').count()).toBe(0)
   })
 
-  test('signs out all tabs and revokes the session', async () => {
+  test('signing out of the dashboard signs out all tabs and revokes the session', async () => {
     const first = await dashboard.signedIn(tenant, { at: '/files' })
     const second = await first.context().newPage()
     await second.goto('/keys')
@@ -235,7 +235,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByLabel('Password').waitFor()
   })
 
-  test('ignores a response about the current user that arrives after sign-out', async () => {
+  test('ignores a late response about the current user after sign-out', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     const [requested, released] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/graphql', async (route) => {
@@ -245,7 +245,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
       await once(released, 'so')
       await route.fulfill({ response })
     })
-    // Another tab would send this message.
+    // Simulates the sign-out message from another tab.
     await Promise.all([once(requested, 'so'), page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")])
     await button(page, 'Sign out').click()
     await page.getByLabel('Password').waitFor()
@@ -257,12 +257,12 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByLabel('Password').fill('still there')
   })
 
-  test('clears the data of the previous user in all tabs after another user signs in', async () => {
+  test("clears the previous user's data in all tabs after another user signs in", async () => {
     const page = await dashboard.signedIn(tenant)
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
     await page.context().request.post('/session', { data: { email, password } })
-    // Hold the responses for the new user.
+    // Delays the responses for the new user.
     await page.route('**/graphql', (route) => {
       if (route.request().postDataJSON().operationName === 'Me') return route.continue()
     })
@@ -289,7 +289,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('preserves the page while offline, and retries uploads when online again', async () => {
+  test('keeps the dashboard page while offline and retries uploads when online again', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)
@@ -303,7 +303,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('cell', { name: 'later.txt', exact: true }).waitFor()
   })
 
-  test('retries an upload after a lost connection', async () => {
+  test('retries a dashboard upload after a lost connection', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
     await choose(page, { name: 'lost.txt', content: 'lost once' })

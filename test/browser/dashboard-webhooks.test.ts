@@ -29,7 +29,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('creates, tests, replays, rotates, disables and deletes a webhook', async () => {
+  test('creates, tests, replays, rotates, disables and deletes a webhook in the dashboard', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/webhooks' })
     await button(page, 'New webhook').click()
     await dialog(page).getByLabel('URL').fill('ftp://files.example.com')
@@ -52,7 +52,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
 
     const last = await appendEvents(world, tenant.tenantId, [{}, {}])
     await receiver.atLeast(3)
-    // The service records a delivery after the receiver responded.
+    // Polls because the service records a delivery after the receiver responds.
     while ((await page.getByRole('cell', { name: 'file.deleted' }).count()) < 2) await button(page, 'Refresh').click()
 
     const act = async (name: string) => {
@@ -93,7 +93,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
     expect((await tenant.admin.get('/webhooks')).body.data.data).toEqual([])
   })
 
-  test('hides webhooks from users without scope admin', async () => {
+  test('hides webhooks from users without the admin scope', async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
     await page.getByRole('link', { name: 'Calls', exact: true }).waitFor()
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)

@@ -51,7 +51,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'hello.txt', exact: true }).waitFor()
   })
 
-  test('uploads twenty files of different types together', async () => {
+  test('uploads twenty files of different types together in the dashboard', async () => {
     const extensions = [
       'txt',
       'csv',
@@ -101,7 +101,7 @@ describeWith('chromium')('dashboard', () => {
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
   })
 
-  test('uploads a large file in chunks, and shows why another is rejected', async () => {
+  test('uploads a large file in chunks and explains why another file is rejected', async () => {
     await tenant.context('large', { max_file_size_mb: 40 })
     const page = await dashboard.signedIn(tenant, { at: '/files?context=large' })
     const parts: string[] = []
@@ -143,7 +143,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await countFiles()).toBe(before)
   })
 
-  test('shows the report of a dry run and does not store the file', async () => {
+  test('shows the report of a dry run in the dashboard without storing the file', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/try' })
     await page.getByLabel('Context', { exact: true }).selectOption('notes')
     await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
@@ -177,7 +177,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('deletes several selected files', async () => {
+  test('deletes several selected files in the dashboard', async () => {
     await tenant.context('several')
     for (const name of ['one.txt', 'two.txt', 'three.txt']) await tenant.admin.upload('several', name, name)
     const page = await dashboard.signedIn(tenant, { at: '/files?context=several' })
@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('searches, sorts and pages 10,000 files, with the state in the URL', async () => {
+  test('searches, sorts and pages 10,000 files and keeps the state in the URL', async () => {
     const crowd = await world.tenant()
     const { context_id } = await crowd.context('many')
     await world.database.pool.query(
@@ -229,7 +229,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('edits, disables and deletes a context, and keeps invalid input', async () => {
+  test('edits, disables and deletes a context and preserves invalid input', async () => {
     await tenant.context('letters')
     const page = await dashboard.signedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
@@ -262,7 +262,7 @@ describeWith('chromium')('dashboard', () => {
     expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
   })
 
-  test('creates an API key that is shown once, and rotates, disables and revokes it', async () => {
+  test('creates an API key shown once, and rotates, disables and revokes it in the dashboard', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
@@ -305,14 +305,14 @@ describeWith('chromium')('dashboard', () => {
     expect(await button(page, 'Actions for Shop').count()).toBe(0)
   })
 
-  test('highlights an API key that was unused for 90 days', async () => {
+  test('highlights an API key that was not used for 90 days', async () => {
     const { id } = await tenant.key(['metadata'], { name: 'Forgotten' })
     await world.database.pool.query(`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE api_key_id = $1`, [id])
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
   })
 
-  test('filters the call log by URL, shows reasons, and exports CSV', async () => {
+  test('filters the call log by URL, shows reasons, and exports CSV in the dashboard', async () => {
     const caller = await tenant.key(['upload', 'metadata'], { name: 'Caller' })
     await caller.upload('notes', 'setup.exe', 'MZ')
     await caller.get('/files')
@@ -320,7 +320,7 @@ describeWith('chromium')('dashboard', () => {
     await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
     await page.getByLabel('Outcome').selectOption('failure')
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
-    // The middle of the row is a link to the context.
+    // The middle of the row contains a link to the context.
     await row(page, "'exe'").getByText("'exe'").click()
     await dialog(page).locator('.report li.failed').waitFor()
     await page.keyboard.press('Escape')
@@ -332,13 +332,13 @@ describeWith('chromium')('dashboard', () => {
     expect(lines[1]).toContain("Extension 'exe'")
   })
 
-  test('filters the audit log by type and action', async () => {
+  test('filters the audit log by type and action in the dashboard', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/audit' })
     await page.getByLabel('Type').selectOption('api_key')
     await page.getByLabel('Action').selectOption('revoked')
     const entry = row(page, 'Shop').filter({ hasText: 'revoked' })
     expect(await entry.textContent()).toContain('Ada Lovelace')
-    // The time of a row opens its details by keyboard.
+    // The time in a row opens the details with the keyboard.
     await entry.locator('.row-button').press('Enter')
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })
@@ -371,10 +371,10 @@ describeWith('chromium')('dashboard', () => {
     expect((await signIn()).status()).toBe(401)
   })
 
-  test('shows the status of the scanner, and runs the consistency check', async () => {
+  test('shows the scanner status and runs the consistency check in the dashboard', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
     await page.getByText('The service is ready.').waitFor()
-    // The built-in rules are the only scanner of this service, which every page says.
+    // Every page warns that the built-in rules are the only scanner.
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Basic malware rules' }) })
     expect(await card.textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
     const antivirus = page.locator('.card', { has: page.getByRole('heading', { name: 'Connect an antivirus' }) })
@@ -388,7 +388,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
   })
 
-  test('does not warn about basic rules if an antivirus scans the files', async () => {
+  test('does not warn about basic scan rules if an antivirus engine scans the files', async () => {
     const page = await dashboard.signedIn(tenant)
     await page.route('**/health/ready', async (route) => {
       const response = await route.fetch()
@@ -401,7 +401,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await page.getByText('They are not an antivirus.').count()).toBe(0)
   })
 
-  test('ends another session and changes the password of the current user', async () => {
+  test("ends another session and changes the current user's password in the dashboard", async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await (await dashboard.visitor()).request.post('/session', { data: { email, password } })

@@ -16,7 +16,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await tenant.context('notes')
     dashboard = await Dashboard.open(world)
   })
-  // Fails for every request to another host and for every message of the content security policy.
+  // Fails for any request to another host and any violation of the content security policy.
   afterEach(async () => expect(await dashboard.endTest()).toEqual([]))
   afterAll(async () => {
     await dashboard.close()
@@ -33,7 +33,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await page.goto('/graphql')
     return isReady(page)
   }
-  /** Opens the explorer with a session of the dashboard. */
+  /** Opens the explorer with a dashboard session. */
   const openSignedIn = async (): Promise<Page> => {
     const page = await dashboard.signedIn(tenant)
     await page.goto('/graphql')
@@ -42,7 +42,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   }
 
   const editors = { query: 'Query Editor', variables: 'Variables', headers: 'Headers' }
-  /** Replaces the text of an editor, which must be visible. */
+  /** Replaces the text of a visible editor. */
   const write = async (page: Page, editor: keyof typeof editors, text: string) => {
     await page.locator(`section[aria-label="${editors[editor]}"] .graphiql-editor:not(.hidden) .CodeMirror`).click()
     await page.keyboard.press('Control+A')
@@ -52,7 +52,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   const run = (page: Page) => page.getByRole('button', { name: /^Execute query/ }).click()
   const response = (page: Page, text: string) => page.locator('.graphiql-response').getByText(text).first().waitFor()
 
-  test('runs a query with the API key of the Headers tab, and does not store the key', async () => {
+  test('the GraphQL explorer runs a query with the API key from the Headers tab without storing the key', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const page = await open()
     await page.getByText('Not signed in.').waitFor()
@@ -63,21 +63,21 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain(tenant.admin.credential)
   })
 
-  test('shows the error of the service for a request without a credential', async () => {
+  test("the GraphQL explorer shows the service's error for a request without a credential", async () => {
     const page = await open()
     await write(page, 'query', '{ tenant { name } }')
     await run(page)
     await response(page, 'UNAUTHENTICATED')
   })
 
-  test('runs a query with the session of the dashboard', async () => {
+  test('the GraphQL explorer runs a query with the dashboard session', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { email } }')
     await run(page)
     await response(page, '@example.com')
   })
 
-  test('shows the documentation of the schema, completes names and keeps a history', async () => {
+  test('the GraphQL explorer shows schema documentation, completes names and keeps a history', async () => {
     const page = await openSignedIn()
     await write(page, 'query', '{ me { id } }')
     await run(page)
@@ -92,13 +92,13 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await page.locator('.CodeMirror-hint').getByText('storageHealth').waitFor()
   })
 
-  test('opens several tabs', async () => {
+  test('the GraphQL explorer opens several tabs', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Add tab' }).click()
     expect(await page.locator('.graphiql-tab').count()).toBe(2)
   })
 
-  test('uploads the file of a file variable', async () => {
+  test('the GraphQL explorer uploads the file in a file variable', async () => {
     const page = await openSignedIn()
     await page.getByRole('button', { name: 'Show File variables' }).click()
     const file = { name: 'chosen.txt', mimeType: 'text/plain', buffer: Buffer.from('chosen in the explorer') }
@@ -121,7 +121,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   test.each([
     ['the session of the dashboard', openSignedIn, async () => {}],
     ['an API key', open, authorize],
-  ] as const)('receives the events of a subscription with %s', async (_credential, start, identify) => {
+  ] as const)('the GraphQL explorer receives subscription events with %s', async (_credential, start, identify) => {
     const page = await start()
     await identify(page)
     await write(page, 'query', 'subscription { events { type } }')
@@ -132,13 +132,13 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
     await response(page, 'context.created')
   })
 
-  test('links to Apollo Sandbox and to the other pages', async () => {
+  test('the GraphQL explorer links to Apollo Sandbox and to the other pages', async () => {
     const page = await open()
     const links = await page.locator('header a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
     expect(links).toEqual(['./', 'docs', 'graphql?sandbox'])
   })
 
-  test('has at most 1.5 MB of scripts and styles with gzip', async () => {
+  test('the GraphQL explorer loads at most 1.5 MB of gzip-compressed scripts and styles', async () => {
     const folder = new URL('../../dist/explorer/', import.meta.url)
     const sizes = (await readdir(folder))
       .filter((name) => name.endsWith('.gz'))

@@ -52,7 +52,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
   const link = (more: Record<string, unknown> = {}) => LinkClient.create(tenant.admin, 'photos', { max_files: 5, ...more })
   const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
 
-  /** Opens the page of the customer with the web component. */
+  /** Opens a customer page that embeds the web component. */
   async function open(
     { url }: { url: string },
     options: { page?: Parameters<HostServer['show']>[1]; browser?: Parameters<typeof Visitor.open>[1] } = {},
@@ -75,7 +75,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
   }
 
-  test('uploads several files, shows each check, and reports them to the page', async () => {
+  test('the upload widget uploads several files, shows each check, and sends events to the page', async () => {
     const used = await link()
     await open(used)
     await visitor.page.getByText('Allowed types: txt, png, jpg, bin. Maximum size of a file: 20 MB.').waitFor()
@@ -93,11 +93,11 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const types = (await visitor.events()).map(({ type }) => type)
     expect(types.filter((type) => type === 'accepted')).toHaveLength(2)
     expect(types[0]).toBe('ready')
-    // Small files need one request.
+    // Small files are uploaded in one request.
     expect(sentBytes().filter(({ method }) => method === 'POST')).toHaveLength(2)
   })
 
-  test('checks type, size, content and number of files before it sends a byte', async () => {
+  test('the upload widget checks type, size, content and number of files before sending a byte', async () => {
     const used = await link({ max_files: 1, max_size_mb: 1 })
     await open(used)
     const rejections: [string, string | Buffer, string][] = [
@@ -122,7 +122,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.button('Choose files').isVisible()).toBe(false)
   })
 
-  test('shows the reason of a rejection by the service, with the next step', async () => {
+  test('the upload widget shows why the service rejected a file and the next step', async () => {
     await open(await link())
     await visitor.choose({ name: 'virus.txt', content: eicar }, { name: 'broken.png', content: 'no image' })
     await visitor.file('virus.txt').getByText('Content: the scanner found a virus. Do not open the file.').waitFor()
@@ -139,7 +139,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.file('virus.txt').waitFor({ state: 'detached' })
   })
 
-  test('accepts dropped and pasted files, but no files pasted into a field of the page', async () => {
+  test('the upload widget accepts dropped and pasted files but ignores files pasted into other fields', async () => {
     await open(await link(), { page: { body: '<input id="field">' } })
     await visitor.event('ready')
     const send = (type: string, name: string, selector: string) =>
@@ -159,7 +159,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(names.sort()).toEqual(['dropped.txt', 'pasted.txt'])
   })
 
-  test('offers the camera on phones if the link accepts photos', async () => {
+  test('the upload widget offers the camera on phones if the link accepts photos', async () => {
     const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } }
     await open(await link(), { browser: phone })
     await visitor.button('Take a photo').waitFor()
@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('pauses, and resumes at the received bytes', async () => {
+  test('the upload widget pauses and resumes at the received bytes', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -202,7 +202,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(Number(resumed.headers['upload-offset'])).toBeGreaterThan(0)
   })
 
-  test('cancels an upload and deletes its bytes from the service', async () => {
+  test('the upload widget cancels an upload and deletes its bytes from the service', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -222,14 +222,14 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
   })
 
-  test('resumes after a reload, without the token in the storage of the page', async () => {
+  test('the upload widget resumes after a reload without storing the token in the browser', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
     await visitor.event('ready')
     proxy.holdAfter(1_500_000)
     const content = Buffer.alloc(18_000_000, 'reloaded ')
-    // On disk, because the time of the last change identifies the file.
+    // The file is on disk because its modification time identifies it after a reload.
     const path = join(world.dataDir, 'reloaded.txt')
     writeFileSync(path, content)
     await visitor.page.locator('[part=choose-input]').setInputFiles(path)
@@ -253,7 +253,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.page.evaluate('localStorage.length')).toBe(0)
   })
 
-  test('continues after lost connections without help of the user', async () => {
+  test('the upload widget continues after lost connections without user action', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
@@ -266,7 +266,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect((await download(fileId)).equals(content)).toBe(true)
   })
 
-  test('finds the stored file if the response to the last file of a link was lost', async () => {
+  test("the upload widget finds the stored file if the response to a link's last file was lost", async () => {
     const used = await link({ max_files: 1 })
     await open(used)
     await visitor.event('ready')
@@ -285,7 +285,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
   })
 
-  test('explains an invalid link, and offers to try again if the service is unreachable', async () => {
+  test('the upload widget explains an invalid link and offers a retry if the service is unreachable', async () => {
     const used = await link()
     await tenant.admin.delete(`/upload-links/${used.id}`)
     await open(used)
@@ -305,11 +305,11 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.button('Choose files').waitFor()
   })
 
-  test('has no accessibility violations, works with the keyboard alone, and announces results', async () => {
+  test('the upload widget has no accessibility violations, supports the keyboard, and announces results', async () => {
     await open(await link())
     await visitor.event('ready')
     expect(await findViolations()).toEqual([])
-    // Before the keys, so that Playwright intercepts the dialog in time.
+    // Playwright must intercept the file dialog before the key is pressed.
     const chooser = visitor.page.waitForEvent('filechooser')
     await visitor.page.keyboard.press('Tab')
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
@@ -328,7 +328,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Choose files')
   })
 
-  test('takes colors, parts and texts from the page', async () => {
+  test('a page can style the upload widget with its own colors, parts and texts', async () => {
     const head = `<meta http-equiv="Content-Security-Policy" content="require-trusted-types-for 'script'; trusted-types 'none'; style-src 'nonce-page'">
       <style nonce="page">assay-uploader { --assay-accent: rgb(10, 120, 30) } assay-uploader::part(prompt) { letter-spacing: 3px }</style>`
     const texts = JSON.stringify({ choose: 'Dateien auswählen', rules: 'Erlaubt: {extensions}. Höchstens {size}.' })
@@ -343,7 +343,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.button('Choisir').waitFor()
   })
 
-  test('is the page of a link that a person opens, for example on a phone', async () => {
+  test('an upload link opened in a browser, for example on a phone, shows the upload widget', async () => {
     const used = await link({ max_files: 1 })
     visitor = await Visitor.open(browser, { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } })
     await visitor.page.goto(used.url)
@@ -365,7 +365,7 @@ interface Styles {
 const getStyle = (of: Locator, name: string) =>
   of.evaluate((node, key) => (globalThis as never as Styles).getComputedStyle(node)[key], name)
 
-/** Script: accessible name of the focused button in the component. */
+/** Script that returns the accessible name of the focused button in the component. */
 const focusedLabel = `(() => {
   const focused = document.querySelector('assay-uploader').shadowRoot.activeElement
   return focused && (focused.getAttribute('aria-label') ?? focused.textContent)

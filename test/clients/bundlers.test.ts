@@ -43,7 +43,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
       env: { NEXT_TELEMETRY_DISABLED: '1', CI: undefined },
     })
 
-  /** Uploads through links in Chromium, with the client that the page of this path loads. */
+  /** Uploads through links in Chromium with the client that the given page loads. */
   async function uploadInBrowser(path: string) {
     const urls: string[] = []
     for (let count = 0; count < 3; count++)
@@ -52,7 +52,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     page.setDefaultTimeout(timeoutMs)
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
     await page.waitForFunction(() => 'assay' in globalThis)
-    // As fast as the machine allows, Chromium may report no progress before the end.
+    // The upload is throttled because Chromium reports no progress for very fast uploads.
     const devTools = await page.context().newCDPSession(page)
     const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4_000_000 }
     await devTools.send('Network.emulateNetworkConditions', network)
@@ -69,23 +69,26 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     path: expect.stringContaining('Browsers cannot open paths'),
   }
 
-  test.each(['esbuild', 'webpack', 'vite'])('bundled with %s without warnings, uploads in Chromium', async (bundler) => {
-    expect(await node('sessions/bundle.mjs', bundler)).toEqual({ status: 0, output: '' })
-    const script = bundler === 'esbuild' ? '<script src="app.js">' : '<script type="module" src="app.js">'
-    await writeFile(
-      join(installed.folder, 'out', bundler, 'index.html'),
-      `<!doctype html><title>Upload</title>${script}</script>`,
-    )
-    expect(await uploadInBrowser(`/out/${bundler}/index.html`)).toEqual(expected)
-  })
+  test.each(['esbuild', 'webpack', 'vite'])(
+    'the client library bundled with %s without warnings uploads in Chromium',
+    async (bundler) => {
+      expect(await node('sessions/bundle.mjs', bundler)).toEqual({ status: 0, output: '' })
+      const script = bundler === 'esbuild' ? '<script src="app.js">' : '<script type="module" src="app.js">'
+      await writeFile(
+        join(installed.folder, 'out', bundler, 'index.html'),
+        `<!doctype html><title>Upload</title>${script}</script>`,
+      )
+      expect(await uploadInBrowser(`/out/${bundler}/index.html`)).toEqual(expected)
+    },
+  )
 
-  test('bundled with Next.js without warnings, uploads in Chromium', async () => {
+  test('the client library bundled with Next.js without warnings uploads in Chromium', async () => {
     const { status, output } = await next()
     expect([status, output]).toEqual([0, expect.not.stringMatching(/warn|⚠|error/i)])
     expect(await uploadInBrowser('/sessions/next/out/index.html')).toEqual(expected)
   }, 600_000)
 
-  test('a bundle of uploadTo has at most 30 KB, compressed with gzip and including tus', async () => {
+  test('a bundle of uploadTo with tus has at most 30 KB after gzip compression', async () => {
     await writeFile(
       join(installed.folder, 'small.mjs'),
       "import { uploadTo } from '@assay/client'\nglobalThis.uploadTo = uploadTo\n",
@@ -95,7 +98,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     expect(gzipSync(await readFile(join(installed.folder, 'small.js'))).length).toBeLessThan(maxBundleBytes)
   })
 
-  test('has types for every module resolution from node10 to bundler', async () => {
+  test('the client library has types for every module resolution mode from node10 to bundler', async () => {
     const program = `import { createClient, isAssayError, type Schemas, uploadTo } from '@assay/client'
 const client = createClient({ baseUrl: 'https://files.example.com', apiKey: 'key' })
 export const first = async (): Promise<Schemas['Webhook'] | undefined> => (await client.webhooks.list()).data[0]
@@ -124,7 +127,7 @@ export const allowed = (error: unknown): string[] | undefined =>
   }, 600_000)
 })
 
-/** Serves the files of a folder. */
+/** Serves the files of a folder over HTTP. */
 async function serve(folder: string): Promise<Server> {
   const types: Record<string, string> = { html: 'text/html', js: 'text/javascript', css: 'text/css' }
   const server = createServer((request, response) => {
@@ -139,7 +142,7 @@ async function serve(folder: string): Promise<Server> {
   return server
 }
 
-/** Runs in the page. */
+/** This function runs in the page. */
 async function uploadFiles([smallUrl, largeUrl, otherUrl]: string[]) {
   const { uploadTo } = (globalThis as unknown as { assay: typeof import('@assay/client') }).assay
   const upload = async (url: string, name: string, size: number) => {

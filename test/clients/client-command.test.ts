@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs `assay` with the tenant's key, unless `env` says otherwise. */
+/** Runs `assay` with the tenant's key by default. */
 function assay(args: string[], env: Record<string, string> = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }) {
   return new Promise<{ status: number | null; out: string; err: string }>((resolve, reject) => {
     const child = spawn(process.execPath, [program, ...args], {
@@ -49,7 +49,7 @@ const json = async (args: string[]) => {
   }
 }
 
-test('login stores the URL and key with mode 0600 after the service accepted them', async () => {
+test('the login command stores the URL and key with mode 0600 after the service accepts them', async () => {
   const wrong = await assay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await assay(['ls'], {})).status).toBe(2)
@@ -60,7 +60,7 @@ test('login stores the URL and key with mode 0600 after the service accepted the
   expect((await assay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
 })
 
-test('upload, ls, get and rm round-trip a file', async () => {
+test('the commands upload, ls, get and rm handle a file from upload to deletion', async () => {
   await writeFile(join(folder, 'a.txt'), 'hello')
   const uploaded = await json(['upload', 'a.txt', '--context', 'notes', '--metadata', '{"page":1}'])
   expect(uploaded).toMatchObject({ status: 0, rows: [{ original_filename: 'a.txt', size_bytes: 5 }] })
@@ -75,7 +75,7 @@ test('upload, ls, get and rm round-trip a file', async () => {
   expect(await json(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
-test('reports rejected files, continues with the others, and exits with status 1', async () => {
+test('the upload command reports rejected files, continues with the others, and exits with status 1', async () => {
   await writeFile(join(folder, 'blank.txt'), ' ')
   await writeFile(join(folder, 'good.txt'), 'good')
   const { status, rows } = await json(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
@@ -89,7 +89,7 @@ test('reports rejected files, continues with the others, and exits with status 1
   expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
 })
 
-test('keys and logs create, disable and list objects', async () => {
+test('the commands keys and logs create, disable and list objects', async () => {
   const created = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
   expect(created.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
   const id = created.rows[0].api_key_id
@@ -98,7 +98,7 @@ test('keys and logs create, disable and list objects', async () => {
   expect((await json(['logs', '--limit', '1'])).rows).toHaveLength(1)
 })
 
-test('exits with status 2 and a usage message for invalid arguments or an unreachable service', async () => {
+test('the command line exits with status 2 for invalid arguments or an unreachable service', async () => {
   const usage: [string[], RegExp][] = [
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
@@ -121,7 +121,7 @@ test('exits with status 2 and a usage message for invalid arguments or an unreac
   expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
 })
 
-test('names the file of a local error, as text and as JSON', async () => {
+test('the command line names the file of a local error as text and as JSON', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await assay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await assay([...missing, '--json'])
@@ -130,7 +130,7 @@ test('names the file of a local error, as text and as JSON', async () => {
   expect(JSON.parse((await assay(['ls', '--limit', 'x', '--json'])).err)).toMatchObject({ code: 'usage_error' })
 })
 
-test('link creates, lists and revokes upload links, and upload --link needs no login', async () => {
+test('the link command creates, lists and revokes upload links, and upload --link needs no login', async () => {
   const created = await json([
     'link',
     '--context',
@@ -155,7 +155,7 @@ test('link creates, lists and revokes upload links, and upload --link needs no l
   expect([revoked.status, revoked.out]).toEqual([1, expect.stringMatching(/^linked\.txt\trejected\tnot_found\t/)])
 })
 
-test('receipt and verify prove a stored file offline', async () => {
+test('the commands receipt and verify prove a stored file offline', async () => {
   await writeFile(join(folder, 'proven.txt'), 'proven')
   const { file_id } = (await json(['upload', 'proven.txt', '--context', 'notes'])).rows[0]
   await writeFile(join(folder, 'receipt.jws'), (await assay(['receipt', file_id])).out)
@@ -171,7 +171,7 @@ test('receipt and verify prove a stored file offline', async () => {
   expect((await assay(['verify', 'receipt.jws'], {})).err).toContain('--keys')
 })
 
-test('events prints events after a sequence number, up to the limit', async () => {
+test('the events command prints events after a sequence number, up to the limit', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

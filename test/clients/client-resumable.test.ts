@@ -22,7 +22,7 @@ afterAll(async () => {
 const clientBy = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
 const files = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-test('uploads a large file in several requests, resumes after lost connections, and logs one call', async () => {
+test('the client library uploads a large file in several requests and resumes after lost connections', async () => {
   const content = randomBytes(20 * 1_048_576)
   proxy.breakAfter(3_000_000, 5_000_000, 1_000_000)
   const steps: number[] = []
@@ -52,7 +52,7 @@ test('uploads a large file in several requests, resumes after lost connections, 
   expect(await files()).toBe(1)
 })
 
-test('throws the rejection reason, both before the first byte and after the last', async () => {
+test('the client library throws the reason for rejecting a resumable upload before the first and after the last byte', async () => {
   const client = clientBy(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
@@ -65,7 +65,7 @@ test('throws the rejection reason, both before the first byte and after the last
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('aborts an upload with a signal', async () => {
+test('the client library aborts a resumable upload with a signal', async () => {
   const abort = new AbortController()
   const sending = clientBy(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
     context: 'raw',
@@ -76,13 +76,13 @@ test('aborts an upload with a signal', async () => {
   await expect(sending).rejects.toThrow('enough')
 })
 
-test('stores nothing if the signal aborts at any point before the first request', async () => {
+test('the client library stores nothing if the signal aborts before the first request', async () => {
   const before = await files()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()
     const later = (remaining: number): void =>
       remaining === 0 ? abort.abort(new Error('enough')) : queueMicrotask(() => later(remaining - 1))
-    // The client serializes the metadata immediately before it imports the tus library.
+    // The client serializes the metadata before it imports the tus library.
     const metadata = {
       toJSON() {
         later(microtasks)
@@ -101,7 +101,7 @@ test('stores nothing if the signal aborts at any point before the first request'
   expect(await files()).toBe(before)
 })
 
-test('throws unauthenticated for an unknown API key', async () => {
+test('the client library throws unauthenticated for an unknown API key', async () => {
   const sending = createClient({ baseUrl: world.url, apiKey: 'assay_wrong' }).files.upload(new Blob(['x']), {
     context: 'raw',
     filename: 'a.txt',

@@ -34,7 +34,7 @@ const failureOf = async (call: Promise<unknown>): Promise<AssayError> => {
 }
 
 describe('uploads', () => {
-  test('uploads and downloads a path, a Blob, a File, bytes and a stream', async () => {
+  test('the client library uploads and downloads a path, a Blob, a File, bytes and a stream', async () => {
     const path = join(folder, 'from-disk.txt')
     await writeFile(path, 'from a disk')
     const blob = new Blob(['from a blob'])
@@ -54,7 +54,7 @@ describe('uploads', () => {
     }
   })
 
-  test('reports progress in bytes up to the total', async () => {
+  test('the client library reports progress in bytes up to the total', async () => {
     const size = 3_000_000
     const steps: number[] = []
     const name = 'a näme.txt'
@@ -71,23 +71,23 @@ describe('uploads', () => {
     expect(steps.at(-1)).toBe(size)
   })
 
-  test('throws before the first request if the source has no name', async () => {
+  test('the client library throws before the first request if the source has no name', async () => {
     await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
-  test('throws a rejection with its code, typed details and request id', async () => {
+  test('the client library throws a rejection with its code, typed details and request id', async () => {
     const error = await failureOf(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test('validate returns the report of a dry run', async () => {
+  test('the validate method of the client library returns the report of a dry run', async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
 
-  test('stores nothing if the upload is aborted', async () => {
+  test('the client library stores nothing if the upload is aborted', async () => {
     const before = (await client.files.list()).pagination.total_items
     const reason = new Error('changed my mind')
     const options = { context: 'notes', filename: 'a.txt', signal: AbortSignal.abort(reason) }
@@ -96,7 +96,7 @@ describe('uploads', () => {
   })
 })
 
-test('calls the methods for contexts, API keys, statistics, logs and the tenant', async () => {
+test('the client library calls the methods for contexts, API keys, statistics, logs and the tenant', async () => {
   const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
   expect(await client.contexts.create(context)).toMatchObject(context)
   expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })
@@ -127,7 +127,7 @@ test('listAll iterates over all pages without duplicates', async () => {
   expect(observed).toEqual(ids)
 })
 
-test('events throws the reason of an abort while it waits for an event', async () => {
+test('the events method throws the abort reason if it is aborted while waiting for an event', async () => {
   const after = await client.getLastSequence()
   const abort = new AbortController()
   const next = client.events({ after, signal: abort.signal }).next()
@@ -136,7 +136,7 @@ test('events throws the reason of an abort while it waits for an event', async (
 })
 
 describe('retries', () => {
-  /** Starts a server that sends the given responses in turn, and closes every later connection. */
+  /** Starts a server that sends the given responses in turn and closes later connections. */
   async function scripted<T>(
     responses: [number, object][],
     work: (url: string, calls: { key: unknown }[]) => Promise<T>,
@@ -165,7 +165,7 @@ describe('retries', () => {
   ]
   const stored: [number, object] = [201, { data: { file_id: 'file_1' } }]
 
-  test('retries an upload with the same idempotency key', async () => {
+  test('the client library retries an upload with the same idempotency key', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const file = await createClient({ baseUrl, apiKey: 'k' }).files.upload(new File(['x'], 'a.txt'), { context: 'notes' })
       expect(file.file_id).toBe('file_1')
@@ -175,7 +175,7 @@ describe('retries', () => {
     })
   })
 
-  test('events reconnects after a failed reconnection, and continues after the last event', async () => {
+  test('the events method reconnects after a failed reconnection and continues after the last event', async () => {
     const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
     const queries: (string | undefined)[] = []
     const server = createServer((request, response) => {
@@ -192,7 +192,7 @@ describe('retries', () => {
     await new Promise((closed) => server.close(closed))
   })
 
-  test('does not retry streams and calls that are unsafe to repeat', async () => {
+  test('the client library does not retry streams or calls that are unsafe to repeat', async () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()
@@ -205,7 +205,7 @@ describe('retries', () => {
     })
   })
 
-  test('throws the last error after all retries failed', async () => {
+  test('the client library throws the last error after all retries failed', async () => {
     await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
       expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)

@@ -1,5 +1,5 @@
-// node generate.mjs DOCUMENT FOLDER: generates a client with each of the three generators, and the types of the GraphQL documents
-// in `sessions`, as their guides describe. Also generates the types that the types of @assay/client must equal.
+// node generate.mjs DOCUMENT FOLDER: runs each of the three client generators and generates the types of the GraphQL documents in
+// `sessions`, as their guides describe. Also generates reference types for @assay/client.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { generate as generateGraphql } from '@graphql-codegen/cli'
@@ -13,11 +13,11 @@ const blob = ts.factory.createTypeReferenceNode('Blob')
 
 mkdirSync(join(folder, 'openapi-typescript'), { recursive: true })
 const types = await openapiTS(JSON.parse(readFileSync(document, 'utf8')), {
-  // The generator types binary strings as `string`. Its guide recommends this hook for files.
+  // The generator's guide recommends this hook for files because binary strings have the type `string` by default.
   transform: (schema) => (schema.format === 'binary' ? blob : undefined),
 })
 writeFileSync(join(folder, 'openapi-typescript', 'api.ts'), astToString(types))
-// A request may omit a field that has a default.
+// A request may omit a field with a default.
 const requestTypes = await openapiTS(JSON.parse(readFileSync(document, 'utf8')), { defaultNonNullable: false })
 writeFileSync(join(folder, 'openapi-typescript', 'expected.ts'), astToString(requestTypes))
 await createClient({
@@ -40,7 +40,7 @@ await generateGraphql(
         presetConfig: { fragmentMasking: false },
         config: {
           strictScalars: true,
-          // The browser's `File`, not the schema type with this name.
+          // `File` is the browser class, not the schema type of the same name.
           scalars: { DateTime: 'string', JSONObject: 'Record<string, unknown>', Long: 'number', Upload: 'globalThis.File' },
         },
       },

@@ -37,14 +37,14 @@ function blocksOf(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test('the guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test('the Node.js guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Python')
     const { stdout } = await run(programPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
-test('the Next.js route of the guide forwards a form and returns the response', async () => {
+test('the Next.js route from the guide forwards a form and returns the response', async () => {
   const [route] = blocksOf('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
@@ -64,7 +64,7 @@ test('the Next.js route of the guide forwards a form and returns the response', 
 })
 
 describeWith('go')('guide for Go', () => {
-  test('the guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test('the Python guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
@@ -87,7 +87,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test('the back end of the guide streams a form to the service, links the stored file, and shows a rejection', async () => {
+  test('the back end from the guide streams a form to the service and links the stored file', async () => {
     const browser = await openBrowser()
     try {
       const { page, complaints } = await toPage(browser, url)
@@ -109,7 +109,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
 })
 
-test('the guide for an external identity provider documents working settings and claims', async () => {
+test('the guide to external identity providers documents working settings and claims', async () => {
   const provider = await openIdentityProvider()
   const [settings, program, shown] = blocksOf('Behind your own sign-in')
   const settingsOfGuide = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
@@ -130,7 +130,7 @@ test('the guide for an external identity provider documents working settings and
 })
 
 describeWith('curl')('guide for resumable uploads', () => {
-  test('the curl guide uploads a file and resumes it', async () => {
+  test('the commands in the curl guide upload a file and resume it', async () => {
     const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
     const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
     writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-/** Exit status and output of a program, also if it fails. */
+/** Returns exit status and output of a program, even if it fails. */
 const outcomeOf = (running: Promise<{ stdout: string }>) =>
   running.then(
     ({ stdout }) => ({ status: 0, stdout }),
@@ -21,7 +21,7 @@ const outcomeOf = (running: Promise<{ stdout: string }>) =>
 describeWith('go')('Go packages for transparency logs', () => {
   const program = join(folder, 'read-log')
   beforeAll(async () => {
-    // Copy the packages from Go's own sources. Their vendored path can be imported only by the toolchain.
+    // Packages are copied from the Go sources because only the toolchain can import their vendored path.
     const vendored = join(
       (await run(programPath('go'), ['env', 'GOROOT'])).stdout.trim(),
       'src/cmd/vendor/golang.org/x/mod/sumdb',
@@ -55,7 +55,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     outcomeOf(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('the sample program verifies checkpoint, entries, growth and receipts with an auditor token', async () => {
+  test('the sample verifier program checks checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.tenant()
     await own.context('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
@@ -71,7 +71,7 @@ describeWith('go')('Go packages for transparency logs', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('the sample program detects a changed entry', async () => {
+  test('the sample verifier program detects a changed log entry', async () => {
     const own = await setup.world.tenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -99,11 +99,11 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       return outcomeOf(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
     }
 
-    test('the sample verifier has at most 32 lines without blank ones', () => {
+    test('the sample verifier has at most 32 non-blank lines', () => {
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('the sample verifier verifies receipts at different positions of a log', async () => {
+    test('the sample verifier verifies receipts at different positions in a log', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {

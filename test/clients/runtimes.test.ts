@@ -14,7 +14,7 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
     installed = await InstalledClient.create()
     await writeFile(join(installed.folder, 'on disk.txt'), 'from a disk')
     await installed.copy('sessions/client.mjs')
-    // The same session as CommonJS.
+    // Converts the session to CommonJS.
     const session = await installed.read('sessions/client.mjs')
     const requires = session.replaceAll(/^import (.+) from ('.+')$/gm, 'const $1 = require($2)')
     await writeFile(join(installed.folder, 'session.cjs'), `(async () => {\n${requires}\n})()`)
@@ -29,7 +29,7 @@ describeIf(existsSync(tools), 'the runtimes are not installed (npm ci --prefix t
     ['Node.js as CommonJS', process.execPath, ['session.cjs']],
     ['Bun', 'bun', ['sessions/client.mjs']],
     ['Deno', 'deno', ['run', '--allow-all', '--node-modules-dir=manual', 'sessions/client.mjs']],
-  ])('uploads, downloads, aborts and handles a rejection in %s', async (_name, program, args) => {
+  ])('the client library uploads, downloads, aborts and handles a rejection in %s', async (_name, program, args) => {
     const tenant = await world.tenant()
     await tenant.context('notes', { allowed_extensions: ['txt'], max_file_size_mb: 20, scan_for_viruses: false })
     const env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }

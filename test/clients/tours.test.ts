@@ -74,7 +74,7 @@ test('the command line tour runs and prints the documented output', async () => 
     expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(pattern(shown)) })
 })
 
-test('no page tells users to run or import an unscoped package, which could belong to somebody else', () => {
+test('no documentation page runs or imports an unscoped package, which could belong to anyone', () => {
   const folders = ['', 'docs/', 'packages/client/', 'packages/uploader/']
   const pages = folders.flatMap((folder) =>
     readdirSync(new URL(folder, root))
@@ -83,7 +83,7 @@ test('no page tells users to run or import an unscoped package, which could belo
   )
   expect(pages).toEqual(expect.arrayContaining(['README.md', 'llms.txt', 'docs/client.md']))
   const text = (page: string) => readFileSync(new URL(page, root), 'utf8')
-  // The only page that explains when `npx assay` works.
+  // Only this page explains when `npx assay` works.
   const naming = pages.filter((page) => /npx assay|['"]assay\/client['"]/.test(text(page)))
   expect(naming).toEqual(['docs/client.md'])
 })

@@ -15,7 +15,7 @@ import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-// The copies find the packages of the tests. Git ignores them.
+// The copies use the packages installed for the tests and are ignored by Git.
 const copies = join(root, 'test/clients/.examples-')
 
 describeWith('chromium')('examples for upload links', () => {
@@ -47,7 +47,7 @@ describeWith('chromium')('examples for upload links', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Starts a server, and returns the first URL that it prints. */
+  /** Starts a server and returns the first URL that it prints. */
   async function start(args: string[], cwd = folder): Promise<string> {
     const child = spawn(process.execPath, args, {
       cwd,
@@ -57,13 +57,13 @@ describeWith('chromium')('examples for upload links', () => {
     server = child
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
-    const ended = once(child, 'close').then(() => Promise.reject(new Error(`The server ended: ${output}`)))
+    const ended = once(child, 'close').then(() => Promise.reject(new Error(`The server exited: ${output}`)))
     ended.catch(() => {})
     while (!/http:\/\/[\w.]+:\d+/.test(output)) await Promise.race([ended, once(child.stdout, 'data')])
     return /http:\/\/[\w.]+:\d+/.exec(output)![0]
   }
 
-  /** Uploads a file on the page, and checks that the service has stored it. */
+  /** Uploads a file on the page and checks that the service stores it. */
   async function uploadOn(url: string, name: string, prepare = async (_visitor: Visitor) => {}): Promise<void> {
     const visitor = await Visitor.open(browser)
     await visitor.page.goto(url)
@@ -77,7 +77,7 @@ describeWith('chromium')('examples for upload links', () => {
     expect(data).toMatchObject([{ original_filename: name }])
   }
 
-  test('the page in docs/upload-links.md has at most twenty lines and uploads a file', async () => {
+  test('the example page in docs/upload-links.md uploads a file with at most twenty lines', async () => {
     const page = readFileSync(join(root, 'docs/upload-links.md'), 'utf8')
     const program = /```js\n(\/\/ page\.mjs[\s\S]*?)```/.exec(page)![1]!
     expect(program.trimEnd().split('\n').length).toBeLessThanOrEqual(20)
@@ -93,7 +93,7 @@ describeWith('chromium')('examples for upload links', () => {
     await uploadOn(await start(['fastify/server.mjs']), 'from-fastify.txt')
   })
 
-  test('the React example uploads a file and shows it in the list of the page', async () => {
+  test('the React example uploads a file and adds it to the list on the page', async () => {
     const bundle = await build({
       entryPoints: [join(folder, 'react/main.jsx')],
       bundle: true,
@@ -111,7 +111,7 @@ describeWith('chromium')('examples for upload links', () => {
     await uploadOn(`${await start(['express/server.mjs'])}/react.html`, 'from-react.txt')
   })
 
-  test('the Next.js example creates the link in a server action and uploads a file', async () => {
+  test('the Next.js example creates an upload link in a server action and uploads a file', async () => {
     const app = join(folder, 'next')
     const next = join(root, 'test/clients/node_modules/next/dist/bin/next')
     const production = { ...env, NODE_ENV: 'production' }

@@ -43,7 +43,7 @@ const failureOf = (call: Promise<unknown>): Promise<AssayError> =>
   ) as Promise<AssayError>
 const contentOf = async (fileId: string) => Buffer.from(await (await client.files.download(fileId)).arrayBuffer())
 
-test('uploads a path, a Blob, bytes and a stream through a link', async () => {
+test('uploadTo uploads a path, a Blob, bytes and a stream through a link', async () => {
   const { url } = await createLink()
   const path = join(folder, 'résumé & co.txt')
   await writeFile(path, 'from a disk')
@@ -63,14 +63,14 @@ test('uploads a path, a Blob, bytes and a stream through a link', async () => {
   }
 })
 
-test('ignores the query and the fragment of a link', async () => {
+test('uploadTo ignores the query and the fragment of a link', async () => {
   const { url } = await createLink()
   const source = new File(['through a mail'], 'mail.txt')
   for (const resumable of [false, true])
     expect(await uploadTo(`${url}?utm_source=mail#top`, source, { resumable })).toMatchObject({ original_filename: 'mail.txt' })
 })
 
-test('stores metadata of small and of resumable uploads', async () => {
+test('uploadTo stores the metadata of small and of resumable uploads', async () => {
   const { url } = await createLink({ metadata: { order: 7 } })
   for (const resumable of [false, true]) {
     const { file_id } = await uploadTo(url, new File(['text'], 'a.txt'), { metadata: { page: 1 }, resumable })
@@ -78,7 +78,7 @@ test('stores metadata of small and of resumable uploads', async () => {
   }
 })
 
-test('returns the rules of a link, and rejects a file that violates them before it is sent', async () => {
+test('returns the rules of an upload link and rejects a file that violates them before sending it', async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
   const wrongType = await failureOf(uploadTo(url, new File(['x'], 'a.BIN')))
@@ -90,20 +90,20 @@ test('returns the rules of a link, and rejects a file that violates them before 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0, rejected_files: 0 })
 })
 
-test('throws the rejection of the service with its request id', async () => {
+test("uploadTo throws the service's rejection with its request id", async () => {
   const { url } = await createLink()
   const blank = await failureOf(uploadTo(url, new File([' '], 'a.txt')))
   expect(blank).toBeInstanceOf(AssayError)
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('throws not_found for a revoked link', async () => {
+test('uploadTo throws not_found for a revoked link', async () => {
   const { url, link_id } = await createLink()
   await client.uploadLinks.revoke(link_id)
   expect(await failureOf(uploadTo(url, new File(['x'], 'a.txt')))).toMatchObject({ code: 'not_found', status: 404 })
 })
 
-test('repeats an upload whose response was lost without storing the file twice', async () => {
+test('uploadTo retries an upload after a lost response without storing the file twice', async () => {
   const { url, link_id } = await createLink({ max_files: 1 })
   let lostResponses = 0
   const losing: typeof fetch = async (input, init) => {
@@ -117,7 +117,7 @@ test('repeats an upload whose response was lost without storing the file twice',
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ status: 'used', accepted_files: 1 })
 })
 
-test('uploads a file above 16 MB in parts, with continuous progress, across lost connections', async () => {
+test('uploadTo uploads a file above 16 MB in parts with continuous progress across lost connections', async () => {
   const content = randomBytes(17 * 1_048_576)
   const { url } = await createLink()
   proxy.breakAfter(3_000_000, 5_000_000)
@@ -132,7 +132,7 @@ test('uploads a file above 16 MB in parts, with continuous progress, across lost
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
 
-test('resumes an aborted upload where it stopped, and after its end returns the stored file', async () => {
+test('uploadTo resumes an aborted upload at its last byte, and returns the stored file if it has ended', async () => {
   const content = randomBytes(20 * 1_048_576)
   const { url, link_id } = await createLink({ max_files: 1 })
   const abort = new AbortController()
@@ -153,14 +153,14 @@ test('resumes an aborted upload where it stopped, and after its end returns the 
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 1, rejected_files: 0 })
 })
 
-test('starts again if the upload to resume no longer exists', async () => {
+test('uploadTo starts again if the upload to resume no longer exists', async () => {
   const { url } = await createLink()
   const resumeFrom = `${url}/tus/upl_00000000000000000000000000`
   const file = await uploadTo(url, new File(['text'], 'a.txt'), { resumeFrom })
   expect((await contentOf(file.file_id)).toString()).toBe('text')
 })
 
-test('sends no file if the signal is aborted before or during the check of the rules', async () => {
+test('uploadTo sends no file if the signal is aborted before or during the check of the rules', async () => {
   const { url, link_id } = await createLink()
   const file = new File(['x'], 'a.txt')
   await expect(uploadTo(url, file, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
@@ -176,7 +176,7 @@ test('sends no file if the signal is aborted before or during the check of the r
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0 })
 })
 
-test('names the path if a file does not exist or is a folder, and an invalid URL', async () => {
+test('uploadTo names a missing file, a folder or an invalid URL in its error', async () => {
   const { url } = await createLink()
   await expect(uploadTo(url, join(folder, 'missing.txt'))).rejects.toThrow('missing.txt')
   await expect(uploadTo(url, folder)).rejects.toThrow(`'${folder}' is not a file.`)

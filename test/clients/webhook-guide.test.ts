@@ -12,7 +12,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
 const blockOf = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(page)![1]!
-// The folder is in the repository, so that the program can import the installed package.
+// The folder is inside the repository so that the program can import the installed package.
 const folder = mkdtempSync(fileURLToPath(new URL('../../.guide-', import.meta.url)))
 
 let world: World
@@ -29,7 +29,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Runs a receiver and returns what it prints for the event of an upload. */
+/** Runs a receiver and returns its output for an upload event. */
 async function received(command: string, args: string[]): Promise<string> {
   const port = await freePort()
   const { body } = await tenant.admin.post('/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
@@ -64,14 +64,14 @@ async function isListening(port: number): Promise<boolean> {
   })
 }
 
-test('the Node.js receiver verifies events and rejects forged ones', async () => {
+test('the Node.js webhook receiver from the guide verifies events and rejects forged ones', async () => {
   const program = join(folder, 'receiver.mjs')
   writeFileSync(program, blockOf('js'))
   expect(await received(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
 })
 
 describeWith('python3')('receiver in Python', () => {
-  test('the Python receiver verifies events and rejects forged ones', async () => {
+  test('the Python webhook receiver from the guide verifies events and rejects forged ones', async () => {
     expect(await received(programPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

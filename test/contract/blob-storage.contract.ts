@@ -8,13 +8,13 @@ import { BlobExistsError, type BlobStorage } from '../../src/platform/storage/bl
 import { watchUnhandledErrors } from '../support/residue.js'
 import { breaking, inFile, inMemory, noise, readBytes } from './contents.js'
 
-/** A store that a test can break. */
+/** A blob store whose backend a test can stop. */
 export interface StoreUnderTest {
   storage: BlobStorage
   /** Makes the backend of the store unavailable. */
   down(): Promise<void>
   up(): Promise<void>
-  /** Leftover temporary files, sessions, and after `storage.close()` connections. */
+  /** Lists leftover temporary files and sessions, and connections after `storage.close()`. */
   temporaryFiles(): Promise<string[]>
   close(): Promise<void>
 }
@@ -22,7 +22,7 @@ export interface StoreUnderTest {
 const type = { contentType: 'application/octet-stream' }
 const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
 
-/** Contract of a blob store. */
+/** Contract tests that every blob store must pass. */
 export function blobStorageContract(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`blob storage: ${name}`, () => {
     let store: StoreUnderTest
@@ -73,7 +73,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('reads ranges, inclusive at both ends', async () => {
+    test('reads blob ranges that include both ends', async () => {
       const bytes = noise(1000)
       await put('a/b', bytes)
       expect(await read('a/b', { start: 10, end: 19 })).toEqual(bytes.subarray(10, 20))
@@ -89,7 +89,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('reports a missing blob as not found and without a size, and deletes it without an error', async () => {
+    test('reports a missing blob as not found and deletes it without an error', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.size('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('a copy is complete and outlives its source, and a missing source is not copied', async () => {
+    test('a copied blob is complete and outlives its source, and a missing source is not copied', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')
@@ -113,14 +113,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(['c/d'])
     })
 
-    test('never overwrites a blob, small or large', async () => {
+    test('never overwrites a small or large blob', async () => {
       await put('a/b', 'first')
       await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExistsError)
       await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExistsError)
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('exactly one of twenty concurrent uploads to the same path succeeds, and stores all bytes', async () => {
+    test('exactly one of twenty concurrent writes to the same path succeeds and stores all bytes', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -129,14 +129,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BlobExistsError)
     })
 
-    test('stores all bytes of twenty concurrent uploads', async () => {
+    test('stores all bytes of twenty concurrent blob uploads', async () => {
       const paths = Array.from({ length: 20 }, () => `ten_a/invoices/${newId('file')}`)
       await Promise.all(paths.map((path, index) => put(path, noise(40_000, index + 1))))
       for (const [index, path] of paths.entries()) expect((await read(path)).equals(noise(40_000, index + 1))).toBe(true)
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('lists more than a thousand blobs in order, with their sizes, from any position', async () => {
+    test('lists more than a thousand blobs in order with their sizes, from any position', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )
@@ -150,7 +150,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('distinguishes paths with common prefixes, and sorts them by bytes', async () => {
+    test('distinguishes blob paths with common prefixes and sorts them by bytes', async () => {
       const paths = [
         'images/a',
         'images-2/a',
@@ -183,7 +183,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       '+assay-store',
       `a/${'x'.repeat(200)}`,
       'single',
-    ])('accepts the unusual path %s', async (path) => {
+    ])('stores a blob at the unusual path %s', async (path) => {
       await put(path)
       expect((await read(path)).toString()).toBe(path)
       expect(await listed()).toEqual([path])
@@ -192,7 +192,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
-      'every method rejects the illegal path %j',
+      'every storage method rejects the illegal path %j',
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
@@ -201,15 +201,15 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       },
     )
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes whose source fails leaves no blob', async (size) => {
+    test.each([300_000, 20_000_000])('an upload of %d bytes leaves no blob if its source fails', async (size) => {
       await expect(storage.put('a/broken', breaking(noise(size), Math.floor(size * 0.7)), type)).rejects.toThrow(
-        'the source broke',
+        'the source failed',
       )
       expect(await storage.size('a/broken')).toBeNull()
       expect(await listed()).toEqual([])
     })
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes that its caller aborts leaves no blob', async (size) => {
+    test.each([300_000, 20_000_000])('an upload of %d bytes leaves no blob if its caller aborts it', async (size) => {
       const giveUp = new AbortController()
       const putting = storage.put('a/given-up', { ...breaking(noise(size), size), size }, { ...type, signal: giveUp.signal })
       setImmediate(() => giveUp.abort(new Error('given up')))
@@ -217,7 +217,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.size('a/given-up')).toBeNull()
     })
 
-    test('fails within a bounded time while the store is down, and works afterwards without being reopened', async () => {
+    test('storage calls fail within a bounded time while the store is down, and succeed after it recovers', async () => {
       await put('a/before')
       await storage.ready()
       await store.down()
@@ -237,7 +237,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/before')).toString()).toBe('a/before')
     })
 
-    test('a reader that stops early leaves no open handle', async () => {
+    test('a blob reader that stops early leaves no open handle', async () => {
       await put('a/large', noise(5_000_000))
       const stream = await storage.open('a/large')
       for await (const chunk of stream) {

@@ -44,7 +44,7 @@ afterAll(() => rm(keys, { recursive: true }))
 
 const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
   const bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
-  // Long enough for a machine that is busy with other tests.
+  // These time-outs also suffice on a machine that runs other tests.
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
   const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits, requireProof: true })
   return {
@@ -53,7 +53,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
     up: () => (bucket.isUp ? Promise.resolve() : bucket.start()),
     async temporaryFiles() {
       await storage.close()
-      // The server detects a closed connection with a short delay.
+      // Polls because the server detects a closed connection after a short delay.
       for (let waited = 0; bucket.connections > 0 && waited < 1000; waited++) await sleep(10)
       return [
         ...Array.from({ length: bucket.connections }, () => 'connection'),

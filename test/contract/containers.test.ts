@@ -15,13 +15,13 @@ import { startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { submission } from '../support/validation.js'
 
-// A packer that has read the second half stores the string in two parts, so that the packed bytes do not contain it.
+// Repeating the content makes the packer split the EICAR string, so packed bytes do not contain it.
 const thrice = Buffer.concat(
   Array.from({ length: 3 }, () => Buffer.concat([eicar.subarray(43), Buffer.from(' '), eicar, Buffer.from(' ')])),
 )
-/** The signature for ClamAV requires the string at the start, like the definition of EICAR. */
+/** The ClamAV signature requires the EICAR string at the start of a file. */
 const fromItsStart = Buffer.concat([eicar, Buffer.from(' '), thrice])
-/** A packed member, for archives that store members uncompressed. */
+/** Compressed member for archives that store members uncompressed. */
 const packed = (inside: Buffer) => ({ name: 'A.GZ', bytes: gzipSync(inside) })
 
 const ofLzma =
@@ -36,7 +36,7 @@ const mail = (body: Buffer) =>
   )
 const started = (...start: string[]) => Buffer.concat([Buffer.from(start.join(''), 'latin1'), noise(2000)])
 
-/** One sample of each container, with the string if it can be generated. The others contain only their signature. */
+/** One sample per container with the EICAR string if it can be generated, otherwise with the container signature only. */
 const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> = {
   zip: (inside) => createZip({ name: 'a', bytes: inside }),
   gzip: (inside) => gzipSync(inside),
@@ -90,7 +90,7 @@ test.each(only)('ClamAV recognizes %s', async (container) => {
 
 const found = { verdict: 'infected', signature: expect.stringContaining('EICAR') }
 const incomplete = { verdict: 'incomplete', reason: expect.any(String) }
-/** Here, the string is not at the start of its content. The signature of these tests requires that. */
+/** In these containers the EICAR string is not at the start of the content, so the test signature does not match. */
 const elsewhere = new Set<Container>(['swf', 'rtf', 'zstd', 'lzma'])
 
 describe('the built-in scanner', () => {
@@ -101,21 +101,21 @@ describe('the built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('finds the virus or reports an incomplete scan: %s', async (container) => {
+  test.each(only)('the built-in scanner finds the virus or reports an incomplete scan: %s', async (container) => {
     const observed = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(observed ? found : incomplete)
-    // A package is a header, gzip, cpio and its content. Another level exceeds the depth limit.
+    // A package consists of a header, gzip and cpio, so another level exceeds the depth limit.
     if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(observed ? found : incomplete)
   })
 
-  test('finds a virus behind a skippable Zstandard frame', async () => {
+  test('the built-in scanner finds a virus behind a skippable Zstandard frame', async () => {
     const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
     expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
 
   test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
-    'reports a damaged container as incomplete: %s',
+    'the built-in scanner reports a damaged container as incomplete: %s',
     async (container) => {
       const complete = await samples[container](noise(3000))
       const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
@@ -130,7 +130,7 @@ describeWith('clamd')('ClamAV', () => {
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
-  ])('is incomplete for a .%s with a container that nothing unpacks', async (extension, make) => {
+  ])('reports a .%s with a container that nothing unpacks as incomplete', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()
@@ -150,12 +150,12 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'finds the virus or reports an incomplete scan with ClamAV: %s',
+    'ClamAV finds the virus or reports an incomplete scan: %s',
     async (container) => {
       const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,
       })
-      // ClamAV itself unpacks some containers that the walk does not.
+      // ClamAV itself unpacks some containers that the built-in unpacker does not support.
       const may = containers[container].clamav === 'no one' ? [found, incomplete] : [found]
       expect(may.map((each) => each.verdict)).toContain(verdict.verdict)
     },

@@ -21,7 +21,7 @@ describeWith('radosgw')('Ceph with its RADOS Gateway', () => {
 
   blobStorageContract('Ceph RADOS Gateway', async () => bucket.openStoreUnderTest())
 
-  test('proves every guarantee', async () => {
+  test('storage on Ceph provides every guarantee', async () => {
     const storage = bucket.openStorage('proof')
     const results = await proveStorage(storage, false)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([])

@@ -12,7 +12,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
   beforeAll(async () => {
     swift = await Swift.start()
     bucket = await ServerBucket.create(swift)
-    // Four Python servers take minutes to start on a busy machine.
+    // Starting four Python servers takes minutes on a busy machine.
   }, 400_000)
 
   afterAll(async () => {
@@ -22,7 +22,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
 
   blobStorageContract('OpenStack Swift', async () => bucket.openStoreUnderTest({ unconditionalWrites: true }))
 
-  test('proves every guarantee except conditional writes', async () => {
+  test('storage on OpenStack Swift provides every guarantee except conditional writes', async () => {
     const storage = bucket.openStorage('proof', { unconditionalWrites: true })
     const results = await proveStorage(storage, true)
     expect(results.filter(({ result }) => result !== 'pass')).toEqual([
@@ -37,7 +37,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
     await storage.close()
   })
 
-  test('rejects uploads to a store without conditional writes, unless the operator accepts it', async () => {
+  test('rejects uploads to a store without conditional writes unless the operator accepts the risk', async () => {
     const strict = bucket.openStorage('strict')
     await expect(strict.ready()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
     expect(await strict.prove()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })

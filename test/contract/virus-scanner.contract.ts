@@ -5,16 +5,16 @@ import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 
 export interface OpenedScanner {
   scanner: VirusScanner
-  /** Ends the backend after the scanner is closed. */
+  /** Stops the backend after the scanner is closed. */
   release(): Promise<void>
-  /** Number of concurrent scans. Lower if each starts a program, which takes seconds on a busy machine. */
+  /** Number of concurrent scans, lower for scanners that start a program per scan. */
   atOnce?: number
 }
 
 const text = Buffer.from('A sound and boring text.\n')
 const never = () => ({ signal: new AbortController().signal })
 
-/** Contract of a virus scanner, run for every adapter. */
+/** Contract tests that every virus scanner adapter must pass. */
 export function virusScannerContract(name: string, open: () => Promise<OpenedScanner>): void {
   describe(`virus scanner: ${name}`, () => {
     let opened: OpenedScanner
@@ -32,30 +32,30 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
 
     const scan = (bytes: Buffer) => opened.scanner.scan(inMemory(bytes), never())
 
-    test('reports a valid file as clean', async () => {
+    test('the scanner reports a valid file as clean', async () => {
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('reports an empty file as clean', async () => {
+    test('the scanner reports an empty file as clean', async () => {
       expect(await scan(Buffer.alloc(0))).toEqual(clean)
     })
 
-    test('detects the EICAR string and reports its signature name', async () => {
+    test('the scanner detects the EICAR string and reports its signature name', async () => {
       expect(await scan(eicar)).toMatchObject({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
     })
 
-    test('finds the EICAR string in a zip, and in a zip in a zip', async () => {
+    test('the scanner finds the EICAR string in a zip and in a nested zip', async () => {
       const inner = createZip({ name: 'readme.txt', bytes: text }, { name: 'eicar.com', bytes: eicar, stored: true })
       expect(await scan(inner)).toMatchObject({ verdict: 'infected' })
       expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('reports a zip with an encrypted member as incomplete, with the reason', async () => {
+    test('the scanner reports a zip with an encrypted member as incomplete, with the reason', async () => {
       const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
-    test('scans a file on disk and content in memory', async () => {
+    test('the scanner scans a file on disk and content in memory', async () => {
       const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
       const harmless = await inFile(Buffer.alloc(700_000, 'x'))
       try {
@@ -67,7 +67,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       }
     })
 
-    test('scans many contents concurrently without confusing them', async () => {
+    test('the scanner returns the correct result for each of many concurrent scans', async () => {
       const files = Array.from({ length: opened.atOnce ?? 60 }, (_, index) =>
         index % 3 === 0 ? eicar : Buffer.alloc(index * 5_000, `clean ${index} `),
       )
@@ -75,7 +75,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(verdicts.map(({ verdict }) => verdict === 'infected')).toEqual(files.map((file) => file === eicar))
     })
 
-    test('rejects an aborted scan with the reason of the abort', async () => {
+    test('the scanner rejects an aborted scan with the abort reason', async () => {
       const reason = new Error('the client hung up')
       await expect(opened.scanner.scan(inMemory(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
       const controller = new AbortController()
@@ -85,39 +85,39 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('reports the name and version of the engine', async () => {
+    test('the scanner reports the name and version of its engine', async () => {
       const identity = await opened.scanner.identity()
       expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
       expect(identity.version).toMatch(/^\d+\.\d+/)
       expect(identity.signaturesVersion).not.toBe('')
     })
 
-    test('proves that it finds the EICAR string', async () => {
+    test('the self-test of the scanner detects the EICAR string', async () => {
       await expect(opened.scanner.prove()).resolves.toBeUndefined()
     })
 
-    // This test must be last, because it closes the scanner.
-    test('rejects scans after it is closed, and leaves no open handles', async () => {
+    // This test must be last because it closes the scanner.
+    test('the scanner rejects scans after it is closed and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',
       })
       await opened.release()
-      // Destroyed handles close with a short delay.
+      // Polls because destroyed handles close after a short delay.
       for (let waited = 0; handlesBeyond(before).length > 0 && waited < 1000; waited++) await sleep(10)
       expect(handlesBeyond(before)).toEqual([])
     })
   })
 }
 
-/** Handles that keep a process alive, and connections. */
+/** Returns open connections and other handles that keep the process alive. */
 const handles = () =>
   process
     .getActiveResourcesInfo()
     .filter((kind) => /Worker|MessagePort|TCPSocketWrap|PipeWrap|TCPServerWrap|PipeServerWrap/.test(kind))
     .sort()
 
-/** Handles opened since. Handles of earlier test files may close in between. */
+/** Returns handles opened since `before`. Handles of earlier test files may have closed in the meantime. */
 function handlesBeyond(before: string[]): string[] {
   const known = [...before]
   return handles().filter((kind) => {

@@ -10,7 +10,7 @@ const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'delete
 const entities = [newId('file'), newId('key'), newId('ctx')]
 
 let books: LedgerFixture
-/** Expected rows, newest first. */
+/** Rows that the pages must contain, newest first. */
 let all: { auditId: string; auditType: string; action: string; entityId: string; at: number }[]
 // A fixed seed makes runs reproducible.
 let seed = 1_121
@@ -47,7 +47,7 @@ beforeAll(async () => {
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
-  // Simulates days before hourly counts existed, one of them with partial counts.
+  // Simulates days from before hourly counts existed, one of them with partial counts.
   await books.database.pool.query(
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, 'hour', date_trunc('hour', created_at, 'UTC'), count(*) FROM audit_logs
      WHERE created_at > now() - interval '100 days' AND created_at NOT BETWEEN now() - interval '20 days 8 hours' AND now() - interval '20 days' GROUP BY 1, 2, 3, 4, 5`,
@@ -81,47 +81,50 @@ const horizons = [
   new Date(Math.floor(Date.now() / day) * day - 10 * day),
 ]
 
-test.each(horizons)('pages, connections and exports of any filter equal a row-by-row scan, back to %s', async (horizon) => {
-  const log = new AuditLogService({ db: books.database, horizon: () => horizon })
-  for (let times = 0; times < 80; times++) {
-    const filter = anyFilter()
-    const expected = bruteForce(filter, horizon)
-    const pageSize = pick([1, 7, 20, 100])
-    const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
-    const found = await log.list(books.key, { ...filter, page, pageSize })
-    expect({
-      filter,
-      page,
-      pageSize,
-      total: found.pagination.totalItems,
-      ids: found.data.map(({ auditId }) => auditId),
-    }).toEqual({
-      filter,
-      page,
-      pageSize,
-      total: expected.length,
-      ids: expected.slice((page - 1) * pageSize, page * pageSize),
-    })
-  }
-  for (let times = 0; times < 5; times++) {
-    const filter = anyFilter()
-    const expected = bruteForce(filter, horizon)
-    const exported: string[] = []
-    for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
-      exported.push(...batch.map(({ auditId }) => auditId))
-    expect(exported).toEqual(expected)
-    const walked: string[] = []
-    for (let after: string | undefined; ; ) {
-      const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
-      walked.push(...edges.map(({ node }) => node.auditId))
-      if (!pageInfo.hasNextPage) break
-      after = pageInfo.endCursor!
+test.each(horizons)(
+  'pages, connections and exports of any audit log filter equal a row-by-row scan, back to %s',
+  async (horizon) => {
+    const log = new AuditLogService({ db: books.database, horizon: () => horizon })
+    for (let times = 0; times < 80; times++) {
+      const filter = anyFilter()
+      const expected = bruteForce(filter, horizon)
+      const pageSize = pick([1, 7, 20, 100])
+      const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
+      const found = await log.list(books.key, { ...filter, page, pageSize })
+      expect({
+        filter,
+        page,
+        pageSize,
+        total: found.pagination.totalItems,
+        ids: found.data.map(({ auditId }) => auditId),
+      }).toEqual({
+        filter,
+        page,
+        pageSize,
+        total: expected.length,
+        ids: expected.slice((page - 1) * pageSize, page * pageSize),
+      })
     }
-    expect(walked).toEqual(expected)
-  }
-})
+    for (let times = 0; times < 5; times++) {
+      const filter = anyFilter()
+      const expected = bruteForce(filter, horizon)
+      const exported: string[] = []
+      for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
+        exported.push(...batch.map(({ auditId }) => auditId))
+      expect(exported).toEqual(expected)
+      const walked: string[] = []
+      for (let after: string | undefined; ; ) {
+        const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
+        walked.push(...edges.map(({ node }) => node.auditId))
+        if (!pageInfo.hasNextPage) break
+        after = pageInfo.endCursor!
+      }
+      expect(walked).toEqual(expected)
+    }
+  },
+)
 
-test('a page within a busy day skips at most an hour of it, with any filter', async () => {
+test('an audit log page within a busy day skips at most an hour of it with any filter', async () => {
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({
@@ -150,7 +153,7 @@ test('a page within a busy day skips at most an hour of it, with any filter', as
     for (const page of [2, 25, 48]) {
       const { data } = await log.list(busy.key, { ...filter, page, pageSize: 10 })
       expect(data[0]!.auditId).toBe(entries.at(-1 - (page - 1) * 10)!.auditId)
-      // OFFSET is the last number besides the page size.
+      // OFFSET is the only other number besides the page size.
       const [skipped = 0] = values.filter((value): value is number => typeof value === 'number').slice(0, -1)
       expect(skipped).toBeLessThan(20)
     }

@@ -26,7 +26,7 @@ const present = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test('an API key authenticates as its actor, with the origin of the call', async () => {
+  test('an API key authenticates as its actor with the origin of the call', async () => {
     const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await present(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -45,7 +45,7 @@ describe('an API key', () => {
 
   test('a cached API key needs no database query', async () => {
     const key = await world.apiKey(tenantId)
-    // A machine that stalls for a second causes additional lookups, because cache entries are trusted only while verified.
+    // Polls because a machine that stalls for a second causes additional lookups.
     await waitUntil(async () => {
       await waitUntil(() => here.listener.trusted())
       await present(here, key.secret)
@@ -87,7 +87,7 @@ describe('an API key', () => {
     expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'rejected', message: 'This API key is unknown.' })
   })
 
-  test('rejects a key of a suspended tenant as forbidden, and accepts it after the tenant resumes', async () => {
+  test('rejects a key of a suspended tenant with 403 and accepts it after the tenant is resumed', async () => {
     const tenant = await world.tenant()
     const key = await world.apiKey(tenant)
     await present(here, key.secret)
@@ -99,7 +99,7 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
   })
 
-  test('accepts the old secret of a rotated API key until the end of the grace period', async () => {
+  test('accepts the old secret of a rotated API key until the grace period ends', async () => {
     const key = await world.apiKey(tenantId)
     const fresh = newApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
@@ -127,7 +127,7 @@ describe('the Authorization header', () => {
     ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'rejected'],
     ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'rejected'],
     ['the scheme in another letter case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
-  ])('checks the Authorization header: %s', async (_, headers, outcome) => {
+  ])('validates the Authorization header: %s', async (_, headers, outcome) => {
     const key = await world.apiKey(tenantId)
     const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
     expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })
@@ -135,20 +135,20 @@ describe('the Authorization header', () => {
 })
 
 describe('two replicas', () => {
-  test('replicas reject a disabled key as soon as the notification arrives', async () => {
+  test('replicas reject a disabled key as soon as they receive the notification', async () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
-    // While trusted, the cache is used, so that a rejection proves that the notification arrived.
+    // Waits until the cache is in use, so that a rejection proves that the notification arrived.
     await waitUntil(async () => {
       const { outcome } = await present(there, key.secret)
       return there.listener.trusted() && outcome === 'rejected'
     })
   })
 
-  test('queries the database while the notification connection is broken, and caches again afterwards', async () => {
+  test('bypasses the key cache while the notification connection is broken', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -167,7 +167,7 @@ describe('two replicas', () => {
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('a replica paused at any time reads pending notifications and keeps its connection', async () => {
+    test('a replica that pauses at any time reads pending notifications and keeps its connection', async () => {
       const there = await world.replica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.trusted())
@@ -177,7 +177,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('a replica paused while it waits for its echo reads pending notifications and keeps its connection', async () => {
+    test('a replica that pauses while waiting for its echo reads pending notifications and keeps its connection', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -197,7 +197,7 @@ describe('two replicas', () => {
     })
   })
 
-  test('detects a silently dead notification connection within a second', async () => {
+  test('detects a silently lost notification connection within a second', async () => {
     expect(validityMs).toBeLessThan(1_000)
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
@@ -215,7 +215,7 @@ describe('two replicas', () => {
 })
 
 describe('changes that a replica missed', () => {
-  test('a replica applies missed changes after it receives notifications again', async () => {
+  test('a replica applies missed key changes after it receives notifications again', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -231,7 +231,7 @@ describe('changes that a replica missed', () => {
 })
 
 describe('rotation of master and signing keys', () => {
-  test('a new MASTER_KEY changes no API key and no secret', async () => {
+  test('changing MASTER_KEY does not affect API keys and secrets', async () => {
     const key = await world.apiKey(tenantId)
     const before = await here.signing.download_url.current()
     const renewed = Buffer.alloc(32, 9)
@@ -252,7 +252,7 @@ describe('rotation of master and signing keys', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('a rotated download key verifies until its expiry, and a leaked one never does', async () => {
+  test('a rotated download key verifies URLs until it expires, and a leaked one never does', async () => {
     const old = await here.signing.download_url.current()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.current()
@@ -266,7 +266,7 @@ describe('rotation of master and signing keys', () => {
 })
 
 describe('last use', () => {
-  test('writes the latest use of each key in batches', async () => {
+  test('writes the latest use of each API key in batches', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
@@ -277,7 +277,7 @@ describe('last use', () => {
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
   })
 
-  test('updates the last use of a cached key, but never replaces a later use on another replica', async () => {
+  test('never replaces the last use of an API key with an earlier one', async () => {
     const replica = await world.replica()
     const key = await world.apiKey(tenantId)
     await present(replica, key.secret)

@@ -99,26 +99,32 @@ describe('an external provider', () => {
     ['without a tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or invalid."],
     ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or invalid."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
-  ])('rejects a token %s', async (_, change, message) => {
+  ])('rejects an external token %s', async (_, change, message) => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
   })
 
-  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('accepts tokens of type %s as access tokens', async (typ) => {
-    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
-  })
+  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])(
+    'accepts external tokens of type %s as access tokens',
+    async (typ) => {
+      expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
+    },
+  )
 
-  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects tokens of type %j, even with a valid key', async (typ) => {
-    const message = 'This token is not an access token.'
-    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
-  })
+  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])(
+    'rejects external tokens of type %j, even with a valid key',
+    async (typ) => {
+      const message = 'This token is not an access token.'
+      expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
+    },
+  )
 
-  test('accepts a clock skew of 60 s in both directions', async () => {
+  test('accepts external tokens with a clock skew of 60 seconds in both directions', async () => {
     expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
   })
 
-  test('rejects an unknown kid, and rate-limits requests to the provider', async () => {
+  test('rejects an unknown kid and rate-limits requests to the provider', async () => {
     await present(here, await signed())
     const asked = provider.requests()
     for (let guess = 0; guess < 20; guess++) {
@@ -129,7 +135,7 @@ describe('an external provider', () => {
     expect(provider.requests() - asked).toBeLessThanOrEqual(1)
   })
 
-  test('rejects a token by HS256 with the public key of the provider as the secret', async () => {
+  test("rejects an HS256 token that uses the provider's public key as the secret", async () => {
     const secret = createPublicKey(provider.keys.RS256).export({ format: 'pem', type: 'spki' })
     const token = await new SignJWT(claims())
       .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
@@ -147,10 +153,10 @@ describe('an external provider', () => {
     ).toThrow(/JWT_ISSUER/)
   })
 
-  test('looks up the user once per token, and again after a change of the user', async () => {
+  test('queries the user once per external token, and again after a change of the user', async () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
-    // On a stalled machine the cache is not trusted, and a new token shows it.
+    // Polls because a stalled machine bypasses the cache.
     await waitUntil(async () => {
       token = await signed({ ...bea, jti: randomUUID() })
       await waitUntil(() => here.listener.trusted())
@@ -166,7 +172,7 @@ describe('an external provider', () => {
     expect(firstSights).toHaveLength(2)
   })
 
-  test('reads configured claim names with paths into objects, but not properties of prototypes', async () => {
+  test('reads configured claim names as paths into objects but ignores prototype properties', async () => {
     const seen: ExternalUserClaims[] = []
     const tokens = new ExternalTokens({
       issuer: provider.issuer,
@@ -185,7 +191,7 @@ describe('an external provider', () => {
     expect(seen[1]).toMatchObject({ scopes: null })
   })
 
-  test('returns 503 instead of 401 while the provider is unreachable', async () => {
+  test('returns 503 instead of 401 for an external token while the provider is unreachable', async () => {
     const away = new ExternalTokens({
       issuer: provider.issuer,
       audience: 'files',

@@ -37,7 +37,7 @@ const outcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('calls', () => {
-  test('limits the calls of one key per minute with 429 and a wait time, without affecting other keys', () =>
+  test('limits the calls of one key per minute with 429 and a wait time without affecting other keys', () =>
     runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 3 })
       const first = await limits.call(actor('key_1'))
@@ -51,7 +51,7 @@ describe('calls', () => {
       expect(await limits.call(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test('limits the calls of all keys of a tenant to five times the value, without affecting other tenants', () =>
+  test('limits the calls of all keys of a tenant to five times the limit per key', () =>
     runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -60,7 +60,7 @@ describe('calls', () => {
       expect(await outcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test('calls of a key above its limit do not use the limit of its tenant', () =>
+  test('calls of a key above its limit do not count towards the limit of its tenant', () =>
     runInOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       await outcomes(50, () => limits.call(actor('key_mad')))
@@ -75,7 +75,7 @@ describe('calls', () => {
 })
 
 describe('rejected credentials', () => {
-  test('limits rejected credentials by address, and counts only failures', () =>
+  test('limits rejected credentials by address and counts only failures', () =>
     runInOneWindow(60, async () => {
       const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
       expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
@@ -93,7 +93,7 @@ describe('an address', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('counts requests of the address %s for the group %s', (ip, group) => {
+  ])('counts requests from the address %s for the group %s', (ip, group) => {
     expect(toAddressGroup(ip)).toBe(group)
   })
 })
@@ -104,7 +104,7 @@ describe('replicas', () => {
   beforeAll(async () => {
     database = await testDatabase()
     pool = new pg.Pool({ connectionString: database.url })
-    // Dropping the database closes connections that the pool still holds.
+    // Ignores connections that close when the database is dropped.
     pool.on('error', () => {})
   })
   afterAll(async () => {
@@ -119,7 +119,7 @@ describe('replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('replicas add their counts in one row and one statement', () =>
+  test('each replica adds its rate limit counts with one statement', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
@@ -136,7 +136,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ key: 'test:k', points: '45' }])
     }))
 
-  test('replicas keep counts that they could not write, and write them later', () =>
+  test('replicas keep rate limit counts that they could not write and write them later', () =>
     runInOneWindow(3600, async () => {
       const { shared, counter } = replica()
       await counter.add('later')
@@ -152,7 +152,7 @@ describe('replicas', () => {
       await down.end()
     }))
 
-  test('replicas write many keys concurrently in different orders without lock waits', () =>
+  test('replicas write many rate limit counts concurrently without lock waits', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       const keys = Array.from({ length: 3000 }, (_, at) => `many ${at}`)
@@ -165,7 +165,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ keys: 3000, points: 6000 }])
     }))
 
-  test('replicas enforce a limit together', () =>
+  test('several replicas enforce a rate limit together', () =>
     runInOneWindow(60, async () => {
       const one = await limitsOf({ perMinute: 10, pool })
       const two = await limitsOf({ perMinute: 10, pool })
@@ -174,7 +174,7 @@ describe('replicas', () => {
       let calls = 0
       for (let remaining = 10; remaining > 0; ) {
         remaining = (await two.call(actor('key_shared'))).remaining
-        // A single replica would allow more than ten.
+        // Replicas that count separately would allow more than ten calls.
         expect(++calls).toBeLessThan(9)
         const isReported = async () =>
           (await pool.query('select 1 from rate_limits where key = $1 and points = $2', ['key:key_shared', 8 + calls]))
@@ -183,7 +183,7 @@ describe('replicas', () => {
       }
     }))
 
-  test('deletes finished rate limit windows', async () => {
+  test('deletes expired rate limit windows', async () => {
     await pool.query("insert into rate_limits values ('old', now() - interval '1 day', 5, now() - interval '1 hour')")
     const { shared } = replica()
     await shared.exchange()
@@ -208,7 +208,7 @@ describeWith('redis-server')('Redis', () => {
     await once(server, 'exit')
   })
 
-  test('counts in Redis for all replicas, or on each replica separately while Redis is unavailable', async () => {
+  test('counts rate limits in Redis for all replicas, or per replica while Redis is unavailable', async () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [

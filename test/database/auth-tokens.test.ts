@@ -11,7 +11,7 @@ let tenantId: string
 beforeAll(async () => {
   world = await openIdentityWorld()
   tenantId = await world.tenant()
-  // A configured provider must not affect these tests.
+  // A configured provider must not affect service tokens.
   const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
   here = await world.replica({ outside: { ...outside, findOrCreateUser: async () => null } })
 })
@@ -26,7 +26,7 @@ async function signedIn(identity = here, tenant = tenantId) {
 }
 
 describe('sign-in with a password', () => {
-  test('a sign-in returns a token of twelve hours that authenticates its user', async () => {
+  test('a sign-in returns a twelve-hour token that authenticates its user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
     expect(await present(here, token)).toEqual({
@@ -46,7 +46,7 @@ describe('sign-in with a password', () => {
     })
   })
 
-  test('a session is valid on every replica, and ends on every replica when it is revoked', async () => {
+  test('a session is valid on every replica and ends on every replica when it is revoked', async () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.trusted())
@@ -57,7 +57,7 @@ describe('sign-in with a password', () => {
     await waitUntil(async () => (await present(there, token)).outcome === 'rejected')
   })
 
-  test('rejects a session of a disabled user, and forbids one of a suspended tenant', async () => {
+  test('rejects a session of a disabled user, and returns 403 for one of a suspended tenant', async () => {
     const tenant = await world.tenant()
     const { token, userId } = await signedIn(here, tenant)
     await present(here, token)
@@ -69,7 +69,7 @@ describe('sign-in with a password', () => {
     expect(await present(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
-  test('publishes session keys without the private halves, and rotates them without ending sessions', async () => {
+  test('publishes session keys without private keys, and rotates them without ending sessions', async () => {
     const { token } = await signedIn()
     await here.signing.session.rotate()
     const after = await signedIn()
@@ -90,7 +90,7 @@ describe('sign-in with a password', () => {
     expect((await ofSessions()).length).toBe(1)
   })
 
-  test('publishes rotated keys of receipts and of the log permanently, unless leaked', async () => {
+  test('publishes rotated receipt and log keys permanently unless they are leaked', async () => {
     for (const purpose of ['receipt', 'log'] as const) {
       const keys = here.signing[purpose]
       const kidsAfter = async (leaked: boolean) => {
@@ -107,7 +107,7 @@ describe('sign-in with a password', () => {
     }
   })
 
-  test('rejects a receipt as a token, although its key is published with those of tokens', async () => {
+  test('rejects a receipt as a token although its key is published with token keys', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.current()
     const stolen = await new SignJWT(decodeJwt(token))
@@ -116,7 +116,7 @@ describe('sign-in with a password', () => {
     expect(await present(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
-  test('a replica immediately accepts a key that another replica rotated', async () => {
+  test('a replica immediately accepts a key rotated on another replica', async () => {
     const there = await world.replica()
     await present(there, (await signedIn()).token)
     await here.signing.session.rotate()
@@ -144,7 +144,7 @@ describe('forged tokens of the service', () => {
       .sign(key ?? createPrivateKey(own))
   }
 
-  test('accepts an unchanged token, so that other tokens fail only because of their change', async () => {
+  test('accepts the unmodified token that the forged tokens are derived from', async () => {
     expect(await present(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
   })
 
@@ -158,7 +158,7 @@ describe('forged tokens of the service', () => {
     ['of another tenant', { tid: 'ten_another' }, 'This token does not belong to its session.'],
     ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['whose session is not an id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
-  ])('rejects a token %s', async (_, change, message) => {
+  ])('rejects a forged token %s', async (_, change, message) => {
     expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'rejected', message })
   })
 
@@ -173,7 +173,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects a token by HS256 with the public key in any form', async () => {
+  test('rejects an HS256 token that uses the public key in any form as the secret', async () => {
     const { id, publicJwk } = await here.signing.session.current()
     const publicKey = createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' })
     const forms = [
@@ -191,7 +191,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects a foreign key with an unknown kid, with a known kid, and without one', async () => {
+  test('rejects a token signed with a foreign key under an unknown, known or missing kid', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }

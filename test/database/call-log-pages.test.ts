@@ -13,7 +13,7 @@ const keys = [newId('key'), newId('key'), newId('key')]
 
 let books: LedgerFixture
 let log: CallLogService
-/** Expected rows, newest first. */
+/** Rows that the pages must contain, newest first. */
 let all: { callId: string; apiKeyId: string; operation: string; status: string; at: number }[]
 
 // A fixed seed makes runs reproducible.
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const calls: SeededCall[] = []
   const midnight = Math.floor(now.getTime() / day) * day
   for (let index = 0; index < 1500; index++) {
-    // Spread over a year, dense on two days, and many at boundaries of hours and days.
+    // Calls are spread over a year, dense on two days, and frequent at hour and day boundaries.
     const at =
       index % 3 === 0
         ? midnight - random() * 400 * day
@@ -38,7 +38,7 @@ beforeAll(async () => {
           : midnight - random() * 2 * day
     calls.push({
       at: new Date(Math.floor(at)),
-      // The third key and deletions are rare.
+      // Calls of the third key and deletions are rare.
       apiKeyId: random() < 0.01 ? keys[2]! : pick(keys.slice(0, 2)),
       operation: random() < 0.02 ? 'delete' : pick(['upload', 'download', 'metadata']),
       status: random() < 0.1 ? 'failure' : 'success',
@@ -89,7 +89,7 @@ function anyFilter(): CallLogFilter {
 
 const idsOf = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('every page of every filter equals a row-by-row scan', async () => {
+test('every page of every call log filter equals a row-by-row scan', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = anyFilter()
     const pageSize = pick([1, 3, 20, 100])
@@ -106,7 +106,7 @@ test('every page of every filter equals a row-by-row scan', async () => {
   }
 })
 
-test('a connection returns every entry of a filter once', async () => {
+test('a connection returns every matching call log entry once', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = anyFilter()
     const first = pick([37, 100])
@@ -122,7 +122,7 @@ test('a connection returns every entry of a filter once', async () => {
   }
 })
 
-test('an export returns every entry of a filter in order', async () => {
+test('an export returns every matching call log entry in order', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = anyFilter()
     const ids: string[] = []
@@ -131,7 +131,7 @@ test('an export returns every entry of a filter in order', async () => {
   }
 })
 
-test('entries deleted by retention are in no page, total, connection or export', async () => {
+test('excludes call log entries deleted by retention from pages, totals, connections and exports', async () => {
   for (const retentionDays of [1, 39, 100]) {
     const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
     const short = new CallLogService({ db: books.database, horizon: () => new Date(horizon) })
@@ -153,7 +153,7 @@ test('entries deleted by retention are in no page, total, connection or export',
   }
 })
 
-test('returns the newest calls of several keys separately', async () => {
+test('returns the newest calls separately for each of several keys', async () => {
   const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
     [...found.keys()].map((key) => [
@@ -165,7 +165,7 @@ test('returns the newest calls of several keys separately', async () => {
   )
 })
 
-test('returns no calls to another tenant', async () => {
+test('returns no calls of another tenant', async () => {
   const foreign = { ...books.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])

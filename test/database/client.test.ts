@@ -24,14 +24,14 @@ afterAll(async () => {
 })
 
 describe('values', () => {
-  test('64-bit values are exact up to 2^53, including in arrays', async () => {
+  test('64-bit database values are exact up to 2^53, including in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
     )
     expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
   })
 
-  test('throws an error for values above 2^53 instead of rounding, and the connection stays usable', async () => {
+  test('throws an error instead of rounding values above 2^53 and keeps the connection usable', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
       '9007199254740993, which exceeds the exact range',
     )
@@ -39,7 +39,7 @@ describe('values', () => {
   })
 })
 
-test('sends and receives timestamps as UTC, with and without a zone', async () => {
+test('writes and reads timestamps as UTC, with and without a time zone', async () => {
   const time = new Date('2026-07-01T23:30:00.123Z')
   const { rows } = await database.pool.query(
     'SELECT $1::timestamp AS plain, $1::timestamptz AS zoned, $1::timestamp::text AS text',
@@ -48,7 +48,7 @@ test('sends and receives timestamps as UTC, with and without a zone', async () =
   expect(rows).toEqual([{ plain: time, zoned: time, text: '2026-07-01 23:30:00.123' }])
 })
 
-test('reads timestamps to the millisecond, in any year and with any fraction', async () => {
+test('reads timestamps with millisecond precision in any year', async () => {
   const texts = ['2026-07-01T23:30:00Z', '2026-02-28T01:02:03.5Z', '2026-07-01T23:59:59.999999Z', '1969-12-31T23:59:59.0409Z']
   const all = [...texts, '0099-03-01T00:00:00.25Z', '9999-12-31T23:59:59.99Z', '+010001-01-01T00:00:00.001Z']
   const { rows } = await database.pool.query('SELECT t::timestamptz AS moment FROM unnest($1::text[]) t', [
@@ -57,7 +57,7 @@ test('reads timestamps to the millisecond, in any year and with any fraction', a
   expect(rows).toEqual(all.map((text) => ({ moment: new Date(text) })))
 })
 
-test('Prisma uses the same pool', async () => {
+test('Prisma shares the connection pool of the service', async () => {
   expect(await database.prisma.tenant.count()).toBe(0)
   expect(database.pool.totalCount).toBeLessThanOrEqual(2)
   expect(
@@ -80,7 +80,7 @@ test('plans a named statement with an array parameter once per connection', asyn
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant uses at most half of the connections, so that others do not wait for it', async () => {
+test('one tenant uses at most half of the connections so that others do not wait', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.dedicated('assay test')
@@ -106,13 +106,13 @@ const waitingFor = async (event: string) =>
     .rowCount
 
 describe('an outage', () => {
-  test('the process and the pool survive the loss of every connection', async () => {
+  test('the process and the connection pool survive the loss of every connection', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.dedicated('assay test')
     await other.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
     )
-    // A statement on a connection that was closed without notice would fail like one in progress.
+    // Waits until the pool detects closed connections, because a later statement would fail like a running one.
     while (database.pool.totalCount > 0) await sleep(10)
     await other.end()
     expect(warnings).toContain('A database connection was lost.')
@@ -120,7 +120,7 @@ describe('an outage', () => {
     expect(await database.prisma.tenant.count()).toBe(0)
   })
 
-  test('does not log a lost connection during shutdown', async () => {
+  test('does not log a lost database connection during shutdown', async () => {
     const reported: string[] = []
     const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void reported.push(message) } })
     await ending.pool.query('SELECT 1')
@@ -130,8 +130,8 @@ describe('an outage', () => {
     expect(reported).toEqual([])
   })
 
-  test('fails each call as unavailable if a server accepts connections but does not respond', async () => {
-    // A reading server detects that its client closed. A server that does not read stays connected.
+  test('each call fails as unavailable if the database server accepts connections but does not respond', async () => {
+    // The server reads so that it detects a client that disconnects.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }
@@ -142,7 +142,7 @@ describe('an outage', () => {
     mute.close()
   })
 
-  test('fails immediately if the server is unreachable, including through Prisma', async () => {
+  test('fails immediately if the database server is unreachable, including through Prisma', async () => {
     const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
     expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)
@@ -150,7 +150,7 @@ describe('an outage', () => {
   })
 })
 
-test('a statement without a response times out and closes its connection', async () => {
+test('closes the connection of a statement that times out', async () => {
   const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000, Client: StatementClient } as pg.PoolConfig)
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
@@ -165,7 +165,7 @@ test('a statement without a response times out and closes its connection', async
   await pool.end()
 })
 
-test('a dedicated connection has no statement time-out, and a pooled one has', async () => {
+test('a pooled connection has a statement time-out and a dedicated one does not', async () => {
   const dedicated = await database.dedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

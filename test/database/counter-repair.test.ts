@@ -19,7 +19,7 @@ beforeAll(async () => {
   await ledger.commit(books.deletion(uploads[0]!))
   await ledger.commit({ call: books.call('metadata') })
   await new Fold(books.database.writes).run({ everyTenant: true })
-  // Not folded yet when its counters are read.
+  // The download is not yet counted when its counters are read.
   await ledger.commit(books.download(uploads[1]!))
 })
 afterAll(() => books.close())
@@ -81,7 +81,7 @@ test.each([
   await books.expectExact()
 })
 
-test('deletes hourly statistics after 400 days, and keeps days, totals, lists and charts', () =>
+test('deletes hourly statistics after 400 days and keeps daily statistics, totals, lists and charts', () =>
   runInOneWindow(3600, async () => {
     const old = await LedgerFixture.open()
     const at = (days: number, hour: number) =>
@@ -136,7 +136,7 @@ test('deletes hourly statistics after 400 days, and keeps days, totals, lists an
     await old.close()
   }))
 
-test('hourly counts of audit entries are not reported as drift, and are recounted with other counters', async () => {
+test('recounts hourly counts of audit entries without reporting them as drift', async () => {
   const hours = () =>
     books.rows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

@@ -12,7 +12,7 @@ import { countFiles } from '../support/file-groups.js'
 let books: LedgerFixture
 let contexts: string[]
 const uploaders = [newId('key'), newId('key'), newId('usr')]
-/** Expected rows, newest first. */
+/** Rows that the pages must contain, newest first. */
 let all: { fileId: string; contextId: string; uploadedBy: string }[] = []
 
 // A fixed seed makes runs reproducible.
@@ -27,7 +27,7 @@ beforeAll(async () => {
   books = await LedgerFixture.open()
   contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.context(key)).contextId))
   for (let round = 0; round < 12; round++) {
-    // Most are newer than existing rows. Some are older, as from a replica with a slow clock.
+    // Most files are newer than existing ones. Some are older, as if uploaded by a replica with a slow clock.
     await add(60, Date.UTC(2026, round) - (round % 4 === 3 ? 200 * 86_400_000 : 0))
     await remove(round % 3 === 2 ? 50 : 7)
   }
@@ -78,7 +78,7 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
 }
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test.each([1, 7, 100])('files by any filter are returned in order, with %d per page', async (pageSize) => {
+  test.each([1, 7, 100])('returns files with any filter in order, with %d per page', async (pageSize) => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const expected = matching(filter)
     const list = new FileList(books.database.pool)
@@ -99,7 +99,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     }
   })
 
-  test('page links return each file once', async () => {
+  test('page links of a filtered file list return each file once', async () => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const list = new FileList(books.database.pool)
     const observed: string[] = []
@@ -116,12 +116,12 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
 test.each([
   ['no filter', 5],
   ['a context', 5],
-  // At most one statement's limit of each context.
+  // Each context adds at most one statement limit.
   ['several contexts', 2 * 101],
-])('a page of %s reads at most half of the files in an index, and the last page at most %d', async (name, maxLastRows) => {
+])('a page of %s reads at most half of the index entries, and the last page reads at most %d', async (name, maxLastRows) => {
   const filter = { tenantId: books.tenantId, ...filters[name]!() }
   const client = await books.database.dedicated('assay test')
-  // As in a large table: the indexes are read in their order.
+  // Forces index scans as in a large table.
   await client.query('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off')
   const requested: { text: string; values: unknown[] }[] = []
   const watched = {
@@ -144,7 +144,7 @@ test.each([
   await client.end()
 })
 
-test('does not plan the statements of common reads on every execution', async () => {
+test('does not plan common read statements on every execution', async () => {
   const client = await books.database.pool.connect()
   await client.query('ANALYZE')
   const { fileId } = all[0]!
@@ -166,7 +166,7 @@ test('does not plan the statements of common reads on every execution', async ()
   client.release()
 })
 
-test('finds unfolded downloads of a file by index, although nearly all belong to another file', async () => {
+test('finds uncounted downloads of a file by index although nearly all belong to another file', async () => {
   const client = await books.database.dedicated('assay test')
   await client.query('BEGIN')
   await client.query(

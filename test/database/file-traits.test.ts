@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-/** Stores reports like a rescan. */
+/** Stores new reports like a rescan. */
 async function rescanned(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
   await client.query(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,
@@ -42,7 +42,7 @@ test('stores the traits of a report without reading other files or earlier repor
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test('a file has the traits of its first report immediately, and those of a later report afterwards', async () => {
+test('a file immediately has the traits of its first report, and those of each later report', async () => {
   const upload = await books.upload(await books.context('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

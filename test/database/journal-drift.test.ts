@@ -31,7 +31,7 @@ async function drift(complete: boolean): Promise<number> {
   }
 }
 
-test('a valid journal has no drift, recomputed or checked at its end', async () => {
+test('a valid journal has no drift, whether fully recomputed or checked at its end', async () => {
   expect([await drift(true), await drift(false)]).toEqual([0, 0])
 })
 
@@ -67,7 +67,7 @@ test('finds an error at the end of a journal without recomputing the whole journ
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
-test('finds a tree node that does not match its leaves', async () => {
+test('finds a Merkle tree node that does not match its leaves', async () => {
   await books.rows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

@@ -41,7 +41,7 @@ const rowsRead = (plan: Plan): number =>
     ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
     : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
 
-/** Number of journal rows that the statement of a page reads. */
+/** Counts the journal rows that a page statement reads. */
 async function read(after: number, types: EventType[] | null): Promise<number> {
   const options: { text: string; values: unknown[] }[] = []
   const query = (statement: { name: string; text: string; values: unknown[] }) => {
@@ -62,12 +62,12 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 const places = [0, events / 2, events - 100]
 
 describe('a page reads no more rows than it returns, at any depth', () => {
-  test.each(places)('a page of all types after %d reads no more rows than it returns', async (after) => {
+  test.each(places)('a page of all event types after %d reads no more rows than it returns', async (after) => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('a page of two types, one of them rare, after %d reads a bounded number of rows', async (after) => {
-    // At most one page per type, and the page itself.
+  test.each(places)('a page of two event types, one of them rare, after %d reads a bounded number of rows', async (after) => {
+    // The statement reads at most one page per type plus the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
   })
@@ -76,7 +76,7 @@ describe('a page reads no more rows than it returns, at any depth', () => {
 const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
   journal.page({ tenantId: books.tenantId, limit, ...options })
 
-test('a page returns the position that it read to, so that no event is read twice', async () => {
+test('a page of events returns the last position read so that no event is read twice', async () => {
   const all = await page({ after: 0 })
   expect([all.events.map(({ sequence }) => sequence), all.through, all.lastSequence]).toEqual([
     Array.from({ length: limit }, (_, n) => n + 1),
@@ -88,7 +88,7 @@ test('a page returns the position that it read to, so that no event is read twic
   expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
 })
 
-test('events of other contexts are omitted, and the position advances past them', async () => {
+test('a page omits events of other contexts and advances its position past them', async () => {
   const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
   expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
   expect(through).toBe(limit)
@@ -114,7 +114,7 @@ test('a reader that follows the journal receives all past and new events once', 
       if (read.length >= 21) abort.abort()
     }
   })()
-  // Half are written by this process, which notifies the reader, and half by another, which polling finds.
+  // Half of the events are written by this process with a notification, and half by another process without.
   for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))

@@ -25,7 +25,7 @@ const rows = (of = books) =>
     of.tenantId,
   ])
 
-/** Checks that the journal has no gaps and that its leaves, frontier and nodes match its entries. */
+/** Checks that the journal has no gaps and that leaves, frontier and nodes match its entries. */
 async function expectSound(of = books): Promise<Row[]> {
   const all = await rows(of)
   expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))
@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload and a deletion are one event each, with their object', async () => {
+test('an upload and a deletion each create one event with their object', async () => {
   const context = await books.context('events')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
@@ -91,7 +91,7 @@ test('an upload and a deletion are one event each, with their object', async () 
   })
 })
 
-test('orders members by name, and replaces a long value by its hash', async () => {
+test('orders event members by name and replaces a long value with its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
@@ -140,7 +140,7 @@ test('creates one event for each crossing of a quota threshold', async () => {
   await small.close()
 })
 
-test('a deleted file moves to the trash of its context with its report, and its bytes still count', async () => {
+test('moves a deleted file with its report to the trash, where its bytes still count', async () => {
   const context = await books.context('kept')
   await books.rows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
   const upload = await books.upload(context, 7)

@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 afterAll(() => books.close())
 
-/** Queues moves in several ledgers while another ledger leads. */
+/** Queues moves in several ledgers while another ledger commits. */
 async function whileAnotherLeads(
   entries: Entry[],
 ): Promise<{ outcomes: Promise<PromiseSettledResult<void>[]>; end: () => Promise<void> }> {
@@ -28,7 +28,7 @@ async function whileAnotherLeads(
 }
 const transactions = (contextId: string) => books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('moves the pending entries of four ledgers in one transaction, and each receives its own results', async () => {
+test('commits the pending entries of four ledgers in one transaction and returns each ledger its results', async () => {
   const context = await books.context('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
   const { outcomes, end } = await whileAnotherLeads(uploads)
@@ -61,12 +61,12 @@ test('deletes a file once if two ledgers delete it in one transaction', async ()
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test('moves pending entries of a dead process with the next move, however old they are', async () => {
+test('commits pending entries of a dead process with the next move, regardless of their age', async () => {
   const context = await books.context('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
     const { outcomes, end } = await whileAnotherLeads([entry])
-    // Simulates rows whose process died.
+    // Simulates pending moves of a dead process.
     await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()
     expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })
@@ -80,7 +80,7 @@ test('moves pending entries of a dead process with the next move, however old th
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload finds its own path in the garbage journal, however large it is', async () => {
+test("an upload finds its path in the garbage journal, regardless of the journal's size", async () => {
   const context = await books.context('garbage')
   const entry = await books.upload(context, 1)
   await books.rows(
@@ -101,7 +101,7 @@ test('an upload finds its own path in the garbage journal, however large it is',
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('work that was expected to create a move delays no other work, even if it never ends', async () => {
+test('work that never produces its ledger entry does not delay other entries', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
   const failed = ledger.before('move', Promise.reject(new Error('no room')))
@@ -111,7 +111,7 @@ test('work that was expected to create a move delays no other work, even if it n
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
-test('an adopted object becomes a file only if its path belongs to no other file and to no deleted one', async () => {
+test('an adopted object becomes a file only if no other file or deleted file uses its path', async () => {
   const context = await books.context('adopted')
   const ledger = books.ledger()
   const adopt = async (path: string) => {
@@ -128,7 +128,7 @@ test('an adopted object becomes a file only if its path belongs to no other file
   expect(await books.rows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
     { blob_path: path('new') },
   ])
-  // The journal row of the deleted file remains, and the path of the new file is not due for deletion.
+  // The garbage journal keeps the deleted file's path but not the new file's path.
   expect(await books.rows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
     { blob_path: path('deleted') },
   ])

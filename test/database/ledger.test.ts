@@ -29,11 +29,11 @@ test('commits concurrent calls together and logs each once', async () => {
     Array.from({ length: 300 }, () => ({ call: books.call('metadata', { userAgent: 'grouped' }) })),
   )
   expect(await callsOf('grouped')).toBe(300)
-  // All entries of one event loop turn form one group.
+  // All entries from one event loop turn form one group.
   expect(await transactions()).toBe(1)
 })
 
-test('retries the entries of a failed group separately, and only the invalid ones fail', async () => {
+test('retries the entries of a failed group separately so that only invalid ones fail', async () => {
   const ledger = books.ledger()
   const circular: Record<string, unknown> = {}
   circular.itself = circular
@@ -56,7 +56,7 @@ test('an invalid upload does not affect other uploads in its group', async () =>
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('rejects entries immediately when the queue is full, and commits the accepted ones', async () => {
+test('rejects entries immediately when the queue is full and commits the accepted ones', async () => {
   const ledger = books.ledger({ maxWaiting: 10 })
   const outcomes = await commitAll(
     ledger,
@@ -68,7 +68,7 @@ test('rejects entries immediately when the queue is full, and commits the accept
   expect(await callsOf('crowd')).toBe(10)
 })
 
-test('creates a missing partition of a month when needed', async () => {
+test('creates a missing monthly partition when needed', async () => {
   const [{ name }] = (await books.rows<{ name: string }>(
     `SELECT tableoid::regclass::text AS name FROM call_logs ORDER BY call_id DESC LIMIT 1`,
   )) as [{ name: string }]
@@ -78,7 +78,7 @@ test('creates a missing partition of a month when needed', async () => {
     `SELECT inhrelid::regclass::text AS partition FROM pg_inherits WHERE inhparent = 'call_logs'::regclass`,
   ))
     await books.database.pool.query(`DROP TABLE ${partition}`)
-  // A pool of one connection proves that the retry needs no second one.
+  // A pool with one connection proves that the retry needs no second connection.
   const outcomes = await commitAll(books.ledger({ poolSize: 1 }), [
     { call: books.call('metadata', { userAgent: 'late' }) },
     { call: books.call('metadata', { userAgent: 'late' }) },
@@ -90,7 +90,7 @@ test('creates a missing partition of a month when needed', async () => {
   expect((await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(stored[0]!.n + 2)
 })
 
-test('a connection lost during a group fails its callers, and nothing is partially committed', async () => {
+test('a connection lost during a group commit fails its callers and leaves no partial data', async () => {
   const context = await books.context('cut')
   const ledger = books.ledger()
   const holder = await books.database.pool.connect()
@@ -98,7 +98,7 @@ test('a connection lost during a group fails its callers, and nothing is partial
   await holder.query('SELECT 1 FROM file_totals FOR UPDATE')
   let uploads: Entry[] = []
   let outcomes: PromiseSettledResult<void>[] = []
-  // A statement waits at most a second for a lock. A slow machine repeats the attempt.
+  // A slow machine may need several attempts because a statement waits at most a second for a lock.
   for (let cut = 0; cut === 0; ) {
     uploads = await Promise.all([1, 2, 3].map((size) => books.upload(context, size)))
     let isOver = false
@@ -123,13 +123,13 @@ test('a connection lost during a group fails its callers, and nothing is partial
     })
   }
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
-  // Their paths are still in the garbage journal.
+  // Paths of the uploads are still in the garbage journal.
   const paths = uploads.map(({ upload }) => upload!.file.blobPath)
   expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = ANY($1)', [paths])).toHaveLength(3)
   expect(await commitAll(ledger, [await books.upload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
 })
 
-test('four ledgers fill the quota exactly and reject no upload that fits', async () => {
+test('uploads on four ledgers fill the quota exactly, and no upload that fits is rejected', async () => {
   const context = await books.context('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
   // 16 files of 65,536 bytes fill one megabyte exactly.
@@ -139,7 +139,7 @@ test('four ledgers fill the quota exactly and reject no upload that fits', async
   expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
 
-  // Released bytes can be used again, also within one group.
+  // Freed bytes can be reused, even within one group.
   const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
   const again = await books.upload(context, 65_536)
   const tooMuch = await books.upload(context, 1)
@@ -165,7 +165,7 @@ test('accepts smaller files after a larger one exceeded the quota', async () => 
   ])
 })
 
-test('concurrent uploads, deletions and downloads of the same files from four ledgers do not deadlock', async () => {
+test('concurrent uploads, deletions and downloads of the same files on four ledgers do not deadlock', async () => {
   const context = await books.context('busy')
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
   const uploads = await books.uploads(context, Array(40).fill(7))
@@ -176,7 +176,7 @@ test('concurrent uploads, deletions and downloads of the same files from four le
     for (let times = 0; times < 6; times++) entries.push(books.download(upload))
     entries.push(books.deletion(upload), books.deletion(upload), await books.upload(context, 3))
   }
-  // Different orders would cause deadlocks if locks were not sorted.
+  // Entries in different orders would cause deadlocks if locks were not sorted.
   const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
   expect([...new Set(outcomes.map(codeOf))].sort()).toEqual(['done', 'not_found'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 40, bytes: 120 })
@@ -185,7 +185,7 @@ test('concurrent uploads, deletions and downloads of the same files from four le
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
 })
 
-test("counts a user's download once and records no call", async () => {
+test("counts a user's download once and logs no call", async () => {
   const context = await books.context('read')
   const upload = await books.upload(context, 11)
   const ledger = books.ledger()
@@ -202,7 +202,7 @@ test("counts a user's download once and records no call", async () => {
   expect(await count()).toEqual([before! + 1, 1])
 })
 
-test('counts a file in the hour of its row, even if its upload ended in the next hour', async () => {
+test('counts a file in the hour of its row, even if its upload ends in the next hour', async () => {
   const context = await books.context('midnight')
   const upload = await books.upload(context, 5)
   upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)
@@ -215,7 +215,7 @@ test('counts a file in the hour of its row, even if its upload ended in the next
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('rejects an upload whose key was disabled, retries one whose path was swept, and leaves no data of either', async () => {
+test('rejects an upload whose key was disabled, retries one whose path was swept, and leaves no partial data', async () => {
   const context = await books.context('gone')
   const key = await books.addKey()
   const [disabled, swept] = [await books.upload(context, 1, key), await books.upload(context, 1)]

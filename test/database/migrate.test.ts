@@ -17,14 +17,14 @@ const inAProcess = fileURLToPath(new URL('../support/migrate.mjs', import.meta.u
 const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** Copies the migrations and appends more. */
+/** Copies the migrations to a folder and appends more scripts. */
 function withMore(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   cpSync(migrationsFolder, folder, { recursive: true })
   return add(folder, name, ...scripts)
 }
 
-/** A folder that contains only these migrations. */
+/** Creates a folder with only these migrations. */
 function only(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   mkdirSync(folder)
@@ -57,7 +57,7 @@ async function rows(url: string, sql: string): Promise<Record<string, unknown>[]
 }
 
 describe('migrations', () => {
-  test('migrations run once if two replicas start together, with the same result as prisma migrate deploy', async () => {
+  test('two replicas that start together run each migration once', async () => {
     const database = await emptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('applies functions and semicolons in strings as PostgreSQL parses them', async () => {
+  test('applies a migration that contains functions and semicolons in strings', async () => {
     const database = await emptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
     const applied = await migrate(database.url, withMore('function', sql))
@@ -80,7 +80,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('changes the shards of a Citus cluster one after the other', async () => {
+  test('migrates the shards of a Citus cluster one after the other', async () => {
     const database = await emptyDatabase()
     const mode = `current_setting('citus.multi_shard_modify_mode', true)`
     await migrate(database.url, withMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
@@ -88,7 +88,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('reports a failed migration by name, changes nothing, and retries it the next time', async () => {
+  test('a failed migration is reported by name, changes nothing, and is retried on the next run', async () => {
     const database = await emptyDatabase()
     const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -99,7 +99,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('rejects a migration that was edited after it was applied, by name', async () => {
+  test('rejects a migration that was edited after it was applied, and names it', async () => {
     const database = await emptyDatabase()
     const folder = withMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
@@ -112,7 +112,7 @@ describe('migrations', () => {
 })
 
 describe('a database of another version', () => {
-  test('rejects a newer database in one sentence', async () => {
+  test('rejects a database of a newer version in one sentence', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
@@ -121,7 +121,7 @@ describe('a database of another version', () => {
     await database.drop()
   })
 
-  test('accepts a database of prisma migrate deploy, and the reverse', async () => {
+  test('shares migration state with prisma migrate deploy in both directions', async () => {
     const [prismaDatabase, ownDatabase] = [await emptyDatabase(), await emptyDatabase()]
     const names = await prismaDeploy(prismaDatabase.url)
     expect(await migrate(prismaDatabase.url)).toEqual([])
@@ -146,7 +146,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
-  test('a migration of a large table builds its index outside a transaction and fills its column in batches', async () => {
+  test('migrates a large table with an index built outside a transaction and a column filled in batches', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, only('steps', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
@@ -160,7 +160,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('drops an interrupted index and rebuilds it', async () => {
+  test('drops an interrupted index and builds it again', async () => {
     const database = await emptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
     const folder = only('cut', `${table} INSERT INTO big VALUES (1);`, unique)
@@ -181,14 +181,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('waits for a transaction that locks the table without blocking others for long', async () => {
+  test('a migration waits for a transaction that locks the table without blocking others for long', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, only('held', table))
     const holder = new pg.Client({ connectionString: database.url })
     await holder.connect()
     await holder.query('BEGIN; SELECT * FROM big LIMIT 1')
     const migrated = migrate(database.url, add(join(scratch, 'held'), 'held_next', 'ALTER TABLE big ADD COLUMN more int'))
-    // Waits behind the ALTER TABLE until that times out.
+    // Waits behind ALTER TABLE until ALTER TABLE times out.
     await waitFor(
       database.url,
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE big%' AND wait_event_type = 'Lock'`,
@@ -238,17 +238,17 @@ describe('the schema and its migrations', () => {
     await database.drop()
   })
 
-  test('reports a difference if a migration differs from the schema', async () => {
+  test('reports a difference if a migration deviates from the Prisma schema', async () => {
     const database = await emptyDatabase()
     const drift = await schemaDrift(database.url, withMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
     expect(statements(drift)).toEqual(['DROP TABLE "forgotten";'])
     await database.drop()
   })
 
-  test('the comparison leaves no shadow database', async () => {
+  test('comparing schema and migrations leaves no shadow database', async () => {
     const database = await emptyDatabase()
     await schemaDrift(database.url)
-    // Ignores databases of other test files. One left by this test would have no connection.
+    // Ignores databases that other test files use, which have connections.
     const shadows = await rows(
       database.url,
       `SELECT datname FROM pg_database d WHERE datname LIKE 'prisma_migrate_shadow%' AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = d.datname)`,

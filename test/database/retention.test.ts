@@ -17,7 +17,7 @@ const keepDays = 40
 
 let books: LedgerFixture
 beforeAll(async () => {
-  // Expired rows are counted by whole hours.
+  // The test avoids the end of an hour because expired rows are counted by full hours.
   await avoidHourEnd()
   books = await LedgerFixture.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
@@ -27,7 +27,7 @@ beforeAll(async () => {
     status: 'success' as const,
   }))
   await seedCalls(books.url, books.tenantId, calls)
-  // One audit row per day, with its counters.
+  // Inserts one audit row per day with its counters.
   const ids = Array.from(
     { length: 100 },
     (_, index) => getFirstId('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, avoidMidnightMs)
 afterAll(() => books.close())
 
-test('removes expired rows from logs and totals, drops expired months, and keeps statistics', async () => {
+test('retention removes expired rows from logs and totals, drops expired months, and keeps statistics', async () => {
   const { database, key } = books
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
@@ -70,7 +70,7 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
   expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => toPartition(month).name)))
   expect(dropped.rows).toBeGreaterThan(0)
 
-  // Equal to the lists before, because rows are hidden as soon as they expire.
+  // Dropping rows does not change lists, because rows are hidden as soon as they expire.
   expect(await count('call_logs')).toBe(before.lists.calls)
   expect(await count('audit_logs')).toBe(before.lists.audits)
   expect(await lists()).toEqual(before.lists)
@@ -80,7 +80,7 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
   const client = await database.dedicated('test')
   expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
 
-  // With unlimited retention, dropped rows stay excluded from totals and recounts.
+  // Dropped rows stay excluded from totals and recounts after the retention becomes unlimited.
   const forever = await LogStartTimes.open(database.pool, { calls: undefined, audits: undefined })
   expect([forever.calls(), forever.audits()]).toEqual([horizon, horizons.audits()])
   const all = new CallLogService({ db: database, horizon: forever.calls })
@@ -90,7 +90,7 @@ test('removes expired rows from logs and totals, drops expired months, and keeps
   expect((await dropExpired(database.pool, horizons)).rows).toBe(0)
 })
 
-test('skips a month that is being read until the next run without waiting', async () => {
+test('retention skips a month that is being read until the next run', async () => {
   const month = monthStart(new Date(), 2)
   const { name } = toPartition(month)
   const reader = await books.database.pool.connect()

@@ -17,11 +17,11 @@ const ready = async () => {
 
 const query = async (text: string) => (await world.database.pool.query(text)).rows
 
-/** Replaces a function of the database by one that fails. */
+/** Replaces a database function with one that fails. */
 const breakFunction = (signature: string, returns: string) =>
   query(`CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 
-test('the self-test passes, and leaves no rows', async () => {
+test('the database self-test passes and leaves no rows', async () => {
   const count = `SELECT (SELECT count(*)::int FROM tenants) AS tenants, (SELECT count(*)::int FROM files) AS files,
     (SELECT count(*)::int FROM journal) AS events, (SELECT count(*)::int FROM blob_garbage) AS garbage`
   const before = await query(count)

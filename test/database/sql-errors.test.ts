@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
-    () => new Error('It did not fail.'),
+    () => new Error('The statement did not fail.'),
     (error) => error,
   )
 const toErrorCode = (error: unknown) => toPublicError(error).code
@@ -61,8 +61,8 @@ test('treats a lock time-out in a Prisma query as an outage', async () => {
   await other.end()
 })
 
-test('treats a unique violation as a duplicate, and an invalid statement as an internal error', async () => {
-  // Prevents cancellation on a busy machine.
+test('treats a unique violation as a duplicate and an invalid statement as an internal error', async () => {
+  // Database with long time-outs, so that a busy machine cancels no statement.
   const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
   await patientDatabase.prisma.tenant.create({ data: row })
@@ -75,7 +75,7 @@ test('treats a unique violation as a duplicate, and an invalid statement as an i
   await patientDatabase.close()
 })
 
-test('returns an error of the service unchanged, regardless of its cause', () => {
+test('passes an error of the service through unchanged, regardless of its cause', () => {
   const connectionRefused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
   expect(toErrorCode(storageUnavailable('The store is away.', connectionRefused))).toBe('storage_unavailable')
   expect(toErrorCode(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')

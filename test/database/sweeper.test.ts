@@ -22,7 +22,7 @@ beforeEach(async () => {
   )
 })
 
-/** A store that only deletes. `asked` contains the requested paths. */
+/** A fake store that only deletes. `asked` contains the requested paths. */
 function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorage; requested: string[] } {
   const requested: string[] = []
   const removing = {
@@ -36,13 +36,13 @@ function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorag
 
 const inJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
-test('deletes due blobs and their journal entries', async () => {
+test('a sweep deletes due blobs and their journal entries', async () => {
   const { storage, requested } = storeOf(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect([requested.length, await inJournal()]).toEqual([64, 0])
 })
 
-test('an upload cannot claim a path that a sweep has taken, even if the sweep loses its connections', async () => {
+test('an upload cannot use a path that a sweep has claimed, even if the sweep loses its connections', async () => {
   let ended: Promise<unknown> | undefined
   const { storage } = storeOf(async () => {
     ended ??= pool.query(
@@ -61,7 +61,7 @@ test('an upload cannot claim a path that a sweep has taken, even if the sweep lo
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('keeps no transaction open while the store deletes', async () => {
+test('a sweep keeps no transaction open while the store deletes blobs', async () => {
   let open: number | undefined
   const { storage } = storeOf(async () => {
     const { rowCount } = await pool.query(
@@ -73,25 +73,25 @@ test('keeps no transaction open while the store deletes', async () => {
   expect(open).toBe(0)
 })
 
-test('a later sweep deletes the paths of a sweep that died', async () => {
+test('a later sweep deletes the paths claimed by a sweep that crashed', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, storeOf(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await inJournal()).toBe(0)
 })
 
-test('schedules a blob that the store fails to delete again in a minute, with the reason', async () => {
+test('retries a blob that the store fails to delete after a minute, with the reason', async () => {
   const { storage } = storeOf(async (path) => {
-    if (path === 'ten_x/7') throw new Error('no answer within 10 ms')
+    if (path === 'ten_x/7') throw new Error('no response within 10 ms')
   })
   const reported: string[] = []
   const sweeper = new Sweeper(pool, storage, (path, reason) => reported.push(`${path}: ${reason}`))
   expect(await sweeper.sweep()).toEqual({ removed: 63, failed: 1 })
-  expect(reported).toEqual(['ten_x/7: Error: no answer within 10 ms'])
+  expect(reported).toEqual(['ten_x/7: Error: no response within 10 ms'])
   const { rows } = await pool.query('SELECT blob_path, due_at > now() AS later FROM blob_garbage')
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a stopped sweep ends after its batch', async () => {
+test('a stopped sweep ends after its current batch', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )

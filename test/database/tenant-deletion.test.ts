@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** A tenant with that many files, as rows without blobs. */
+/** Creates a tenant with a number of files as rows without blobs. */
 async function tenantOf(files: number): Promise<TestTenant> {
   const tenant = await world.tenant()
   const { context_id } = await tenant.context('many')
@@ -28,7 +28,7 @@ async function tenantOf(files: number): Promise<TestTenant> {
 
 const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
 
-/** Tables that still contain rows of the tenant. */
+/** Returns the tables that still contain rows of the tenant. */
 async function traces(tenantId: string): Promise<string[]> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
@@ -41,7 +41,7 @@ async function traces(tenantId: string): Promise<string[]> {
   return found.filter((name) => name !== '')
 }
 
-test('deletes a tenant with many files in batches, with all references, and its blobs become due', async () => {
+test('deletes a tenant with many files in batches, removes all references and schedules its blobs for deletion', async () => {
   const tenant = await tenantOf(3_500)
   const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
@@ -55,7 +55,7 @@ test('deletes a tenant with many files in batches, with all references, and its 
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
-test('reports the number of all deleted files to each process that deletes the same tenant', async () => {
+test('two processes that delete the same tenant both report the total number of deleted files', async () => {
   const tenant = await tenantOf(1_500)
   const command = new TenantDeletion(world.database)
   const service = new TenantDeletion(world.database)
@@ -87,14 +87,14 @@ test('concurrent calls during a tenant deletion leave no rows of the tenant and 
     await tenants.delete(tenant.tenantId, tenant.name)
     deleted = true
     await Promise.all(calls)
-    // Folding drops the counts of the last calls.
+    // A fold discards the counts of the last calls.
     await fold.run({ everyTenant: true })
     expect(await traces(tenant.tenantId)).toEqual([])
   }
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test('a tenant deletion does not block other tenants, and the tenant is not served during it', async () => {
+test("deleting a tenant does not block other tenants, and the tenant's calls are rejected during the deletion", async () => {
   const [tenant, other] = [await tenantOf(10), await world.tenant()]
   await other.context('notes')
   const holder = await locked(tenant)
@@ -110,7 +110,7 @@ test('a tenant deletion does not block other tenants, and the tenant is not serv
   expect((await deleting).files).toBe(10)
 })
 
-test('an interrupted tenant deletion continues and cannot be undone by resuming the tenant', async () => {
+test('an interrupted tenant deletion is completed and cannot be undone by resuming the tenant', async () => {
   const tenant = await tenantOf(1_500)
   const { tenants } = world.app.services
   const holder = await locked(tenant)
@@ -132,7 +132,7 @@ test('an interrupted tenant deletion continues and cannot be undone by resuming 
   await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })
 
-/** A transaction that locks a file of the tenant. */
+/** Opens a transaction that locks a file of the tenant. */
 async function locked(tenant: TestTenant): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()

@@ -13,18 +13,18 @@ import { Caller, World } from '../support/world.js'
 
 interface Outcome {
   status: number | null
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary JSON.
   result: any
   stderr: string
 }
 
-/** Runs a command in its own process and parses its JSON output. */
+/** Runs a command in a separate process and parses its JSON output. */
 async function typed(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const { status, stdout, stderr } = await runCommand(['admin', ...words], env)
   return { status, stderr, result: stdout === '' ? undefined : JSON.parse(stdout) }
 }
 
-/** Runs a command in this process, which is 20 times as fast. */
+/** Runs a command in this process, which is 20 times faster than in a separate one. */
 async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const lifecycle = new Lifecycle()
   try {
@@ -51,7 +51,7 @@ describe('with a running service', () => {
   })
   afterAll(() => world.close())
 
-  test('creates, suspends, resumes and deletes a tenant with all its data', async () => {
+  test('the admin command creates, suspends, resumes and deletes a tenant with all its data', async () => {
     const created = await typed(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
     expect(created).toMatchObject({
       status: 0,
@@ -92,7 +92,7 @@ describe('with a running service', () => {
       created_at: expect.stringMatching(/Z$/),
     })
 
-    // The service receives changes of other processes with a short delay.
+    // Polls because the service receives changes of other processes after a short delay.
     const comesToAnswer = async (status: number) => {
       while ((await caller.get('/files')).status !== status) await sleep(20)
     }
@@ -128,7 +128,7 @@ describe('with a running service', () => {
     expect((await admin(env, 'verify', '--deep')).status).toBe(0)
   })
 
-  test('creates and lists a user, who can sign in', async () => {
+  test('the admin command creates and lists a user who can sign in', async () => {
     const tenant = await world.tenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
     const created = await admin(env, ...words, 'Ada@Example.com')
@@ -151,7 +151,7 @@ describe('with a running service', () => {
     ])
   })
 
-  test('rotates secrets while the service continues', async () => {
+  test('the admin command rotates secrets while the service keeps running', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -175,7 +175,7 @@ describe('with a running service', () => {
     })
   })
 
-  test('replaces a lost first key or password', async () => {
+  test('the admin command replaces a lost first key or password', async () => {
     const tenant = await world.tenant()
     const created = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(created.result).toEqual({
@@ -216,7 +216,7 @@ describe('with a running service', () => {
     expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
   })
 
-  test('verify reports a mismatch by its exit status', async () => {
+  test('the admin command verify reports a mismatch through its exit status', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -265,7 +265,7 @@ describe('with a running service', () => {
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
-  ])('reports the invalid arguments %j in one sentence', async (words, message) => {
+  ])('the admin command reports the invalid arguments %j in one sentence', async (words, message) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
       await command.run({ config: world.config, database: world.database, services: world.app.services, print: () => {} }, values)
@@ -273,7 +273,7 @@ describe('with a running service', () => {
     await expect(attempt()).rejects.toThrow(message)
   })
 
-  test('prints a usage error to standard error only, with exit status 1', async () => {
+  test('the admin command prints a usage error only to standard error and exits with status 1', async () => {
     for (const [words, message] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
@@ -284,7 +284,7 @@ describe('with a running service', () => {
     }
   })
 
-  test('reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
+  test('the admin command reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
     const unreachable = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
     expect(unreachable).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
     expect(await typed({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
@@ -298,7 +298,7 @@ describe('with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('a command works before the first start, during a running service and after it, and replaces the master key', async () => {
+  test('an admin command works before the first start, while the service runs, and after it stops', async () => {
     const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
     const early = await typed(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
@@ -308,7 +308,7 @@ describe('with the embedded database', () => {
     try {
       const caller = new Caller(service.url, early.result.api_key)
       expect((await caller.get('/tenant')).body.data.name).toBe('Early')
-      // The first start adds nothing to a tenant that the operator created.
+      // The first start adds no key to a tenant that the operator created.
       expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
       const concurrent = await typed(env, 'tenant', 'create', '--name', 'Beside')
       expect((await new Caller(service.url, concurrent.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
@@ -323,7 +323,7 @@ describe('with the embedded database', () => {
 })
 
 describe('with a new database', () => {
-  test('two concurrent commands on a new database succeed', async () => {
+  test('two concurrent admin commands on a new database succeed', async () => {
     const { url } = await testDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }

@@ -9,7 +9,7 @@ import type { Caller, TestTenant, World } from '../support/world.js'
 
 const nowhere = 'http://127.0.0.1:9/nowhere'
 
-/** Calls every route with valid data. Returns the routes that failed. */
+/** Calls every route with valid data and returns the routes that failed. */
 export async function callEverything(world: World, tenant: TestTenant): Promise<string[]> {
   const { admin } = tenant
   await tenant.context('notes', { scan_for_viruses: false })
@@ -22,7 +22,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
   const webhook = (await admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
   const tus = new Tus(admin)
   const upload = await tus.begin('notes', 'd.txt', 4)
-  // The second part is merged with the first.
+  // The service merges the second part with the first.
   for (const at of [0, 1]) await tus.patch(upload, at, 'x')
   const values: Record<string, string> = {
     file_id: files[0]!,
@@ -100,7 +100,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
   return failed
 }
 
-/** Uploads an accepted and a rejected file through a new link. Returns its id. */
+/** Uploads an accepted and a rejected file through a new link and returns the link's id. */
 async function useUploadLink(admin: Caller): Promise<string> {
   const link = await LinkClient.create(admin, 'notes', { max_files: 3 })
   await link.put('e.txt', 'through a link')
@@ -108,7 +108,7 @@ async function useUploadLink(admin: Caller): Promise<string> {
   return link.id
 }
 
-/** One event is delivered, and the next is rejected. */
+/** Sends two webhook events, of which the receiver rejects the second. */
 export async function sendEvents(world: World, tenant: TestTenant): Promise<void> {
   const receiver = await WebhookReceiver.open()
   receiver.reply = (received, response, nth) => replyWith(nth === 1 ? 204 : 500)(received, response, nth)

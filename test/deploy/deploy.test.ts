@@ -12,17 +12,17 @@ import { describeIf, describeWith } from '../support/real-parts.js'
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 const text = (name: string) => readFileSync(path(name), 'utf8')
 
-// biome-ignore lint/suspicious/noExplicitAny: what a YAML file holds.
+// biome-ignore lint/suspicious/noExplicitAny: a YAML file has arbitrary content.
 type Yaml = any
 
-/** All variables that the service reads. */
+/** Returns all variables that the service reads. */
 function knownVariables(): Set<string> {
   const known = new Set<string>(secretVariables.map((name) => `${name}_FILE`))
   readConfig(new Proxy({} as NodeJS.ProcessEnv, { get: (_target, name) => void known.add(String(name)) }))
   return known
 }
 
-// Checks that need an engine (compose up, kubectl apply, terraform plan, Grafana) are not run, as docs/deploy.md states.
+// Checks that require an engine (compose up, kubectl apply, terraform plan, Grafana) are not run.
 describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
   'deployment files',
   () => {
@@ -33,11 +33,11 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       )
     })
 
-    test('the tools of the deployment files accept them without unknown members', () => {
+    test('the deployment tools accept their files without unknown members', () => {
       expect(files.faults).toEqual([])
     })
 
-    test('compose.yaml defines a health check, a stop time-out and a policy per service, and requires secret files', () => {
+    test('compose.yaml defines a health check, a stop time-out and a restart policy per service, and requires secret files', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))
@@ -71,7 +71,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
     })
 
-    test('compose.yaml and Kubernetes set only variables that the service reads', () => {
+    test('compose.yaml and the Kubernetes manifests set only variables that the service reads', () => {
       const known = knownVariables()
       const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
         (each: string) => each.split('=')[0],
@@ -85,7 +85,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(named).toContain('MASTER_KEY_FILE')
     })
 
-    test('Kubernetes resources run unprivileged with a numeric user and enough time for a restart', () => {
+    test('Kubernetes containers run as an unprivileged numeric user with enough time for a restart', () => {
       const { resources } = files.kubernetes['kustomization.yaml'][0]
       expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
       const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()
@@ -149,14 +149,14 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
           for (const label of [...metric.labels, ...grouped])
             expect([expression, known]).toEqual([expression, expect.arrayContaining([label])])
         }
-      // Every metric of the service must be on a dashboard.
+      // Every metric of the service must appear on a dashboard.
       expect(metrics.map(({ name }) => name).filter((name) => name.startsWith('assay_') && !shown.has(name))).toEqual([])
     })
   },
 )
 
 describe('the image', () => {
-  test('the image runs as a numeric user and contains the operator commands', async () => {
+  test('the container image runs as a numeric user and contains the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
     const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }
@@ -169,7 +169,7 @@ describe('the image', () => {
     }
   })
 
-  test('the image contains runtime packages and files, and no build tools', async () => {
+  test('the container image contains runtime packages and files but no build tools', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean
@@ -192,8 +192,8 @@ describe('the image', () => {
 })
 
 describeWith('clamd')('clamd.conf', () => {
-  test('clamd accepts clamd.conf', async () => {
-    // Replaces paths and databases by those of the test.
+  test('clamd accepts the provided clamd.conf', async () => {
+    // Replaces paths in the configuration with those of the test.
     const settings = text('deploy/kubernetes/clamd.conf')
       .split('\n')
       .filter((line) => line !== '' && !/^(#|Foreground|TCP|LocalSocket|DatabaseDirectory)/.test(line))

@@ -5,7 +5,7 @@ import { distributedTables, localTables, referenceTables } from '../../src/platf
 import { installCitusStandIn } from '../support/citus-stand-in.js'
 import { World } from '../support/world.js'
 
-// Citus cannot be installed here. These tests use a stand-in that rejects what Citus rejects (test/support/citus-stand-in.ts).
+// Citus is not available to tests, so a fake rejects what Citus rejects (test/support/citus-stand-in.ts).
 
 let world: World
 let client: pg.Client
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const select = async <Row extends object = Record<string, unknown>>(text: string) => (await client.query<Row>(text)).rows
 
-/** Runs `admin distribute`. Returns its result and the printed lines. */
+/** Runs `admin distribute` and returns its result with the printed lines. */
 async function run(values: Record<string, boolean> = {}, print: (message: string) => void = () => {}) {
   const lines: string[] = []
   const { result, error } = await databaseCommands.distribute!.run(
@@ -39,7 +39,7 @@ async function run(values: Record<string, boolean> = {}, print: (message: string
   return { result, error, lines }
 }
 
-/** Constraints, triggers and placements, to compare. */
+/** Returns constraints, triggers and placements for comparison. */
 const catalog = () =>
   select(`SELECT 'key' AS what, conrelid::regclass::text AS on, conname::text AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE contype = 'f'
     UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
@@ -74,14 +74,14 @@ test('distributes an empty database, keeps all foreign keys without ON UPDATE CA
   expect(await select('SELECT FROM calls')).toHaveLength(calls)
 })
 
-test('leaves the tables of the service on the coordinator, and creates immutable functions on every node', async () => {
+test('keeps the tables of the service on the coordinator and creates immutable functions on every node', async () => {
   await run()
   for (const table of localTables) expect([...(await placed('reference')), ...(await placed('distributed'))]).not.toContain(table)
   const functions = await select<{ what: string }>(`SELECT what FROM calls WHERE what LIKE 'function %' ORDER BY 1`)
   expect(functions).toEqual([{ what: 'function ledger_threshold(bigint,bigint)' }, { what: 'function report_traits(jsonb)' }])
 })
 
-test('distributes the tables that Citus has only adopted as local', async () => {
+test('distributes tables that Citus manages only as local tables', async () => {
   await client.query(`SET citus.multi_shard_modify_mode TO 'sequential'; SELECT create_reference_table('tenants')`)
   expect(await placed('local')).toContain('tenant_heads')
   await run()
@@ -89,7 +89,7 @@ test('distributes the tables that Citus has only adopted as local', async () => 
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('changes nothing if a table cannot be distributed, and succeeds afterwards', async () => {
+test('a distribution changes nothing if a table cannot be distributed, and succeeds when retried', async () => {
   const before = await catalog()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(run()).rejects.toThrow('distribution of "journal" failed')
@@ -103,7 +103,7 @@ test('changes nothing if a table cannot be distributed, and succeeds afterwards'
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
 })
 
-test('restores triggers that the operator has added', async () => {
+test('restores triggers that the operator added after distributing a table', async () => {
   await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
@@ -113,7 +113,7 @@ test('restores triggers that the operator has added', async () => {
   expect(await select(triggers)).toEqual(before)
 })
 
-test('runs while the service is in use, without a lost file or a wrong counter', async () => {
+test('distributes tables while the service is in use without losing a file or corrupting a counter', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
   let isOver = false
@@ -140,7 +140,7 @@ test('runs while the service is in use, without a lost file or a wrong counter',
   })
 })
 
-test('waits for a table that another transaction uses', async () => {
+test('the distribution command waits for a table that another transaction uses', async () => {
   const other = await world.database.dedicated('test')
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
@@ -152,7 +152,7 @@ test('waits for a table that another transaction uses', async () => {
   await other.end()
 })
 
-test('shows the plan with --dry-run and changes nothing', async () => {
+test('the distribution command shows its plan with --dry-run and changes nothing', async () => {
   const before = await catalog()
   const { result } = await run({ 'dry-run': true })
   expect(result).toMatchObject({
@@ -170,7 +170,7 @@ test('shows the plan with --dry-run and changes nothing', async () => {
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 
-test('describes the cluster with --check, before and after the distribution', async () => {
+test('the distribution command describes the cluster with --check, before and after the distribution', async () => {
   const first = (await run({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },

@@ -19,7 +19,7 @@ import { rejectedStatements } from './rejected-statements.js'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Statements that read across tenants without locks, with reasons. Obsolete entries must be removed. */
+/** Allowed statements that read across tenants without locks, with reasons. */
 const acrossTenants: Record<string, RegExp> = {
   'the sweep finds due blobs of all tenants': /^SELECT d\.tenant_id, d\.blob_path FROM blob_garbage d WHERE d\.due_at/,
   'the fold finds counts of other replicas': /^SELECT tenant_id FROM usage_deltas UNION/,
@@ -42,7 +42,7 @@ const acrossTenants: Record<string, RegExp> = {
   'the command line lists tenants with their bytes': /^SELECT t\.tenant_id .* FROM tenant_heads h JOIN tenants t/s,
 }
 
-/** Statements that insert rows of several tenants on one PostgreSQL. In a distributed database, each has rows of one tenant. */
+/** Statements that insert rows of several tenants, which a distributed database receives per tenant. */
 const groupsOfTenants: Record<string, RegExp> = {
   'calls of all tenants share a commit': /^WITH calls AS \(\s*INSERT INTO call_logs/,
   'as do reserved paths': /^INSERT INTO blob_garbage .* FROM unnest\(\$1::text\[\], \$2::text\[\]\) AS reserved/,
@@ -68,7 +68,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Tables by kind, and the volatility of functions. If a name has several functions, the strictest one counts. */
+/** Returns tables by kind and functions by volatility. Overloaded functions have the strictest volatility. */
 async function getRules() {
   const { rows } = await world.database.pool.query<{ name: string; level: string }>(
     `SELECT proname AS name, max(provolatile::text) AS level FROM pg_proc WHERE provolatile <> 'i' GROUP BY 1`,
@@ -82,7 +82,7 @@ interface Found {
   found: string[]
 }
 
-/** Runs the parser in a process of its own. */
+/** Runs the SQL parser in a separate process. */
 async function findingsIn(parts: { statements: string[]; functions: object[] }): Promise<Found[]> {
   const input = JSON.stringify({ ...parts, ...(await getRules()) })
   return JSON.parse(execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }))
@@ -101,7 +101,7 @@ test('every table is distributed by tenant or replicated to every node, and its 
   expect(keys.rows).toEqual([])
 })
 
-test('a migration without the extension distributes nothing and reports it', async () => {
+test('a migration without the Citus extension distributes nothing and reports it', async () => {
   const client = await world.database.dedicated('distribute')
   await expect(distribute(client, () => {})).rejects.toThrow(/^The database does not have the extension citus\./)
   await client.end()
@@ -120,14 +120,14 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       findings = await findingsIn({ statements, functions })
     })
 
-    test.each(cases)('reports $name', ({ place, finding }) => {
+    test.each(cases)('the distribution check reports $name', ({ place, finding }) => {
       const own = findings.filter(({ statement }) => statement.startsWith(`/* ${place} */`))
       expect(own.flatMap(({ found }) => found)).toContain(finding)
     })
   },
 )
 
-test('the schema has no triggers, because a trigger of a distributed table cannot run statements', async () => {
+test('the schema has no triggers because a trigger on a distributed table cannot run statements', async () => {
   const { rows } = await world.database.pool.query('SELECT tgname FROM pg_trigger WHERE NOT tgisinternal')
   expect(rows).toEqual([])
 })
@@ -177,18 +177,18 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
     const isListed = (list: Record<string, RegExp>, { statement }: Found) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('name one tenant for distributed tables and use no expression that Citus rejects, including in functions', () => {
+    test('statements on distributed tables name one tenant and use no expression that Citus rejects', () => {
       const exceptions = { ...acrossTenants, ...groupsOfTenants }
       expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('only read if they are listed as reads of several tenants', () => {
+    test('statements listed as reads of several tenants change no rows', () => {
       const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
       const listed = findings.filter((each) => isListed(acrossTenants, each))
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])
     })
 
-    test('are listed as exceptions only if needed', () => {
+    test('every listed statement exception is still needed', () => {
       const unused = Object.entries({ ...acrossTenants, ...groupsOfTenants }).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )

@@ -1,19 +1,19 @@
-// Expressions and combinations of tables that Citus rejects in statements that change rows.
+// Finds expressions and table combinations that Citus rejects in statements that change rows.
 import { changesIn, columnOf, lastName, nodesIn, ofKind } from './parse-tree.mjs'
 
 const times = new Set(['timestamptz', 'timestamp', 'date', 'time', 'timetz'])
 const isInterval = (node) =>
   lastName(node?.TypeCast?.typeName.names) === 'interval' || lastName(node?.FuncCall?.funcname) === 'make_interval'
 const isWithoutZone = (node) => lastName(node?.FuncCall?.funcname) === 'timezone'
-// A constant or parameter gets the type directly, without a conversion at run time.
+// PostgreSQL types a constant or parameter directly without a conversion at run time.
 const isTyped = (node) => node?.A_Const !== undefined || node?.ParamRef !== undefined
 
-/** Description and volatility of an expression that is not IMMUTABLE. Undefined for other nodes. */
+/** Returns description and volatility of an expression that is not IMMUTABLE. */
 function volatilityOf(kind, node, volatility) {
   if (kind === 'SQLValueFunction') return { what: 'CURRENT_TIMESTAMP or a similar value', level: 's' }
   if (kind === 'FuncCall') {
     const name = lastName(node.funcname)
-    // The variants with a time zone name, and with seconds, are IMMUTABLE.
+    // Variants with a time zone name or with seconds are IMMUTABLE.
     if (name === 'timezone' || (name === 'to_timestamp' && node.args.length === 1)) return undefined
     return volatility[name] && { what: `${name}()`, level: volatility[name] }
   }
@@ -27,7 +27,7 @@ function volatilityOf(kind, node, volatility) {
   return undefined
 }
 
-/** Expressions in `tree` that are not IMMUTABLE, with their nodes. */
+/** Yields expressions in `tree` that are not IMMUTABLE. */
 function* mutableIn(tree, volatility, options) {
   for (const [kind, node] of nodesIn(tree, options)) {
     const found = volatilityOf(kind, node, volatility)
@@ -63,7 +63,10 @@ function* checkChange(kind, statement, rules) {
   if (kind !== 'InsertStmt') yield* checkUpdate(table, [targetList, whereClause], rules)
 }
 
-/** Findings in the expressions and tables of a statement. `rules` has the tables by kind, the volatility of functions, and variables. */
+/**
+ * Yields findings for the expressions and tables of a statement. `rules` contains the tables by kind, function volatility, and
+ * variables.
+ */
 export function* checkExpressions(tree, rules) {
   const { distributed, reference, local } = rules
   const changes = [...changesIn(tree)]

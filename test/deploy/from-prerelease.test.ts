@@ -11,7 +11,7 @@ import { emptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { World } from '../support/world.js'
 
-// pg_dump of a database that the last pre-release version filled through its interface: files, trash, holds, keys, webhooks, journal.
+// Dump of a database filled by the last pre-release version: files, trash, holds, keys, webhooks, journal.
 const dump = gunzipSync(readFileSync(fileURLToPath(new URL('fixtures/prerelease.sql.gz', import.meta.url)))).toString()
 const masterKey = Buffer.alloc(32, 7).toString('base64')
 const apiKey = 'assay_prerelease-fixture-key-of-the-first-tenant0'
@@ -36,7 +36,7 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 const convert = () => runCommand(['migrate', '--from-prerelease'], { DATABASE_URL: database.url })
 
-/** All rows of all tables that the conversion keeps, without columns of leases, which have other names afterwards. */
+/** Returns the rows of all tables that the conversion keeps, without renamed lease columns. */
 async function contents(): Promise<Record<string, unknown>> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -50,7 +50,7 @@ async function contents(): Promise<Record<string, unknown>> {
   return all
 }
 
-test('a start on a pre-release database is rejected in one sentence with the command, and changes nothing', async () => {
+test('a start on a pre-release database is rejected with the required command and changes nothing', async () => {
   const before = await contents()
   const start = await Service.run({
     DATABASE_URL: database.url,
@@ -67,7 +67,7 @@ test('a start on a pre-release database is rejected in one sentence with the com
   expect(await contents()).toEqual(before)
 })
 
-test('the conversion keeps every row and creates the current schema, and a second run changes nothing', async () => {
+test('the conversion keeps every row and creates the current schema, and repeating it changes nothing', async () => {
   const before = await contents()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
@@ -75,7 +75,7 @@ test('the conversion keeps every row and creates the current schema, and a secon
   const names = await migrate(fresh.url)
   expect(await readCatalog(database.url)).toEqual(await readCatalog(fresh.url))
   await fresh.drop()
-  // Every row and every value is still there. Later migrations may have added columns.
+  // All rows and values still exist. Later migrations may have added columns.
   expect(await contents()).toMatchObject(before)
   expect(await query('SELECT migration_name FROM _prisma_migrations ORDER BY 1')).toEqual(
     names.map((migration_name) => ({ migration_name })),
@@ -86,9 +86,9 @@ test('the conversion keeps every row and creates the current schema, and a secon
   expect(await contents()).toEqual(converted)
 })
 
-test('a converted database serves files, counters, journal, uploads and deletions', async () => {
+test('a converted pre-release database serves files, counters, journal, uploads and deletions', async () => {
   expect((await convert()).status).toBe(0)
-  // The dump is old, so that its trashed file would be purged after 30 days.
+  // Files in the old dump's trash would otherwise be purged after 30 days.
   await query('UPDATE trash SET deleted_at = now()')
   const world = await World.open({ DATABASE_URL: database.url, MASTER_KEY: masterKey })
   try {
@@ -108,7 +108,7 @@ test('a converted database serves files, counters, journal, uploads and deletion
   }
 })
 
-test('rejects a database that cannot be converted in one sentence, and leaves it unchanged', async () => {
+test('rejects a database that cannot be converted in one sentence and leaves it unchanged', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await contents()

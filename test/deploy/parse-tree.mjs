@@ -2,7 +2,7 @@
 
 const isStatement = (kind) => /^(Select|Update|Delete|Insert)Stmt$/.test(kind)
 
-/** Every node of a tree as [kind, node]. `nested`: also the nodes of nested statements. */
+/** Yields every node of a tree as [kind, node]. `nested` includes the nodes of nested statements. */
 export function* nodesIn(tree, { nested = false } = {}) {
   if (tree === null || typeof tree !== 'object') return
   for (const [kind, node] of Object.entries(tree)) {
@@ -14,21 +14,21 @@ export function* nodesIn(tree, { nested = false } = {}) {
   }
 }
 
-/** The nodes of one kind, also in nested statements. */
+/** Yields the nodes of one kind, including those in nested statements. */
 export function* ofKind(tree, kind) {
   for (const [name, node] of nodesIn(tree, { nested: true })) if (name === kind) yield node
 }
 
-/** Names of a column reference, such as ['f', 'tenant_id']. Undefined for other nodes and for variables of a function. */
+/** Returns the parts of a column reference, such as ['f', 'tenant_id'], or undefined for other nodes and function variables. */
 export function columnOf(node, variables) {
   const names = node?.ColumnRef?.fields.map((field) => field.String?.sval ?? '*')
   return names && variables.has(names[0].toLowerCase()) ? undefined : names
 }
 
-/** The last part of a qualified name: `now` of `pg_catalog.now`. */
+/** Returns the last part of a qualified name, such as `now` for `pg_catalog.now`. */
 export const lastName = (names) => names?.at(-1)?.String?.sval
 
-/** INSERT, UPDATE and DELETE statements of a tree, also nested, as [kind, statement]. */
+/** Yields INSERT, UPDATE and DELETE statements of a tree, including nested ones, as [kind, statement]. */
 export function* changesIn(tree) {
   for (const [kind, node] of nodesIn(tree, { nested: true })) if (/^(Update|Delete|Insert)Stmt$/.test(kind)) yield [kind, node]
 }

@@ -30,7 +30,7 @@ test.each([
   for (const path of ['package.json', 'package-lock.json', 'scripts'])
     cpSync(join(root, path), join(clone, path), { recursive: true })
   const npm = join(clone, 'npm.js')
-  // Ignores the first Ctrl-C, like npm.
+  // The script ignores the first Ctrl-C, like npm.
   writeFileSync(
     npm,
     `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,
@@ -48,7 +48,7 @@ test.each([
   while (!isDead(npmPid)) await new Promise(setImmediate)
 })
 
-test('runs an installation step only if its sources changed, without network access', async () => {
+test('runs an installation step without network access, only if its sources changed', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [

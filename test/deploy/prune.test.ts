@@ -26,7 +26,7 @@ test('prisma generate needs only the installed files and no network', async () =
   for (const path of neededPackages(prismaOnly, isUnusedDependency)) {
     if (path === '') continue
     const from = join(root, path)
-    // Nested packages are separate members.
+    // Nested packages are separate entries of the list.
     const filter = async (file: string) => {
       const inside = file.slice(from.length)
       if ((await stat(file)).isDirectory()) return !inside.includes('/node_modules')
@@ -50,7 +50,7 @@ test('prisma generate needs only the installed files and no network', async () =
     expect(await readFile(join(generated, name), 'utf8')).toBe(await readFile(join(built, name), 'utf8'))
 })
 
-test('keeps nested, optional and peer dependencies, but not optional peers', async () => {
+test('pruning keeps nested, optional and peer dependencies but removes optional peers', async () => {
   const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
   const packages = {
     '': { dependencies: { a: '1' }, devDependencies: { d: '1' } },

@@ -1,5 +1,5 @@
-// Reads deployment files with the parsers and schemas of their tools that npm offers. Prints parsed data and errors. Runs in its
-// own process, because one parser is a Go program in WebAssembly.
+// Reads deployment files with parsers and schemas from npm, and prints parsed data and errors. Runs in a separate process because
+// one parser is a Go program in WebAssembly.
 import { readdirSync, readFileSync } from 'node:fs'
 import { parse as parseHcl } from '@cdktf/hcl2json'
 import { parser } from '@prometheus-io/lezer-promql'
@@ -31,7 +31,7 @@ const kinds = {
   'networking.k8s.io/v1': networking,
 }
 
-/** Validates by the schema, and reports members that it never reads, because it ignores unknown ones. */
+/** Validates an object and reports members that the schema ignores. */
 function validate(path, object) {
   const Model = kinds[object.apiVersion]?.[object.kind]
   if (!Model) return void faults.push(`${path}: ${object.apiVersion} ${object.kind} has no schema here`)

@@ -1,7 +1,7 @@
-/** A statement, or a function, that Citus rejected, and the finding that reports it. */
+/** A statement or function that Citus rejected, with the expected finding. */
 export interface RejectedStatement {
   statement?: string
-  /** The whole definition of a PL/pgSQL function. */
+  /** Complete definition of a PL/pgSQL function. */
   definition?: string
   finding: string
 }
@@ -11,7 +11,7 @@ const inFunction = (body: string, declare = '') =>
 
 const trigger = (body: string) => `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN NULL; END $$`
 
-/** Statements of earlier versions that failed on Citus 13.2. docs/scaling.md has the rules. */
+/** Statements of earlier versions that failed on Citus 13.2. The rules are in docs/scaling.md. */
 export const rejectedStatements: Record<string, RejectedStatement> = {
   'a fold that locks a row of a reference table in a change': {
     statement: `WITH mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(1, hashtext($1)) FOR KEY SHARE SKIP LOCKED)

@@ -18,7 +18,7 @@ afterEach(async () => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 let count = 0
-/** SCANNER_URL avoids the start-up time of the scanner, which these tests do not need. */
+/** SCANNER_URL skips starting the built-in scanner, which these tests do not need. */
 const environment = async (more: NodeJS.ProcessEnv = {}) => ({
   PORT: await freePort(),
   DATA_DIR: join(scratch, `data ${++count}`),
@@ -35,7 +35,7 @@ async function start(env: Awaited<ReturnType<typeof environment>>): Promise<Serv
 const keyIn = (stdout: string) => /API key\s+(\S+)/.exec(stdout)?.[1]
 const postgresOf = (env: { DATA_DIR: string }) =>
   Number(readFileSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
-// A zombie has no command line, and is treated as ended.
+// A zombie process has no command line and counts as ended.
 const runs = (pid: number) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 
 async function status(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
@@ -45,7 +45,7 @@ async function status(service: Service, key: string, path = '/api/v1/contexts'):
 }
 
 describe('the first start', () => {
-  test('prints a working key, user and curl command, and later starts do not print them', async () => {
+  test('only the first start prints a working key, user and curl command', async () => {
     const env = await environment()
     const first = await start(env)
     const key = keyIn(first.stdout)!
@@ -66,7 +66,7 @@ describe('the first start', () => {
     expect(await status(second, key)).toBe(200)
   })
 
-  test('flushes new folders to disk before the database is used, so that a power failure loses none', async () => {
+  test('flushes new folders to disk before using the database so that a power failure loses none', async () => {
     const steps = join(scratch, 'steps')
     const env = await environment({
       DISK_STEPS: steps,
@@ -97,7 +97,7 @@ describe('the first start', () => {
       return path
     }
 
-    test('uses the key and password of the operator and prints only the names of their variables, at every log level', async () => {
+    test("uses the operator's key and password and prints only their variable names at every log level", async () => {
       const secrets = {
         [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
         [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,
@@ -125,7 +125,7 @@ describe('the first start', () => {
     })
   })
 
-  test('does not print the key of the operator with LOG_LEVEL=silent', async () => {
+  test("does not print the operator's key with LOG_LEVEL=silent", async () => {
     const key = 'chosen-by-the-operator-0000000000'
     const service = await start(await environment({ BOOTSTRAP_API_KEY: key, LOG_LEVEL: 'silent' }))
     expect(service.stdout).toContain('BOOTSTRAP_API_KEY')
@@ -135,7 +135,7 @@ describe('the first start', () => {
 })
 
 describe('a failed start prints one sentence, ends with status 1, and leaves no files or processes', () => {
-  test('reports a port in use in one sentence', async () => {
+  test('a start with a port in use fails with one sentence', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
     await once(other, 'listening')
@@ -148,7 +148,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('reports a DATA_DIR in use in one sentence', async () => {
+  test('a start with a DATA_DIR in use fails with one sentence', async () => {
     const env = await environment()
     const first = await start(env)
     const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
@@ -159,14 +159,14 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('reports an invalid variable in one sentence', async () => {
+  test('a start with an invalid variable fails with one sentence', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('reports an unreachable database in one sentence', async () => {
+  test('a start with an unreachable database fails with one sentence', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -178,7 +178,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
 })
 
 describe('the shutdown', () => {
-  test('SIGTERM rejects new calls, completes the running call, stops PostgreSQL and exits with status 0', async () => {
+  test('SIGTERM rejects new calls, completes running calls, stops PostgreSQL and exits with status 0', async () => {
     const env = await environment()
     const service = await start(env)
     const body = JSON.stringify({ context_key: 'last', display_name: 'Last', allowed_extensions: ['txt'], max_file_size_mb: 1 })
@@ -197,7 +197,7 @@ describe('the shutdown', () => {
 
     service.child.kill('SIGTERM')
     await service.waitForOutput('SIGTERM: finishing')
-    // A connection that arrives before the port closes is accepted, so that the test repeats.
+    // Repeats because a connection that arrives before the port closes is accepted.
     const expectFailedStart = async () => {
       const late = connect(service.port, '127.0.0.1')
       const outcome = await new Promise<string>((resolve) => {
@@ -217,7 +217,7 @@ describe('the shutdown', () => {
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
   })
 
-  test('SIGTERM during the start stops the service', async () => {
+  test('SIGTERM during startup stops the service', async () => {
     const env = await environment()
     const service = Service.run(env)
     services.push(service)
@@ -228,7 +228,7 @@ describe('the shutdown', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('the next start after SIGKILL has all data, while a second service of the same clone runs', async () => {
+  test('the service keeps all data after SIGKILL, even while a second service from the same clone runs', async () => {
     const env = await environment()
     const first = await start(env)
     const otherService = await start(await environment())

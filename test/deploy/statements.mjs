@@ -1,5 +1,5 @@
-// Parses statements and function definitions from standard input (JSON) with the PostgreSQL parsers. Prints those that Citus rejects, with
-// reasons: operations on distributed tables that do not name one tenant, and expressions that are not IMMUTABLE.
+// Reads statements and function definitions as JSON from standard input, parses them with the PostgreSQL parsers, and prints
+// those that Citus rejects with reasons.
 import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query'
 import { checkExpressions } from './expression-checks.mjs'
 import { nodesIn, ofKind } from './parse-tree.mjs'
@@ -12,7 +12,7 @@ const rules = {
   distributed: new Set(input.distributed),
   reference: new Set(input.reference),
   local: new Set(input.local),
-  /** 's' or 'v' by name, of functions that are not IMMUTABLE. */
+  /** Functions that are not IMMUTABLE, with 's' (STABLE) or 'v' (VOLATILE) by name. */
   volatility: input.volatility,
   variables: new Set(),
 }
@@ -21,7 +21,7 @@ function findingsOf(statement, variables, read = statement) {
   const found = []
   try {
     const tree = parseSync(read)
-    // The second check changes the tree.
+    // Expression checks run first because tenant checks change the tree.
     found.push(...checkExpressions(tree, { ...rules, variables }), ...checkTenants(tree, { ...rules, variables }))
   } catch (error) {
     found.push(`cannot be parsed: ${error.message}`)
@@ -29,7 +29,7 @@ function findingsOf(statement, variables, read = statement) {
   return { statement, found: [...new Set(found)] }
 }
 
-// RawParseMode of PostgreSQL: a statement, an expression, assignments.
+// Values of RawParseMode in PostgreSQL for statements, expressions and assignments.
 const [aStatement, anExpression] = [0, 2]
 const readable = ({ query, parseMode }) => {
   if (parseMode === aStatement) return query
@@ -39,7 +39,7 @@ const readable = ({ query, parseMode }) => {
 const usesTables = (query) =>
   [...nodesIn(parseSync(query), { nested: true })].some(([kind]) => kind === 'RangeVar' || kind === 'relation')
 
-/** Checks the statements of a function body, with the function's variables. */
+/** Checks the statements of a function body with the function's variables. */
 function inFunction({ name, language, definition, body }) {
   if (language === 'sql') return [findingsOf(`${name}: ${body}`, new Set(), body)]
   const parsed = parsePlPgSQLSync(definition)
@@ -52,7 +52,7 @@ function inFunction({ name, language, definition, body }) {
   const findings = expressions.map((each) => findingsOf(`${name}: ${each.query}`, variables, readable(each)))
   for (const _ of ofKind(parsed, 'PLpgSQL_stmt_dynexecute'))
     findings.push({ statement: `${name}: EXECUTE`, found: ['cannot be read'] })
-  // A trigger runs on the node of the shard, where its own statements cannot be planned.
+  // A trigger runs on the node of a shard, which cannot plan statements of the trigger.
   if (/\bRETURNS trigger\b/i.test(definition) && expressions.some((each) => usesTables(readable(each))))
     findings.push({ statement: `${name}: trigger`, found: ['runs a statement in a trigger'] })
   return findings

@@ -1,7 +1,7 @@
-// Operations on distributed tables that do not name one tenant.
+// Finds operations on distributed tables that do not name one tenant.
 import { columnOf, isStatement, lastName, nodesIn } from './parse-tree.mjs'
 
-/** FROM items: tables by alias, and other sources (functions, CTEs, subqueries). */
+/** Sorts FROM items into tables by alias and other sources (functions, CTEs, subqueries). */
 function sourcesOf(items, ctes, tables) {
   const sources = { tables: new Map(), others: new Set(), using: false }
   for (const [kind, value] of nodesIn(items)) {
@@ -16,7 +16,7 @@ function sourcesOf(items, ctes, tables) {
   return sources
 }
 
-/** Nodes of conditions that hold in any case: not below OR and NOT. */
+/** Yields the nodes of conditions that always hold, which excludes nodes below OR and NOT. */
 function* certainNodes(conditions, uncertain) {
   if (conditions === null || typeof conditions !== 'object') return
   for (const [kind, node] of Object.entries(conditions)) {
@@ -30,12 +30,13 @@ function* certainNodes(conditions, uncertain) {
   }
 }
 
-// The weakest first.
+// Kinds of conditions from weakest to strongest.
 const strengths = ['outer', 'joined', 'range', 'same', 'values', 'one']
 
 /**
- * The condition on tenant_id per table. 'one': a value. 'values': a list of values. 'same': another distributed table of the same FROM.
- * 'joined': a subquery, a CTE, a function or a reference table. 'outer': a column of an outer statement. 'range': a comparison of rows.
+ * Returns the kind of the tenant_id condition per table. 'one': a value. 'values': a list of values. 'same': another distributed
+ * table of the FROM clause. 'joined': a subquery, CTE, function or reference table. 'outer': a column of an outer statement.
+ * 'range': a comparison of rows.
  */
 function tiesOf(sources, conditions, variables) {
   const ties = new Map()
@@ -74,7 +75,7 @@ function tiesOf(sources, conditions, variables) {
   return { ties, hasUncertainTenant }
 }
 
-/** A subquery with an outer condition on one tenant: the planner applies it to both sides of a UNION, and to a plain subquery. */
+/** The planner pushes an outer condition on one tenant into a plain subquery and into both sides of a UNION. */
 function skipOneTenantSubqueries({ alias, subquery }, ties) {
   const tie = ties.get(alias?.aliasname) ?? ties.get(undefined)
   const select = subquery.SelectStmt
@@ -97,11 +98,11 @@ function* checkTables(kind, statement, { sources, ties }) {
   }
 }
 
-/** The tenant of inserted rows: a value, or a column of a CTE or of a table whose tenant is named. */
+/** Checks that inserted rows name one tenant by a value, a CTE column, or a column of a table whose tenant is named. */
 function* checkInsert({ relation, cols, selectStmt }, { tables, ctes, variables }) {
   if (!tables.has(relation.relname)) return
   const columns = (cols ?? []).map(({ ResTarget }) => ResTarget.name)
-  // Without a column list, the statement uses all columns.
+  // An INSERT without a column list sets all columns.
   if (columns.length > 0 && !columns.includes('tenant_id')) yield `inserts into ${relation.relname} without a tenant`
   const select = selectStmt?.SelectStmt
   const names = columnOf(select?.targetList?.[columns.indexOf('tenant_id')]?.ResTarget.val, variables)
@@ -116,7 +117,7 @@ function* checkInsert({ relation, cols, selectStmt }, { tables, ctes, variables 
   if (!isCte && ties.get(from) !== 'one') yield `inserts into ${relation.relname} for several tenants`
 }
 
-/** Findings in the statements of a tree. `ctes`: names that outer statements define. */
+/** Yields findings for the statements of a tree. `ctes` contains names that outer statements define. */
 export function* checkTenants(tree, rules, ctes = new Set()) {
   if (tree === null || typeof tree !== 'object') return
   for (const [kind, statement] of Object.entries(tree)) {
@@ -140,7 +141,7 @@ export function* checkTenants(tree, rules, ctes = new Set()) {
     }
     for (const [name, from] of nodesIn(fromClause)) if (name === 'RangeSubselect') skipOneTenantSubqueries(from, ties)
     const { larg, rarg, ...rest } = statement
-    // Both sides of a UNION, which the parser returns without their node type.
+    // The parser returns both sides of a UNION without their node type.
     for (const side of [larg, rarg]) if (side) yield* checkTenants({ SelectStmt: side }, rules, known)
     yield* checkTenants(rest, rules, known)
   }

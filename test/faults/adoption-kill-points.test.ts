@@ -17,13 +17,13 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// More objects than a batch.
+// More objects than fit into one batch.
 const objects = 80
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoption.adopted'], ['adoption.reported']])(
-  'an adoption that is killed at %s loses no object, and the next run registers each object once',
+  'an adoption killed at %s loses no object, and the next run registers each object once',
   async (point) => {
     const folder = point.replace('.', '-')
     const report = join(world.dataDir, `${folder}.csv`)
@@ -32,7 +32,7 @@ test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoptio
     await writeFiles(root, Object.fromEntries(names.map((name) => [path(name), `content of ${name} for ${point}`])))
     const words = ['admin', 'adopt', '--context', 'notes', '--report', report, `file://${root}/${tenant.tenantId}/${folder}`]
     expect((await runCommand(words, { ...commandEnv(world), FAULT_POINT: point })).status).toBeNull()
-    // Files with a blob, and objects without a file, make up all objects.
+    // Registered files and remaining objects must add up to all objects.
     const registered = (await countFiles()) - files
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
       ...healthy,

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals'
 import { type Attacked, attack } from '../support/attack.mjs'
 import { freePort } from '../support/free-port.js'
 
-// Short form of `npm run attack`. It asserts only values that do not depend on the load of the machine.
+// Short form of `npm run attack` with assertions that do not depend on machine load.
 let attacked: Attacked
 beforeAll(async () => {
   const counts = { stalled: 60, drips: 80, chunks: 6, idle: 100 }
@@ -19,12 +19,12 @@ test('responds to every valid call during stalled downloads, slow uploads, one-b
   expect(attacked.rejected).toEqual([])
 })
 
-test('keeps memory and event loop delay below their limits during an attack', () => {
+test('keeps memory and event loop delay within their limits during an attack', () => {
   expect(attacked.memoryMb).toBeLessThan(600)
   expect(attacked.worstHold).toBeLessThan(100)
 })
 
-test('limits each URL and credential to its share, and closes idle connections', () => {
+test('limits downloads per URL and uploads per credential, and closes connections that send one-byte chunks', () => {
   const { stalled, drips, chunks } = attacked.statuses
   expect(stalled).toMatchObject({ 200: 32, 429: 28 })
   expect(drips?.[429]).toBe(16)

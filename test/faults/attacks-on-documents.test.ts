@@ -81,12 +81,12 @@ describe('GraphQL documents of excessive cost', () => {
     expect(getGraphqlCode(response)).toBe('BAD_USER_INPUT')
     expect(response.body.data ?? null).toBeNull()
     expect(JSON.stringify(response.body).length).toBeLessThan(20_000)
-    // A rejection may cost no more than an ordinary response.
+    // Rejecting a document may cost no more than an ordinary response.
     expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
     await expectHealthy(world, tenant)
   })
 
-  test('rejects batches, oversized bodies and malformed requests', async () => {
+  test('rejects GraphQL batches, oversized bodies and malformed requests', async () => {
     const post = (body: string, type = 'application/json') =>
       tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': type }, body })
     const request = { query: '{ me { id } }' }
@@ -109,7 +109,7 @@ describe('GraphQL documents of excessive cost', () => {
     await expectHealthy(world, tenant)
   })
 
-  test('accepts twenty root fields, twelve levels and the standard introspection', async () => {
+  test('accepts a GraphQL document with twenty root fields, twelve levels, or standard introspection', async () => {
     const many = await tenant.admin.graphql(
       `{ ${spread(20, (at) => `a${at}: files(pageSize: 100) { data { fileId context { contextKey } } pagination { totalItems } }`)} }`,
     )
@@ -143,19 +143,19 @@ describe('GraphQL documents of excessive cost', () => {
     expect((await tenant.admin.graphql(`{ ${months} }`)).body.errors).toBeUndefined()
   })
 
-  test('an expensive document adds at most the allowed number of log entries per request', async () => {
+  test('an expensive GraphQL document adds at most the allowed number of log entries per request', async () => {
     const fresh = await world.tenant()
     await fresh.admin.graphql(`{ ${spread(1500, (at) => `a${at}: files { pagination { page } }`)} }`)
     expect((await fresh.admin.get('/stats/logs')).body.data.pagination.total_items).toBeLessThanOrEqual(20)
   })
 
-  test('does not reveal the schema in production', async () => {
+  test('does not reveal the GraphQL schema in production', async () => {
     const production = await World.open({ NODE_ENV: 'production' }, world)
     try {
       const anonymous = production.unauthenticated
       const requested = await anonymous.graphql('{ __schema { types { name } } }')
       expect([requested.status, getGraphqlCode(requested)]).toEqual([400, 'BAD_USER_INPUT'])
-      // Errors contain no "Did you mean".
+      // Errors must not suggest field names with "Did you mean".
       const guess = await anonymous.graphql('{ file { filId } fils { data } }')
       expect(JSON.stringify(guess.body)).not.toMatch(/did you mean|"files"/i)
       expect((await anonymous.raw('/graphql', { headers: { accept: 'text/html' } })).status).toBe(404)
@@ -166,7 +166,7 @@ describe('GraphQL documents of excessive cost', () => {
 })
 
 describe('regular expressions do not backtrack', () => {
-  // Inputs for each pattern: long runs that match in part and fail at the end.
+  // Inputs per pattern: long strings that match partially and fail at the end.
   const long = 100_000
   const strings = [
     `${'a'.repeat(long)}!`,
@@ -265,7 +265,7 @@ describe('regular expressions do not backtrack', () => {
     }
     await cpu('x')
     const harmless = Math.max(await cpu('x'), await cpu(`x${'é'.repeat(1000)}`))
-    // A backtracking pattern takes minutes. Otherwise the cost is that of reading.
+    // A backtracking pattern would take minutes, any other only the time to read the input.
     for (const text of strings) expect(await cpu(text)).toBeLessThan(harmless * 20 + 2_000)
   })
 })

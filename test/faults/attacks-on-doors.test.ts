@@ -26,7 +26,7 @@ test.each([
   '/api/v1//contexts',
   '/api/v1/Contexts',
   '/api/v1/stats/logs/export/',
-])('rejects the path %s, so that it cannot bypass the rule of a proxy', async (path) => {
+])('rejects the path %s so that it cannot bypass a proxy rule', async (path) => {
   expect((await tenant.admin.raw(path)).status).toBe(404)
 })
 
@@ -39,7 +39,7 @@ describe('headers of a client', () => {
     return response
   }
 
-  test('rejects two Host headers', async () => {
+  test('rejects a request with two Host headers', async () => {
     const response = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
     expect([response.status, response.body.error]).toEqual([
       400,
@@ -47,7 +47,7 @@ describe('headers of a client', () => {
     ])
   })
 
-  test('rejects two Host headers between two thousand others', async () => {
+  test('rejects a request with two Host headers among two thousand others', async () => {
     const between = Array.from({ length: 2_100 }, () => 'a:b')
     const response = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
     expect([response.status, response.body.error?.details]).toEqual([
@@ -56,7 +56,7 @@ describe('headers of a client', () => {
     ])
   })
 
-  test('rejects chunks by HTTP/1.0 and closes the connection', async () => {
+  test('rejects a chunked HTTP/1.0 request and closes the connection', async () => {
     const client = await RawHttp.open(world.url)
     const chunked = [
       'Transfer-Encoding: chunked',
@@ -75,17 +75,20 @@ describe('headers of a client', () => {
     expect(complete).toContain('must not be sent with HTTP/1.0')
   })
 
-  test.each(['gzip', 'br', 'x'])('rejects an upload with Content-Encoding %s with 415, by REST and GraphQL', async (encoding) => {
-    const headers = { 'content-encoding': encoding }
-    expect(toStatusAndCode(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([
-      415,
-      'unsupported_media_type',
-    ])
-    const form = new FormData()
-    form.append('operations', '{}')
-    const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
-    expect(getGraphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
-  })
+  test.each(['gzip', 'br', 'x'])(
+    'rejects an upload with Content-Encoding %s with 415 over REST and GraphQL',
+    async (encoding) => {
+      const headers = { 'content-encoding': encoding }
+      expect(toStatusAndCode(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([
+        415,
+        'unsupported_media_type',
+      ])
+      const form = new FormData()
+      form.append('operations', '{}')
+      const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
+      expect(getGraphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
+    },
+  )
 })
 
 describe('names', () => {
@@ -96,7 +99,7 @@ describe('names', () => {
     expect(getData(response, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
-  test('removes such characters from names of contexts, users and tenants, and keeps lines in descriptions', async () => {
+  test('removes invisible characters from names of contexts, users and tenants and keeps line breaks in descriptions', async () => {
     const own = await world.tenant()
     const name = ` Month${hidden}\r\nend `
     const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
@@ -116,7 +119,7 @@ describe('names', () => {
     expect(getGraphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
-  test('removes such characters from key names, and rejects an empty name', async () => {
+  test('removes invisible characters from key names and rejects an empty name', async () => {
     const created = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = getData(created, { status: 201, message: true })
     expect([name, getData(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
@@ -124,7 +127,7 @@ describe('names', () => {
   })
 })
 
-test('one Upload variable in two fields is rejected as a client error', async () => {
+test('rejects one Upload variable used in two fields as a client error', async () => {
   const twice = `mutation ($file: Upload!) {
     one: uploadFile(file: $file, context: "inbox") { originalFilename }
     two: uploadFile(file: $file, context: "inbox") { originalFilename }
@@ -164,7 +167,7 @@ describe('an address from a proxy', () => {
     ['unknown', '127.0.0.1'],
     ['<script>', '127.0.0.1'],
     ['192.0.2.7:port', '127.0.0.1'],
-  ])('logs the proxied address %j as %s', async (claimed, logged) => {
+  ])('logs the proxied client address %j as %s', async (claimed, logged) => {
     const key = await tenant.key(['metadata'])
     await behind.as(key.credential).get('/files', { 'x-forwarded-for': claimed })
     const [call] = getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
@@ -173,7 +176,7 @@ describe('an address from a proxy', () => {
 })
 
 describe('information for unauthorized clients', () => {
-  test('excludes the addresses of scanner and store from responses to unauthorized clients', async () => {
+  test('hides the addresses of the scanner and the store from unauthorized clients', async () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')
@@ -190,7 +193,7 @@ describe('information for unauthorized clients', () => {
 describe('metrics', () => {
   const token = 'a-token-of-its-own'
 
-  test('metrics require their token if configured', async () => {
+  test('the metrics endpoint requires its token if one is configured', async () => {
     const guarded = await World.open({ METRICS_TOKEN: token }, world)
     try {
       const get = (authorization?: string) =>
@@ -202,7 +205,7 @@ describe('metrics', () => {
     }
   })
 
-  test('serves metrics only on their own port if configured', async () => {
+  test('serves metrics only on the metrics port if one is configured', async () => {
     const apart = await World.open({ METRICS_PORT: '1', METRICS_TOKEN: token }, world)
     try {
       expect((await apart.unauthenticated.raw('/metrics')).status).toBe(404)

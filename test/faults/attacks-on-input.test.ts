@@ -109,7 +109,7 @@ test('rejects thousands of unknown members with a short message', async () => {
 })
 
 describe('names and headers', () => {
-  test('a forged Host does not change a signed URL', async () => {
+  test('a forged Host header does not change a signed URL', async () => {
     const { file_id: id } = getData(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
       status: 201,
       message: true,
@@ -186,7 +186,7 @@ describe('names and headers', () => {
       'User-Agent: x\x01\x7f',
     ])
     expect([200, 400]).toContain(folded.status)
-    // One line per request, whatever it contains.
+    // The log must contain one line per request, regardless of its content.
     for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
   })
 
@@ -233,7 +233,7 @@ describe('names and headers', () => {
       `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await raw.waitForText('unauthenticated')
-    // This request is answered after the previous one.
+    // The service responds to this request after the previous one.
     raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     expect((await raw.readAll()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })

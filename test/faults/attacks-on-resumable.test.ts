@@ -21,14 +21,14 @@ const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}`
 const fileId = async (path: string) => (await tus.head(path)).headers.get('assay-file-id')
 const startUpload = () => tus.begin('raw', 'a.bin', 2_000_000)
 
-/** Sends a part of a PATCH body, and resolves when the service has read and stored it. */
+/** Sends part of a PATCH body and resolves when the service has stored it. */
 async function sendUnended(path: string, headers: Record<string, string | number>, bytes: Buffer | string): Promise<RawClient> {
   const client = await uploads.connect()
   const received = once(uploads.world.app.httpServer, 'request')
   await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, ...headers })
   await client.send(bytes)
   const [request] = (await received) as [IncomingMessage]
-  // The body exceeds socket buffers, so that only the request that holds the lock reads it completely.
+  // The body exceeds socket buffers, so only the request that holds the lock reads it completely.
   while (request.socket.bytesRead < client.socket.bytesWritten || request.readableLength > 0) await nextTurn()
   await nextTurn()
   return client
@@ -51,7 +51,7 @@ describe('malformed requests for resumable uploads', () => {
     ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
     ['more bytes than remain', 0, { body: 'x'.repeat(2_000_001) }, 400],
   ] as [string, number | string, Record<string, string | undefined>, number][])(
-    'rejects a PATCH with %s without changes',
+    'rejects a PATCH with %s and changes nothing',
     async (_what, offset, { body = 'text', ...headers }, status) => {
       const path = await startUpload()
       const response = await tus.patch(path, offset, body, headers)
@@ -80,11 +80,14 @@ describe('malformed requests for resumable uploads', () => {
     ],
     ['no metadata', { 'upload-metadata': undefined }],
     ['an invalid Idempotency-Key', { 'idempotency-key': 'x'.repeat(256) }],
-  ] as [string, Record<string, string | undefined>][])('rejects a creation with %s', async (_what, headers) => {
-    expect(toStatusAndCode(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
-  })
+  ] as [string, Record<string, string | undefined>][])(
+    'rejects the creation of a resumable upload with %s',
+    async (_what, headers) => {
+      expect(toStatusAndCode(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
+    },
+  )
 
-  test('rejects oversized metadata before reading it', async () => {
+  test('rejects oversized upload metadata before reading it', async () => {
     const client = await uploads.connect()
     await client.head('POST', '/api/v1/uploads', {
       ...auth(),
@@ -94,7 +97,7 @@ describe('malformed requests for resumable uploads', () => {
     expect((await client.readResponse()).status).toBe(431)
   })
 
-  test('rejects an unsupported method with 405 and a malformed upload id with 404', async () => {
+  test('rejects an unsupported upload method with 405 and a malformed upload id with 404', async () => {
     expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
     for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
       expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
@@ -103,7 +106,7 @@ describe('malformed requests for resumable uploads', () => {
   })
 })
 
-test('X-HTTP-Method-Override turns a POST into PATCH or DELETE only', async () => {
+test('X-HTTP-Method-Override can only change a POST into PATCH or DELETE', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
@@ -113,17 +116,17 @@ test('X-HTTP-Method-Override turns a POST into PATCH or DELETE only', async () =
   expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
 })
 
-test('one of two concurrent PATCH requests succeeds, the other gets a conflict, and the file is complete', async () => {
+test('one of two concurrent PATCH requests succeeds, the other returns a conflict, and the file is complete', async () => {
   for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
     const responses = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
-    // A request that stalls for a second is taken over. Both may then report a conflict.
+    // Both requests may report a conflict if one stalls for a second and is taken over.
     if (responses.every(({ status }) => status === 409)) continue
     rounds++
     expect(responses.map(({ status }) => status)).toContain(204)
     const id = await fileId(path)
-    // The other request was late, and got a conflict or the verdict.
+    // The later request gets a conflict or the verdict.
     for (const response of responses)
       expect([response.status, response.status === 204 ? response.headers.get('assay-file-id') : id]).toEqual([
         expect.any(Number),
@@ -135,7 +138,7 @@ test('one of two concurrent PATCH requests succeeds, the other gets a conflict, 
   }
 })
 
-test('a new request takes over an upload from a dead connection, and received bytes are stored', async () => {
+test('a new request takes over an upload from a dead connection and keeps its received bytes', async () => {
   const path = await startUpload()
   const calls = () => uploads.uploadCalls()
   const before = await calls()
@@ -147,7 +150,7 @@ test('a new request takes over an upload from a dead connection, and received by
   expect(await calls()).toBe(before + 1)
 })
 
-test('responds to a client that stops sending, and stores the received bytes', async () => {
+test('responds to a client that stops sending and stores the received bytes', async () => {
   const path = await startUpload()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
@@ -157,7 +160,7 @@ test('responds to a client that stops sending, and stores the received bytes', a
   expect(await tus.offset(path)).toBe(100_000)
 })
 
-test('stores the received bytes of a client that disconnects, and logs no call', async () => {
+test('stores the received bytes of a client that disconnects and logs no call', async () => {
   const path = await startUpload()
   const before = await uploads.uploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
@@ -166,7 +169,7 @@ test('stores the received bytes of a client that disconnects, and logs no call',
   expect(await uploads.uploadCalls()).toBe(before)
 })
 
-test('rejects a chunked body longer than the upload, and stores none of it', async () => {
+test('rejects a chunked body longer than the upload and stores none of it', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
   const liar = await uploads.connect()
   await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
@@ -175,7 +178,7 @@ test('rejects a chunked body longer than the upload, and stores none of it', asy
   expect(await tus.offset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the upload length even after completion, and accepts a retry of the last PATCH', async () => {
+test('rejects a PATCH beyond the upload length but accepts a retry of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -204,7 +207,7 @@ test('rejects a PATCH beyond the upload length even after completion, and accept
   expect(await fileId(path)).toBe(id)
 })
 
-test('checks the credential and its scopes before reading the body', async () => {
+test('validates the credential and scopes of a PATCH before reading its body', async () => {
   const path = await startUpload()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
     const client = await uploads.connect()
@@ -231,7 +234,7 @@ test('an upload whose deferred length is never declared creates no file', async 
   expect(toStatusAndCode(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('scripts of the origins in CORS_ORIGINS can read the response headers for resumable uploads', async () => {
+test('origins in CORS_ORIGINS can read the response headers of resumable uploads', async () => {
   const response = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(response.headers.get('access-control-allow-origin')).toBeNull()
   const fromForeignOrigin = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

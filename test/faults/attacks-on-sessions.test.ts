@@ -37,7 +37,7 @@ describe('forged sessions', () => {
     expect(getGraphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
-  test('accepts a token with a valid key and claims, so that others fail only because of their change', async () => {
+  test('accepts the unmodified session token that the forged tokens are derived from', async () => {
     expect((await world.as(await signed({})).get('/files')).status).toBe(200)
   })
 
@@ -53,14 +53,14 @@ describe('forged sessions', () => {
     ['of another tenant', () => ({ tid: 'ten_00000000000000000000000000' })],
     ['of an unknown session', () => ({ sid: 'ses_00000000000000000000000000' })],
     ['whose session is not an id', () => ({ sid: { $ne: 1 } })],
-  ])('rejects a token %s', async (_what, claims) => expectRejected(await signed(claims())))
+  ])('rejects a forged session token %s', async (_what, claims) => expectRejected(await signed(claims())))
 
-  test('rejects a token with an unknown kid, without a kid, and with a path as kid', async () => {
+  test('rejects a session token with an unknown kid, without a kid, or with a path as kid', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
       await expectRejected(await signed({}, { kid }))
   })
 
-  test('rejects a token with alg none, or by HS256 with the public key', async () => {
+  test('rejects a session token with alg none or with HS256 and the public key', async () => {
     const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
@@ -68,14 +68,14 @@ describe('forged sessions', () => {
       const head = `${part({ alg: 'HS256', kid: jwk.kid })}.${part(payload)}`
       tokens.push(`${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`)
     }
-    // A valid signature with another header.
+    // Token with a valid signature and a different header.
     tokens.push(`${part({ alg: 'none', kid: jwk.kid })}.${user.credential!.split('.').slice(1).join('.')}`)
-    // A key embedded in the token.
+    // Token that embeds a key.
     tokens.push(await signed({}, { kid: undefined, jwk }))
     for (const token of tokens) await expectRejected(token)
   })
 
-  test('rejects tokens of 8 KB, and of 100 KB with their headers, in JSON', async () => {
+  test('rejects session tokens of 8 KB and 100 KB with a JSON error', async () => {
     expect(toStatusAndCode(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([
       401,
       'unauthenticated',
@@ -93,7 +93,7 @@ describe('forged sessions', () => {
     })
   })
 
-  test('rejects two Authorization headers in any order', async () => {
+  test('rejects a request with two Authorization headers in any order', async () => {
     const good = `Authorization: Bearer ${tenant.admin.credential}`
     const bad = 'authorization: Bearer assay_nobody'
     for (const headers of [
@@ -106,7 +106,7 @@ describe('forged sessions', () => {
     expect((await getRaw(world, '/api/v1/files', [good])).status).toBe(200)
   })
 
-  test('rejects other schemes, no scheme, and the key in the query string or in a cookie', async () => {
+  test('rejects other authentication schemes and keys in the query string or a cookie', async () => {
     const key = tenant.admin.credential!
     for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
       expect((await getRaw(world, '/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
@@ -124,7 +124,7 @@ describe('cross-site requests', () => {
     ['a body without a content type', JSON.stringify({ query }), ''],
   ]
 
-  test.each(simple)('rejects a cross-site request to GraphQL by %s', async (_what, body, type) => {
+  test.each(simple)('rejects a cross-site GraphQL request by %s', async (_what, body, type) => {
     const response = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       ...(type !== undefined && { headers: { 'content-type': type } }),
@@ -134,7 +134,7 @@ describe('cross-site requests', () => {
     expect(response.body.data ?? null).toBeNull()
   })
 
-  test('rejects a cross-site request to GraphQL by GET, as from an image', async () => {
+  test('rejects a cross-site GraphQL request by GET, as sent by an image tag', async () => {
     expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
     const preflighted = { 'apollo-require-preflight': 'true' }
     expect(
@@ -145,7 +145,7 @@ describe('cross-site requests', () => {
     expect(mutation.body.data ?? null).toBeNull()
   })
 
-  test('rejects a cross-site request to GraphQL by multipart', async () => {
+  test('rejects a cross-site GraphQL request by multipart form', async () => {
     const form = new FormData()
     form.append(
       'operations',

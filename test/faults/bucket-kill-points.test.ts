@@ -9,7 +9,7 @@ import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.j
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// The checks of kill-points.test.ts for a bucket, whose uploads and deletions have additional steps.
+// Repeats kill-points.test.ts for a bucket, where uploads and deletions have additional steps.
 let bucketWorld: BucketWorld
 let world: World
 let tenant: TestTenant
@@ -47,7 +47,7 @@ const upload = (caller: Caller, content: Buffer, key: string) =>
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** Sweeps as if an hour had passed. */
+/** Runs a sweep that treats an hour as passed. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -63,7 +63,7 @@ async function expectAgreement(acknowledged: Iterable<[string, Buffer]> = []): P
   }
 }
 
-/** The upload of a killed replica is stored completely or not at all, and a repetition creates one file. */
+/** Checks that a killed upload is stored completely or not at all and that a retry creates one file. */
 async function expectWholeOrNothing(before: number, content: Buffer, key: string): Promise<void> {
   await sweepLater()
   await expectAgreement()
@@ -75,7 +75,7 @@ async function expectWholeOrNothing(before: number, content: Buffer, key: string
 }
 
 const small = 10_000
-// Two chunks.
+// Size of an upload with two chunks.
 const large = 8 * 1024 * 1024 + 1
 const uploadSteps: [point: string, size: number][] = [
   ['upload.journaled', small],
@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'an upload killed at %s (%i bytes) is stored completely or not at all, and can be repeated',
+  'an upload killed at %s (%i bytes) is stored completely or not at all and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await filesHeld()
@@ -103,12 +103,12 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [small, 'upload', 0, false],
   [small, 'upload', 0, true],
   [large, 'chunk', 0, true],
-  // The last chunk.
+  // Row for the last chunk.
   [large, 'chunk', 1, false],
   [large, 'chunk', 1, true],
 ]
 
-test('an upload killed during a request to the bucket is stored completely or not at all', async () => {
+test('an upload killed during a bucket request is stored completely or not at all', async () => {
   const before = await filesHeld()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
@@ -119,9 +119,9 @@ test('an upload killed during a request to the bucket is stored completely or no
     const key = `held-${call}-${passing}-${done}`
     faults.clear()
     faults.plan(call, { kind: 'slow', ms: 0 }, passing)
-    // The bucket receives the complete request, executes it or not, and never responds.
+    // The bucket receives the complete request, may execute it, and never responds.
     const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }))
-    // The bucket does not respond to retries of a slow machine either.
+    // The bucket does not respond to the retries of a slow machine either.
     for (const each of ['upload', 'chunk'] as const) faults.plan(each, { kind: 'silent' }, 100)
     const sending = upload(caller, content, key).then(
       ({ status }) => status,
@@ -133,18 +133,18 @@ test('an upload killed during a request to the bucket is stored completely or no
   await service.stop('SIGKILL')
   faults.clear()
   const responses = await Promise.all(uploads.map(({ sending }) => sending))
-  // On a slow machine the service may give up some uploads and delete them.
+  // On a slow machine, the service may abandon and delete some uploads.
   for (const status of responses) expect([undefined, 503]).toContain(status)
-  // Objects without an acknowledged upload and without rows.
+  // Objects of unacknowledged uploads may exist without rows.
   if (!responses.includes(503)) expect(objects.names).toHaveLength(there + 2)
   expect(await filesHeld()).toBe(before)
   for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
-  // Five held uploads, each with a deep verification, take more than two minutes at a load of 40.
+  // Deep verification of five delayed uploads takes more than two minutes at a load of 40.
 }, 300_000)
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
-test.each(sweepSteps)('the next sweep completes a deletion killed at %s', async (point) => {
+test.each(sweepSteps)('the next sweep completes a bucket deletion killed at %s', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
@@ -154,8 +154,8 @@ test.each(sweepSteps)('the next sweep completes a deletion killed at %s', async 
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-// Earlier kill points do not use the store (kill-points.test.ts).
-test('a deletion killed at delete.committed is complete', async () => {
+// Earlier kill points of a deletion do not use the store (kill-points.test.ts).
+test('a bucket deletion killed at delete.committed is complete', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
@@ -165,7 +165,7 @@ test('a deletion killed at delete.committed is complete', async () => {
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('all acknowledged files are intact after the kills, the journal is empty, and verify finds no orphan', async () => {
+test('all acknowledged files are intact after the kills, and verify finds no orphan', async () => {
   await sweepLater()
   await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
@@ -182,7 +182,7 @@ test('all acknowledged files are intact after the kills, the journal is empty, a
   })
 })
 
-test('every kill point of a bucket has a test', () => {
+test('every kill point in bucket code has a test', () => {
   const tested = [...uploadSteps.map(([point]) => point), ...sweepSteps]
   expect(faultPoints.filter((point) => point.startsWith('bucket.') && !tested.includes(point))).toEqual([])
 })

@@ -8,7 +8,7 @@ let tenant: TestTenant
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
   world = await World.open(bucketWorld.env)
-  // Disables periodic sweeps, so that only the test sweeps.
+  // Periodic sweeps are disabled so that only the test sweeps.
   const { setInterval } = globalThis
   globalThis.setInterval = (() => setTimeout(() => {}, 0)) as never
   world.app.startMaintenance()
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const upload = async () => (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
 
-test('a bucket URL ends with the deletion of its file, before the next periodic sweep', async () => {
+test('deleting a file invalidates its bucket URL before the next periodic sweep', async () => {
   const id = await upload()
   const { download_url } = (await tenant.admin.get(`/files/${id}`)).body.data
   expect((await fetch(download_url)).status).toBe(200)
@@ -32,7 +32,7 @@ test('a bucket URL ends with the deletion of its file, before the next periodic 
   expect((await fetch(download_url)).status).toBe(404)
 })
 
-test('verify --deep finds a listed object that cannot be read', async () => {
+test('verify --deep finds an object that is listed but cannot be read', async () => {
   const id = await upload()
   bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
   const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
@@ -43,7 +43,7 @@ test('verify --deep finds a listed object that cannot be read', async () => {
   ])
 })
 
-test('a missing bucket is reported at the start, in readiness and in the log, with the message of the bucket', async () => {
+test("startup, readiness and log report a missing bucket with the bucket's message", async () => {
   const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
   const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
   expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const code = ({ status, body }: ApiResponse) => [status, body.error?.code]
 
-/** Polls, because readiness is cached for up to five seconds. */
+/** Polls because readiness is cached for up to five seconds. */
 async function readinessBecomes(caller: Caller, status: number): Promise<ApiResponse> {
   for (;;) {
     const response = await caller.raw('/health/ready')
@@ -29,7 +29,7 @@ async function readinessBecomes(caller: Caller, status: number): Promise<ApiResp
 
 describeWith('clamd')('an unavailable clamd that returns', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    '%s returns 503 while clamd is unavailable, and recovers without a restart',
+    '%s returns 503 while clamd is unavailable and recovers without a restart',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

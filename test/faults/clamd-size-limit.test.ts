@@ -39,14 +39,14 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)('reports the limit of clamd after %d bytes, if a reset follows the message', async (limit) => {
+  test.each(limits)("reports clamd's size limit after %d bytes if a reset follows the message", async (limit) => {
     const { scanner } = await start({ limit, limitResponse: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
-  test.each(limits)('queries the limit of clamd after a reset without a message after %d bytes', async (limit) => {
+  test.each(limits)("queries clamd's size limit after a reset without a message at %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
@@ -54,7 +54,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     expect(daemon.rejectedLengths).toBe(24)
   })
 
-  test('scans a file of exactly the limit, and reports one more byte as incomplete', async () => {
+  test('scans a file of exactly StreamMaxLength and reports one more byte as incomplete', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
     expect(await scanner.scan(inMemory(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.rejectedLengths).toBe(0)
@@ -62,7 +62,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'returns no verdict after a reset at %d bytes that no limit explains',
+    'returns no verdict after a reset at %d bytes that no size limit explains',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
@@ -74,7 +74,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     },
   )
 
-  test('returns no verdict if the daemon is unavailable for the second query', async () => {
+  test('returns no verdict if clamd is unavailable for the size limit query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000 })
     const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
     const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
@@ -84,7 +84,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     await scanned
   })
 
-  test('detects a client that disconnects during the second query', async () => {
+  test('detects a client that disconnects during the size limit query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000, hold: true })
     const controller = new AbortController()
     const scan = scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
@@ -114,7 +114,7 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
     ['one chunk', mebibyte + 64 * 1024],
     ['several megabytes', 6 * mebibyte],
   ])(
-    'reports a file that is too long by %s as incomplete every time, from memory and from disk',
+    'reports a file %s above StreamMaxLength as incomplete every time, from memory and from disk',
     async (_, size) => {
       const file = await inFile(Buffer.alloc(size, 'x'))
       try {
@@ -131,7 +131,7 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
     120_000,
   )
 
-  test('scans smaller files concurrently', async () => {
+  test('scans files below StreamMaxLength concurrently', async () => {
     for (const scanner of scanners) {
       const contents = Array.from({ length: 16 }, (_, index) => inMemory(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')))
       const verdicts = await Promise.all(contents.map((content) => scanner.scan(content, never())))

@@ -65,7 +65,7 @@ async function upload(bytes: number): Promise<ApiResponse> {
   return response
 }
 
-/** Uploads a file that is rejected by its content, also with a full disk. */
+/** Uploads a file that is rejected because of its content, even if the disk is full. */
 async function expectRefused(): Promise<void> {
   const blank = Buffer.alloc(megabyte + 1, ' ')
   expect(await caller.upload('checked', 'a.txt', blank)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
@@ -79,7 +79,7 @@ function expectFull(response: ApiResponse): void {
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
 }
 
-/** Checks that rows, usage, blobs and journal agree, without other files on the disk. */
+/** Checks that rows, usage, blobs and journal agree and that the disk contains no other files. */
 async function expectAgreement(root = ''): Promise<void> {
   const storage: BlobStorage = await openStorage(`file://${root}${storageUrl.slice('file://'.length)}`, {
     publicUrl: 'http://localhost',
@@ -87,7 +87,7 @@ async function expectAgreement(root = ''): Promise<void> {
   })
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
   expect(await findResidue({ spool, faults: () => service.faults })).toEqual([])
-  // Repeats the sweep, because the periodic one may have taken some paths, and others are leased in advance.
+  // Repeats the sweep because the periodic sweep may have claimed some paths.
   const { pool } = world.database
   while ((await pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)).rowCount !== 0)
     await new Sweeper(pool, storage).sweep()
@@ -103,7 +103,7 @@ async function stops(): Promise<void> {
   expect((await service.stop()).status).toBe(0)
 }
 
-/** Polls, because readiness is cached for up to five seconds. */
+/** Polls because readiness is cached for up to five seconds. */
 async function storeBecomes(status: 'up' | 'down'): Promise<void> {
   const getStorageStatus = async () => (await caller.raw('/health/ready')).body.checks.storage.status
   for (let tries = 0; (await getStorageStatus()) !== status && tries < 600; tries++)
@@ -111,7 +111,7 @@ async function storeBecomes(status: 'up' | 'down'): Promise<void> {
   expect(await getStorageStatus()).toBe(status)
 }
 
-/** Limits files of the service to 1 MiB, which simulates a full disk on every machine (EFBIG instead of ENOSPC). */
+/** Limits files of the service to 1 MiB, which simulates a full disk on any machine (EFBIG instead of ENOSPC). */
 async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
   for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
@@ -122,11 +122,11 @@ async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await stops()
 }
 
-test('a file size limit returns 503, leaves no data, and still accepts smaller files', () => limitedFiles('data'))
+test('a file size limit of the process returns 503, leaves no data, and still accepts smaller files', () => limitedFiles('data'))
 
-// On machines without mounts, the file size limit is used instead.
+// Without permission to mount disks, only the file size limit is tested.
 describe('a full disk', () => {
-  test('a full store disk returns 503 and leaves no data, accepts smaller files, and recovers', async () => {
+  test('a full store disk returns 503, leaves no data, still accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return limitedFiles('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
@@ -164,7 +164,7 @@ describe('a full disk', () => {
     await stops()
   })
 
-  test('a full disk of temporary files returns 503, and files up to 4 MiB in memory need no disk', async () => {
+  test('a full disk for temporary files returns 503, while files up to 4 MiB are still accepted', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return limitedFiles('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })
@@ -178,7 +178,7 @@ describe('a full disk', () => {
     for (const size of [100 * kilobyte, megabyte, 4 * megabyte]) expect((await upload(size)).status).toBe(201)
     await disk.leave(6 * megabyte)
     expect((await upload(5 * megabyte)).status).toBe(201)
-    // More concurrent uploads than fit are stored completely or not at all.
+    // Concurrent uploads that exceed the free space are stored completely or not at all.
     for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(5 * megabyte))))
       if (each.status !== 201) expectFull(each)
     await expectAgreement(`/proc/${pid}/root`)

@@ -26,7 +26,7 @@ async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
   return { disk: new SmallDisk(holder.pid!, dataDir), under }
 }
 
-test('a full disk below the embedded database allows deletions and a start, and uploads resume with free space', async () => {
+test('the embedded database starts and accepts deletions on a full disk, and uploads resume with free space', async () => {
   if (!(await canMount(dataDir))) return
   const { disk, under } = await mountedDisk()
   const env = {
@@ -72,7 +72,7 @@ test('a full disk below the embedded database allows deletions and a start, and 
   service = await start()
   for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
 
-  // Without its reserved space, the service prints instructions.
+  // Without its reserved space, the service fails with instructions.
   expect((await service.stop()).status).toBe(0)
   rmSync(reserve, { force: true })
   await disk.leave(0)

@@ -20,7 +20,7 @@ async function query(url: string, sql: string) {
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 
 test.each([['data'], [`long ${'x'.repeat(120)}`]])(
-  'restarts a killed PostgreSQL at its address with committed data, but not a stopped one',
+  'restarts a killed embedded PostgreSQL with its committed data, but not a stopped one',
   async (name) => {
     const dataDir = join(scratch, name)
     const output: string[] = []
@@ -47,10 +47,10 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
   },
 )
 
-/** A server that ends as soon as it runs. */
+/** A database server that exits immediately after its start. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
-test('abandons a PostgreSQL that exits repeatedly', async () => {
+test('stops restarting an embedded PostgreSQL that exits repeatedly', async () => {
   let starts = 0
   const keeper = await keepRunning(
     async () => {
@@ -63,7 +63,7 @@ test('abandons a PostgreSQL that exits repeatedly', async () => {
   expect(starts).toBe(6)
 })
 
-test('does not leave PostgreSQL running if stopped during a restart', async () => {
+test('stopping the service during a database restart leaves no PostgreSQL process running', async () => {
   const stops: number[] = []
   let started = 0
   let goOn = () => {}

@@ -13,7 +13,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('a killed embedded PostgreSQL causes 503 during uploads, and the service recovers without a restart', async () => {
+test('uploads return 503 while a killed embedded PostgreSQL restarts, and then succeed', async () => {
   const env = {
     DATA_DIR: dataDir,
     PORT: await freePort(),
@@ -37,7 +37,7 @@ test('a killed embedded PostgreSQL causes 503 during uploads, and the service re
   await Promise.all(Array.from({ length: 8 }, upload))
   while ((await upload()) !== 201) await sleep(20)
 
-  // A file with a 201 must exist. One with an unknown outcome may exist.
+  // A file with a 201 response must exist, and one with an unknown outcome may exist.
   const held = (await caller.get('/files?page_size=100')).body.data.data.map((file: { file_id: string }) => file.file_id)
   expect(held).toEqual(expect.arrayContaining(accepted))
   const verified = await runCommand(['admin', 'verify', '--deep'], env)

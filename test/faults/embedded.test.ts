@@ -27,7 +27,7 @@ async function query(url: string, sql: string) {
   return (await client.query(sql).finally(() => client.end())).rows
 }
 
-/** Another process that opens and holds the database, like a service. */
+/** Starts another process that holds the database open like a service. */
 async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
   const module = new URL('../../dist/platform/db/open-database.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
@@ -49,11 +49,11 @@ async function waitUntilDead(pid: number) {
 }
 
 describe('the embedded PostgreSQL', () => {
-  test('the embedded PostgreSQL is a real server with fsync enabled, and stores data', async () => {
+  test('the embedded PostgreSQL is a real server with fsync enabled and stores data', async () => {
     const where = createPlace()
     const output: string[] = []
     const first = await openDatabase(where, (what) => output.push(what))
-    // A slow start is also reported.
+    // A slow start prints additional progress lines.
     expect(output[0]).toBe('Creating a new PostgreSQL database cluster…')
     const settings = await query(
       first.url,
@@ -85,7 +85,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('starts if the path is too long for a socket, and leaves no socket folder', async () => {
+  test('starts if DATA_DIR is too long for a socket path, and leaves no socket folder', async () => {
     const where = createPlace('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
@@ -96,7 +96,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(folder)).toBe(false)
   })
 
-  test('repairs a cluster whose creation was interrupted', async () => {
+  test('repairs an embedded database cluster whose creation was interrupted', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres.new'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres.new', 'PG_VERSION'), '18\n')
@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('rejects a cluster of another major version with instructions', async () => {
+  test('rejects a database cluster of another major version with instructions', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
@@ -117,7 +117,7 @@ describe('the embedded PostgreSQL', () => {
 })
 
 describe('one DATA_DIR', () => {
-  test('one service uses a DATA_DIR, and a second service reports the process that uses it', async () => {
+  test('a second service reports the process that already uses its DATA_DIR', async () => {
     const where = createPlace()
     const { child } = await otherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
@@ -125,7 +125,7 @@ describe('one DATA_DIR', () => {
     )
   })
 
-  test('a command uses the database of the running service, and stays connected after the service stops', async () => {
+  test("an admin command uses the running service's database and stays connected after the service stops", async () => {
     const where = createPlace()
     const { url } = await otherService(where.dataDir)
     const borrowed = await borrowDatabase(where)
@@ -134,7 +134,7 @@ describe('one DATA_DIR', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('a command starts the database without a service, and stops it afterwards', async () => {
+  test('an admin command starts the database if no service runs, and stops it afterwards', async () => {
     const where = createPlace()
     const borrowed = await borrowDatabase(where)
     const pid = postmaster(where.dataDir)
@@ -143,7 +143,7 @@ describe('one DATA_DIR', () => {
     await waitUntilDead(pid)
   })
 
-  test('a DATA_DIR is released after kill -9 with all committed data, without a second server', async () => {
+  test('DATA_DIR is released after kill -9 with all committed data and without a second server', async () => {
     const where = createPlace()
     const { child, url } = await otherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -157,7 +157,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('a DATA_DIR is released if the process id of the dead service belongs to another program', async () => {
+  test('DATA_DIR is released even if another program reuses the process id of the dead service', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
@@ -172,7 +172,7 @@ describe('one DATA_DIR', () => {
     await second.stop()
   })
 
-  test('one of many concurrent processes acquires the DATA_DIR of a dead service', async () => {
+  test('only one of many concurrent processes acquires the DATA_DIR of a dead service', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
@@ -193,7 +193,7 @@ describe('one DATA_DIR', () => {
     expect(held.filter((response) => response === 'true')).toHaveLength(1)
   })
 
-  test('reports the DATA_DIR of another container in one sentence, and acquires it when that container ends', async () => {
+  test('reports a DATA_DIR in use by another container, and acquires it when that container ends', async () => {
     const where = createPlace()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
@@ -227,7 +227,7 @@ describe('one DATA_DIR', () => {
 })
 
 describe('an external database', () => {
-  test('an external database is used unchanged, needs no DATA_DIR, and is described without its password', async () => {
+  test('an external database needs no DATA_DIR and is described without its password', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({
@@ -242,7 +242,7 @@ describe('an external database', () => {
   })
 })
 
-// Threads and child processes run the compiled code.
-test('the build contains the compiled code', () => {
+// Threads and child processes run compiled code.
+test('the build contains the compiled code of the embedded database', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

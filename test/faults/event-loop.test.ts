@@ -11,15 +11,14 @@ import { startWatched, type WatchedService } from '../support/watched-service.mj
 import { Caller } from '../support/world.js'
 
 /**
- * Validation must not block the event loop for more than 10 ms. CPU time is measured instead of wall time, so that a busy
- * machine does not matter (support/loop-watch.mjs). Garbage collection or the V8 compiler may still run in any callback. Work
- * that belongs to a file occurs in every upload of it. Each upload is repeated until one stays below the limit, so that only
- * common work fails the test.
+ * Validation must not block the event loop for more than 10 ms. CPU time is measured because wall time depends on load
+ * (support/loop-watch.mjs). Garbage collection and compilation can delay any callback, so each upload is repeated until one run
+ * stays below the limit.
  */
 const maxMs = 10
 const repetitions = 12
 
-// Services start slowly on a busy machine.
+// A service starts slowly on a busy machine.
 jest.setTimeout(240_000)
 
 let service: WatchedService
@@ -49,7 +48,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-/** The minimum over repetitions of the longest callback. */
+/** Returns the minimum over several runs of the longest callback. */
 async function leastWorst(work: () => Promise<unknown>, options: { split?: boolean } = {}): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let time = 0; time < repetitions && least >= maxMs; time++)
@@ -73,7 +72,7 @@ const heavy: Record<string, () => Buffer | Promise<Buffer>> = {
   bin: () => randomBytes(40 * million),
 }
 
-test('the watcher detects a callback that blocks the event loop', async () => {
+test('the event loop monitor detects a blocking callback', async () => {
   const { worstHold, worstTurn } = await service.watch(() => service.burn(30))
   expect(worstHold).toBeGreaterThanOrEqual(30)
   expect(worstTurn).toBeGreaterThanOrEqual(worstHold)
@@ -81,24 +80,24 @@ test('the watcher detects a callback that blocks the event loop', async () => {
 })
 
 describe('no callback of an upload takes 10 ms', () => {
-  test.each(Object.keys(heavy))('no callback takes 10 ms during an upload of %s', async (extension) => {
+  test.each(Object.keys(heavy))('no event loop callback takes 10 ms during an upload of %s', async (extension) => {
     const content = await heavy[extension]!()
     const blockedMs = await leastWorst(async () => {
       const response = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
-      // The verdict results from the content, not from a time-out or size limit.
+      // The verdict must result from the content instead of a time-out or size limit.
       expect(response.body.data?.outcome).toBe('accepted')
     })
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no callback takes 10 ms during an upload of a small accepted file', async () => {
+  test('no event loop callback takes 10 ms during an upload of a small accepted file', async () => {
     const blockedMs = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.txt', 'some text')).status).toBe(201)
     })
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no callback takes 10 ms during an upload of a damaged file', async () => {
+  test('no event loop callback takes 10 ms during an upload of a damaged file', async () => {
     const damaged = (await photo().png({ compressionLevel: 1 }).toBuffer()).subarray(0, -100_000)
     const blockedMs = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.png', damaged)).body.error.code).toBe('corrupt_file')
@@ -122,17 +121,17 @@ describe('no request body takes 10 ms', () => {
     'conflicting fields': () =>
       admin.graphql(`{ tenant { ${Array.from({ length: 900 }, (_, at) => `a: ${at % 2 ? 'name' : 'tenantId'}`).join(' ')} } }`),
   }
-  test.each(Object.keys(bodies))('no callback takes 10 ms for a request body with %s', async (name) => {
+  test.each(Object.keys(bodies))('no event loop callback takes 10 ms for a request body with %s', async (name) => {
     const blockedMs = await leastWorst(async () => expect((await bodies[name]!()).status).toBe(400))
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no callback takes 10 ms for an hourly chart of a year', async () => {
+  test('no event loop callback takes 10 ms for an hourly chart of a year', async () => {
     const chart = async () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)
     }
-    // Measures complete turns, because tracking tens of thousands of promises would be too slow.
+    // Measures complete event loop turns because tracking tens of thousands of promises would be too slow.
     const blockedMs = await leastWorst(chart, { split: false })
     expect(blockedMs).toBeLessThan(2 * maxMs)
   })

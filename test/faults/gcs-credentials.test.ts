@@ -33,13 +33,13 @@ beforeEach(async () => {
     accounts: { [account.email]: account.publicKey },
     isKnownToken: identity.knowsToken,
   })
-  // The environment must not contain real credentials.
+  // Environment variables must not contain real credentials.
   delete process.env.GOOGLE_APPLICATION_CREDENTIALS
   process.env.HOME = folder
 })
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((storage) => storage.close()))
-  // The server detects a closed connection with a short delay, and abandoned token requests time out.
+  // Polls because the server detects closed connections with a delay and abandoned token requests time out.
   for (let waited = 0; bucket.connections + identity.waiting > 0 && waited < 1000; waited++) await sleep(10)
   const remaining = [bucket.connections, identity.waiting]
   await Promise.all([bucket.stop(), identity.stop()])
@@ -67,7 +67,7 @@ async function subjectFile(): Promise<{ file: string }> {
   return { file }
 }
 
-/** Uses short time-outs, and repeats on a machine that stalls. */
+/** Uses short time-outs and retries on a machine that stalls. */
 async function inTheEnd<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; tries < 5; tries++) {
     try {
@@ -98,7 +98,7 @@ describe.each<[string, () => Promise<void>]>([
   ['workload identity with a token from a URL', async () => federated({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
 ])('without a key: %s', (_name, credentials) => {
-  test('every call has a token, and IAM signs URLs with the key of the account', async () => {
+  test("every bucket request has a token, and IAM signs URLs with the service account's key", async () => {
     await credentials()
     const storage = open()
     await storage.ready()
@@ -117,7 +117,7 @@ describe.each<[string, () => Promise<void>]>([
     expect(bucket.objects.names).toEqual(['.assay/ready', 'a/large'])
   })
 
-  test('reports a bucket that rejects the token as unavailable', async () => {
+  test('reports a bucket that rejects the access token as unavailable', async () => {
     await credentials()
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
@@ -130,12 +130,12 @@ describe.each<[string, () => Promise<void>]>([
 })
 
 describe('tokens', () => {
-  test('reuses tokens until they expire, and then reads them from the file again', async () => {
+  test('reuses access tokens until they expire, then reads the token file again', async () => {
     identity.tokenSeconds = 1
     await federated(await subjectFile())
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
-    // The subject token changes, so that the access token must be renewed.
+    // A changed subject token requires a new access token.
     identity.subjectToken = 'subject-2'
     await subjectFile()
     identity.forgetTokens()
@@ -153,7 +153,7 @@ describe('tokens', () => {
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
-    'a request for %s without a response times out, and later calls do not wait for it',
+    'a request for %s that receives no response times out without blocking later calls',
     async (call) => {
       await federated(await subjectFile())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
@@ -173,25 +173,22 @@ describe('signing by IAM', () => {
     ['out of service', { kind: 'status', status: 503 }, /as asked/],
     ['silent', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
-  ])(
-    'reports IAM that is %s as unavailable within a bounded time with the reason, and recovers',
-    async (_name, fault, reason) => {
-      await federated(await subjectFile())
-      const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-      await inTheEnd(() => storage.ready())
-      bucket.objects.store({ name: grant.path }, large)
-      identity.plan('sign', fault, 100)
-      const failure = await storage.signDownload(grant).catch((error) => error)
-      expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
-      expect(String(failure.cause)).toMatch(
-        fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
-      )
-      identity.clear()
-      expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
-    },
-  )
+  ])('reports a signing service that is %s as unavailable with the reason, and recovers', async (_name, fault, reason) => {
+    await federated(await subjectFile())
+    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
+    await inTheEnd(() => storage.ready())
+    bucket.objects.store({ name: grant.path }, large)
+    identity.plan('sign', fault, 100)
+    const failure = await storage.signDownload(grant).catch((error) => error)
+    expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
+    expect(String(failure.cause)).toMatch(
+      fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
+    )
+    identity.clear()
+    expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
+  })
 
-  test('fails with the reason if the identity impersonates no account', async () => {
+  test('URL signing fails with the reason if the identity impersonates no service account', async () => {
     await federated(await subjectFile(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

@@ -5,8 +5,7 @@ import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
-// Responses that Google should not send, or that a proxy sends instead. The emulator responds immediately, so only tests that say so
-// wait for a time-out.
+// Tests responses that Google should not send or that a proxy sends. Only tests that say so wait for a time-out.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -32,7 +31,7 @@ const isStored = async (path: string, bytes: Buffer) => (await readBytes(await s
 const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
 const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
 
-// Node reports it by neither `response` nor `error`, and drops the time-out of the request.
+// Node.js reports this response neither by `response` nor by `error` and removes the request time-out.
 const switching: Fault = { kind: 'status', status: 101, headers: { Connection: 'Upgrade', Upgrade: 'x' }, body: '' }
 
 const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
@@ -46,21 +45,21 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['truncated JSON after the object is stored', { kind: 'half' }],
     ['a lost response after the object is stored', { kind: 'lost' }],
-  ])('survives %s and stores the object once', async (_what, fault) => {
+  ])('a bucket upload survives %s and stores the object once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
     expect(await isStored('a/b', bytes)).toBe(true)
   })
 
-  test('waits as long as Retry-After requests', async () => {
+  test('a bucket upload waits as long as Retry-After requests', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' })
     const began = Date.now()
     await storage.put('a/b', inMemory(bytes), type)
     expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
   })
 
-  test('does not wait for a Retry-After past its deadline', async () => {
+  test('a bucket upload does not wait for a Retry-After past its deadline', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeLessThanOrEqual(2)
@@ -75,7 +74,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('keeps another object at the path of an upload, whether its bytes are equal or not', async () => {
+  test('a bucket upload keeps another object at its path, even if the bytes are equal', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
@@ -84,8 +83,8 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     }
   })
 
-  test('an upload whose path another upload takes while its responses are lost does not overwrite that object', async () => {
-    // The first attempt is lost, and another upload takes the path before the second.
+  test('a bucket upload with lost responses does not overwrite another object at its path', async () => {
+    // The first attempt is lost, and another upload uses the path before the second attempt.
     bucket.faults.plan(call, {
       kind: 'held',
       done: false,
@@ -103,7 +102,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['pages of HTML with 502', page(502)],
     ['responses with status 101', switching],
     ['a circular redirect', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
-  ])('an upload that receives only %s times out with a reason', async (_what, fault) => {
+  ])('a bucket upload that receives only %s times out with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
     expect(failure).toMatchObject({ ...unavailable, message: "The bucket currently cannot store 'a/b'. Retry later." })
@@ -141,7 +140,7 @@ describe('a large upload', () => {
     },
   )
 
-  test.each([404, 410])('a large upload stops if its sessions end (%i) before its last byte', async (status) => {
+  test.each([404, 410])('a large upload fails if its sessions end (%i) before its last byte', async (status) => {
     for (const _session of [1, 2]) {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'status', status })
@@ -160,7 +159,7 @@ describe('requests to the bucket', () => {
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('a %s request is repeated after HTML, 429 and truncated JSON', async (call, request) => {
+  test.each(asking)('retries a %s bucket request after HTML, 429 and truncated JSON', async (call, request) => {
     bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -173,18 +172,18 @@ describe('requests to the bucket', () => {
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('a %s request reports a permanent rejection (403) immediately', async (call, request) => {
+  test.each(asking)('a %s bucket request reports a permanent rejection (403) immediately', async (call, request) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(request(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, request) => {
+  test.each(asking)('a %s bucket request fails within its time-out if the bucket responds with 101', async (call, request) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('a %s request times out while the bucket permanently fails', async (call, request) => {
+  test.each(asking)('a %s bucket request times out if the bucket fails permanently', async (call, request) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

@@ -24,7 +24,7 @@ let two: Caller
 beforeAll(async () => {
   const { url } = await testDatabase()
   database = new pg.Pool({ connectionString: url, max: 2 })
-  // The database is dropped by force at the end of the run.
+  // Ignores connections that close when the database is dropped.
   database.on('error', () => {})
   const shared = {
     DATABASE_URL: url,
@@ -38,7 +38,7 @@ beforeAll(async () => {
     RECONCILE_INTERVAL_HOURS: '0',
     RATE_LIMIT_PER_MINUTE: '1000',
   }
-  // Both start on an empty database. One creates the first tenant and the keys, and the other reads them.
+  // Both replicas start on an empty database, where one creates the first tenant and the keys.
   const both = await Promise.all(
     ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await freePort(), DATA_DIR: join(scratch, name) })),
   )
@@ -85,17 +85,17 @@ async function lifeOfAKey(): Promise<number[]> {
 }
 
 describe('two replicas in two processes with one database', () => {
-  test('two replicas create one first tenant', async () => {
+  test('two replicas that start together create one first tenant', async () => {
     for (const replica of [one, two]) expect((await replica.get('/tenant')).status).toBe(200)
     const { rows } = await database.query('SELECT count(*) FROM tenants')
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('a key has the same status on both replicas within a second after each change', async () => {
+  test('a key has the same status on both replicas within a second of each change', async () => {
     for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
   })
 
-  test('a key status propagates even if the notification connections are closed repeatedly', async () => {
+  test('a key status reaches other replicas even if notification connections are closed repeatedly', async () => {
     let cutting = true
     let cut = 0
     const cutter = (async () => {
@@ -108,7 +108,7 @@ describe('two replicas in two processes with one database', () => {
       }
     })()
     try {
-      // On a fast machine, a key life ends before the connections are closed again.
+      // Repeats because a key's lifecycle may end before the connections are closed again.
       do for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
       while (cut < 3)
       const token = await signIn(one)
@@ -119,7 +119,7 @@ describe('two replicas in two processes with one database', () => {
       cutting = false
       await cutter
     }
-    // Each has one connection. A closed one is listed until its backend ends.
+    // Each replica has one connection, and a closed one is listed until its backend ends.
     await waitUntil(async () => {
       const { rowCount } = await database.query(
         "SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay identity' AND datname = current_database()",
@@ -128,14 +128,14 @@ describe('two replicas in two processes with one database', () => {
     })
   })
 
-  test('a session of one replica is valid on the other, and ends on both', async () => {
+  test('a session from one replica is valid on the other and ends on both', async () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
     expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
-  test('a user disabled on one replica, and a removed scope, are rejected by the other', async () => {
+  test('a replica rejects a user disabled or a scope removed on another replica', async () => {
     const invited = await one.graphql(
       'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
     )
@@ -152,7 +152,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await measurePropagation(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
   })
 
-  test('both replicas publish the same keys and accept the download URLs of each other', async () => {
+  test("both replicas publish the same keys and accept each other's download URLs", async () => {
     const [first, second] = await Promise.all([one, two].map((replica) => replica.raw('/.well-known/jwks.json')))
     expect(first!.body).toEqual(second!.body)
     const context = { context_key: 'shared', display_name: 'S', allowed_extensions: ['txt'], max_file_size_mb: 1 }
@@ -166,7 +166,7 @@ describe('two replicas in two processes with one database', () => {
   test('two replicas enforce a rate limit together', () =>
     runInOneWindow(60, async () => {
       const { secret } = await newKey()
-      // At 1,000 per minute, each replica separately would allow 1,000.
+      // Replicas that count separately would each allow 1,000 calls per minute.
       const call = async (replica: Caller) => (await on(replica, secret).get('/contexts')).status
       const spend = async (replica: Caller, times: number) => {
         for (let done = 0; done < times; done += 25) await Promise.all(Array.from({ length: 25 }, () => call(replica)))

@@ -14,7 +14,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
 import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
-// The processes are real and run the compiled engine. A module that misbehaves on request replaces libvips.
+// Image processes run the real compiled engine with a decoder module that misbehaves on request.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
 const open: ReturnType<typeof createInspector>[] = []
 let folder = ''
@@ -27,7 +27,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
   return inspector
 }
 
-/** A valid TIFF, followed by the name of the misbehaviour that the decoder shows. */
+/** Creates a valid TIFF followed by the misbehaviour that the decoder shows. */
 const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
@@ -64,7 +64,7 @@ describe('a native crash during image decoding affects only that image', () => {
   test.each([
     ['crash', 'died'],
     ['spin', 'hung'],
-    // Memory of a process can be read on Linux only. Elsewhere its deadline ends it.
+    // Process memory can be read only on Linux. Elsewhere, the deadline ends the process.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])('rejects an image that makes the decoder %s after one retry, and validates other images', async (deed, worker) => {
     const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
@@ -103,12 +103,12 @@ describe('a native crash during image decoding affects only that image', () => {
     return pathToFileURL(path).href
   }
 
-  test('replaces an image process that is killed at its start, and validates the image', async () => {
+  test('replaces an image process killed at its start, and validates the image', async () => {
     const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns a retryable error instead of a verdict if image processes are killed repeatedly at the start', async () => {
+  test('returns a retryable error without a verdict if image processes are killed repeatedly at the start', async () => {
     const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
     await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
@@ -120,7 +120,7 @@ describe('a native crash during image decoding affects only that image', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns an error instead of a verdict if no image process can be started', async () => {
+  test('returns an error without a verdict if no image process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const expectedError = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(expectedError)
@@ -129,7 +129,7 @@ describe('a native crash during image decoding affects only that image', () => {
 })
 
 describe('image processes', () => {
-  test('starts at most as many image processes as workers, with the first image', async () => {
+  test('starts image processes with the first image, at most as many as workers', async () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
@@ -146,7 +146,7 @@ describe('image processes', () => {
   })
 
   const onLinux = process.platform === 'linux' ? test : test.skip
-  onLinux('share a memory limit: one of two images that exceed it together is retried separately', async () => {
+  onLinux('if two images together exceed the memory limit, one of them is retried separately', async () => {
     const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
@@ -154,7 +154,7 @@ describe('image processes', () => {
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
-    // One of the two processes was ended.
+    // One of the two image processes was ended.
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
@@ -168,7 +168,7 @@ describe('image processes', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('ends every image process when the pool is closed, even during an image', async () => {
+  test('closing the pool ends every image process, even while it decodes an image', async () => {
     const inspector = start()
     const rejected = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
     while (inspector.pool.processes.length === 0) await pause(5)
@@ -178,7 +178,7 @@ describe('image processes', () => {
     expect(pids.filter(isAlive)).toEqual([])
   })
 
-  test('image processes end if the service is killed with SIGKILL, even while they process an image', async () => {
+  test('image processes end when the service is killed with SIGKILL, even while they decode an image', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([complete, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -190,7 +190,7 @@ describe('image processes', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('image processes receive no secrets and no Node options of the service', async () => {
+  test('image processes receive neither secrets nor Node.js options of the service', async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
@@ -210,7 +210,7 @@ describe('image processes', () => {
       return { outcome: 'refused', message: (await Promise.all(deeds.map(tried))).join(' ') }
     }`
 
-  /** Resources that a compromised decoder can access: files, home, secrets, network, contents. */
+  /** Lists the resources that a compromised decoder can access: files, home, secrets, network, contents. */
   const inspectWith = async (options: Partial<InspectorOptions>) => {
     await writeFile(join(folder, 'spy.mjs'), spy)
     const secret = join(await mkdtemp(join(tmpdir(), 'assay-secret-')), 'master.key')
@@ -224,9 +224,9 @@ describe('image processes', () => {
     return report.checks[3]!.message
   }
 
-  test('sandboxed image processes have no access to files, network and other processes', async () => {
+  test('sandboxed image processes cannot access files, the network or other processes', async () => {
     expect(await inspectWith({})).toMatch(/: done .* done done\.$/)
-    // The service reports at its start if the kernel offers no sandbox.
+    // The service reports at startup if the kernel supports no sandbox.
     const sandbox = await openSandbox(folder).catch(() => undefined)
     if (!sandbox) return
     expect(await inspectWith({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
@@ -236,7 +236,7 @@ describe('image processes', () => {
     expect(await real.inspect(submission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes remove folders of killed services, but not of running ones, other hosts or other names', async () => {
+  test('image processes remove only folders of killed services on this host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -258,11 +258,11 @@ describe('image processes', () => {
     next.close()
   })
 
-  test('image processes can print any output, which is discarded and does not block', async () => {
+  test('image processes can print any output, which is discarded without blocking', async () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes read large images from their files, even with brackets in the name', async () => {
+  test('image processes read large images from their files, even if the name contains brackets', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([complete, Buffer.alloc(400_000, 1)]))

@@ -55,7 +55,7 @@ test('a grown or unchanged log is consistent with a stored checkpoint, even afte
   expect(await verify(kept)).toBeUndefined()
 })
 
-test('detects a truncated log', async () => {
+test('verification against a stored checkpoint detects a truncated log', async () => {
   const { rows } = await query('SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1')
   await growJournal(world.database.pool, tenant.tenantId, 700)
   const kept = await keptCheckpoint()
@@ -68,7 +68,7 @@ test('detects a truncated log', async () => {
   expect(await verify(kept)).toContain('has 300 entries, but its checkpoint has 700: the log was truncated.')
 })
 
-test('detects a rewritten, consistent log', async () => {
+test('verification against a stored checkpoint detects a consistently rewritten log', async () => {
   const kept = await keptCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1')
@@ -76,7 +76,7 @@ test('detects a rewritten, consistent log', async () => {
   expect(await verify(kept)).toContain('The first 300 entries of the log')
 })
 
-test('reports a malformed checkpoint, or a checkpoint of another log, in a sentence', async () => {
+test('reports a malformed checkpoint or a checkpoint of another log in one sentence', async () => {
   const kept = await keptCheckpoint()
   for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is not a log checkpoint')
   const changed = kept.replace('\n300\n', '\n299\n')

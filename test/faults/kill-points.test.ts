@@ -7,7 +7,7 @@ import { faultPoints } from '../../src/platform/fault-points.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// `world` is the surviving replica, which is queried afterwards. The killed ones run separately.
+// `world` is the replica that survives. The killed replicas run as separate processes.
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
@@ -41,7 +41,7 @@ const uploadSteps = steps('upload', 'store', 'commit')
 const refusalSteps = steps('refusal')
 const deleteSteps = steps('delete', 'commit')
 
-// Sizes that use memory always, memory if declared, and a temporary file.
+// Upload sizes that use memory always, memory if declared, and a temporary file.
 const [small, medium, large] = [10_000, 700_000, 5_000_000]
 const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
   point.startsWith('store.')
@@ -52,12 +52,12 @@ const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
     : [[point, at % 2 ? medium : small]],
 )
 
-// Services start in advance in this order, while earlier ones are tested.
+// Services for later cases start in this order while earlier cases are tested.
 const expected: string[] = [...uploadKills.map(([point]) => point), ...refusalSteps, ...deleteSteps, 'delete.found']
 const started: Promise<Service>[] = []
 const ahead = 2
 
-/** Starts a service that dies at this point, with a client. */
+/** Starts a service that dies at the kill point, with a client. */
 async function startUntilKilled(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
   const index = expected.indexOf(faultPoint)
   const next = expected.slice(0, index + 1 + ahead)
@@ -71,7 +71,7 @@ async function start(faultPoint: string): Promise<Service> {
   return Service.start({ ...env, PORT: await freePort(), FAULT_POINT: faultPoint })
 }
 
-/** Simulates an hour: journal entries are due, and leases of killed replicas have ended. */
+/** Simulates an hour, after which journal entries are due and leases of killed replicas have ended. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'an upload killed at %s (%i bytes) is stored completely or not at all, and can be repeated',
+  'an upload killed at %s (%i bytes) is stored completely or not at all and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -161,7 +161,7 @@ test('an acknowledged upload survives a later kill, and the next start removes t
   await sweepLater()
   await expectAgreement()
 
-  // Starts a new service, because services started in advance were started before the kill.
+  // A new service is needed because those started in advance predate the kill.
   const next = start('delete.found')
   started.push(next)
   await next
@@ -171,9 +171,7 @@ test('an acknowledged upload survives a later kill, and the next start removes t
 })
 
 test('every kill point has a test', () => {
-  // Kill points of other tests: bucket-kill-points.test.ts for buckets, resumable-replicas.test.ts for parts,
-  // life-kill-points.test.ts for the trash, rescan-replicas.test.ts and quarantine-bucket.test.ts for rescans,
-  // adoption-kill-points.test.ts for adoptions.
+  // These kill points are covered by other test files in this folder.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

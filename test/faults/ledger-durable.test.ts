@@ -12,7 +12,7 @@ import { migrate } from '../../src/platform/db/migrate.js'
 import { LedgerFixture } from '../support/accounting.js'
 import { rejectWalFunctions } from '../support/limited-database.js'
 
-// A PostgreSQL of this test, whose commits can be delayed by waiting for a missing standby.
+// Starts a PostgreSQL whose commits can be delayed by waiting for a missing standby.
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
 let server: EmbeddedServer
 let admin: pg.Client
@@ -43,7 +43,7 @@ async function standby(names: string): Promise<void> {
   await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
   await admin.query('SELECT pg_reload_conf()')
 }
-/** Waits until a commit blocks, because processes read the setting with a delay. */
+/** Polls until a commit blocks because PostgreSQL processes read the setting with a delay. */
 async function holdCommits(): Promise<void> {
   await standby('none_there')
   while ((await held()) === 0) {
@@ -60,11 +60,11 @@ async function letCommitsGo(): Promise<void> {
 }
 const visible = async (contextId: string) =>
   (await admin.query('SELECT count(*)::int AS files FROM files WHERE context_id = $1', [contextId])).rows[0].files
-/** Number of connections that wait for the standby. */
+/** Returns the number of connections that wait for the standby. */
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
-test('no ledger locks a tenant while a commit waits for durability, and no response precedes durability', async () => {
+test('ledgers lock no tenant while a commit waits for durability, and respond only after it', async () => {
   const context = await books.context('held')
   const uploads = await Promise.all([1, 2].map((size) => books.upload(context, size)))
   await holdCommits()
@@ -79,7 +79,7 @@ test('no ledger locks a tenant while a commit waits for durability, and no respo
 
 test('publishes events only after they are durable', () => expectDurableEvents('events', books.database))
 
-test('publishes only durable events, even if the database rejects WAL functions', async () => {
+test('publishes only durable events even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
   const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
   await expectDurableEvents('limited', limited)

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
-// `world` is the replica to which a client repeats a request that another replica stopped processing.
+// `world` is the replica to which clients retry requests of a frozen replica.
 let world: World
 let other: Service
 let tenant: TestTenant
@@ -27,7 +27,7 @@ afterAll(async () => {
 beforeEach(async () => {
   tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
-  // Both have leased paths.
+  // Both replicas have leased paths.
   for (const caller of [tenant.admin, elsewhere()]) expect((await upload(caller, 'first')).status).toBe(201)
 })
 
@@ -40,7 +40,7 @@ const named = async (text: string): Promise<number> =>
 const facts = ({ status, body }: ApiResponse) => [status, body.data?.file_id]
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** A transaction that has executed `statement` for the tenant. */
+/** Opens a transaction that has executed `statement` for the tenant. */
 async function holding(statement: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -57,7 +57,7 @@ async function until<T>(find: () => Promise<T | undefined>): Promise<T> {
     await sleep(10)
   }
 }
-/** The backend of a move that waits for a lock. */
+/** Returns the backend of a move that waits for a lock. */
 const waiting = async (): Promise<number | undefined> =>
   (
     await query(
@@ -65,11 +65,11 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('one file is stored if a replica freezes past its Idempotency-Key lease and the client repeats elsewhere', async () => {
+test('stores one file if a replica freezes past its Idempotency-Key lease and the client retries elsewhere', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
-  // Freezes the replica during a move. Between two moves, it would find the result of the key and return it.
+  // Freezes the replica during a move because otherwise it would return the stored result of the key.
   await until(async () => {
     await until(waiting)
     other.child.kill('SIGSTOP')
@@ -77,21 +77,21 @@ test('one file is stored if a replica freezes past its Idempotency-Key lease and
     other.child.kill('SIGCONT')
     return undefined
   })
-  // PostgreSQL times out the move after a second, and the replica retries.
+  // PostgreSQL times out the move after a second and the replica retries it.
   await until(async () => ((await waiting()) === undefined ? true : undefined))
   await release()
-  // Waits until the lease ends, which is not renewed.
+  // Waits until the lease ends because a frozen replica does not renew it.
   const second = await upload(tenant.admin, 'frozen', headers)
   expect(second.status).toBe(201)
   other.child.kill('SIGCONT')
-  // Its lock has timed out.
+  // The lock of the frozen request has timed out.
   expect((await first).status).toBe(503)
   expect(facts(await upload(elsewhere(), 'frozen', headers))).toEqual(facts(second))
   expect(await named('frozen')).toBe(1)
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a replica moves the pending entries of a frozen replica, and the client receives that response', async () => {
+test('a replica commits the pending entries of a frozen replica and returns the response to the client', async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await holding('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)
@@ -107,13 +107,13 @@ test('a replica moves the pending entries of a frozen replica, and the client re
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a PostgreSQL backend frozen in a move blocks only its tenant, and a repeated upload stores no second file', async () => {
+test('a PostgreSQL backend frozen during a move blocks only its tenant, and a retry stores no second file', async () => {
   const headers = { 'idempotency-key': 'backend' }
   const otherTenant = await world.tenant()
   await otherTenant.context('notes', { scan_for_viruses: false })
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'backend', headers)
-  // A frozen backend is listed with its last state. One that had just timed out is continued.
+  // Polls because a frozen backend shows its last state until it continues.
   const pid = await until(async () => {
     const found = await until(waiting)
     process.kill(found, 'SIGSTOP')

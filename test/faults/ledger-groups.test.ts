@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const megabyte = 1 << 20
 
-/** Rejections and rows after these groups, without values that depend on time and chance. Changes are rolled back. */
+/** Returns rejections and rows after these groups without time-dependent and random values, then rolls back. */
 async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
   const rejections: object[] = []
@@ -46,7 +46,7 @@ async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journ
   return { refusals: rejections, ...after.rows[0] }
 }
 
-test('a group of uploads has the same result as its uploads one by one', async () => {
+test('a group of uploads has the same result as the same uploads committed one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
@@ -92,7 +92,7 @@ test('a group of uploads has the same result as its uploads one by one', async (
   for (const times of Object.values(observed)) expect(times).toBeGreaterThan(10)
 })
 
-test('a rejected upload does not change the quota level of the tenant or repeat a threshold event', async () => {
+test('a rejected upload neither changes the quota level nor repeats a threshold event', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
   const { key: actor } = books
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }

@@ -6,7 +6,7 @@ import { healthyStorage, moveDeletionBack, moveUploadBack, runExpiry } from '../
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// `world` is the surviving replica. The killed ones run separately.
+// `world` is the replica that survives. The killed replicas run as separate processes.
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
@@ -28,7 +28,7 @@ afterAll(() => world.close())
 const steps = (room: string) => faultPoints.filter((point) => point.startsWith(`${room}.`)).map((point) => [point])
 const upload = async (): Promise<string> => (await tenant.admin.upload('mortal', 'a.txt', 'ten bytes.')).body.data.file_id
 
-/** Checks that each file is in one place, with one event per step, and that all counters agree. */
+/** Checks that each file has one state and one event per step, and that all counters agree. */
 async function expectAgreement(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
@@ -38,7 +38,7 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('an expiry run killed at %s is resumed and handles each file once', async (point) => {
+test.each(steps('expiry'))('a retention run killed at %s is resumed and handles each file once', async (point) => {
   const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
   await moveDeletionBack(world, trashed, 7)

@@ -19,14 +19,14 @@ afterEach(async () => expect(await world.app.services.storageHealth.verify()).to
 
 const rounds = Array.from({ length: 12 }, (_, at) => at)
 
-/** Creates a context with that policy, and uploads to alternating replicas. */
+/** Creates a context with a policy, and a function that uploads to alternating replicas. */
 async function context(contextKey: string, policy: object) {
   await tenant.context(contextKey, { scan_for_viruses: false })
   expect((await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy)).status).toBe(200)
   return async () => (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id as string
 }
 
-/** The same caller at the other replica. */
+/** Returns the same caller at the other replica. */
 const elsewhere = () => other.as(tenant.admin.credential)
 const getPlaces = async (fileId: string): Promise<string[]> => {
   const { rows } = await world.database.pool.query<{ place: string }>(
@@ -36,7 +36,7 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('one of a concurrent hold and deletion succeeds, with %i days of trash', async (days) => {
+test.each([7, 0])('either a concurrent hold or deletion succeeds, with %i days of trash', async (days) => {
   const upload = await context(`hold_${days}`, { trash_days: days })
   for (const at of rounds) {
     const id = await upload()
@@ -52,7 +52,7 @@ test.each([7, 0])('one of a concurrent hold and deletion succeeds, with %i days 
   }
 })
 
-test('an acknowledged hold prevents the expiry of a file on every replica', async () => {
+test('an acknowledged hold prevents a file from expiring on every replica', async () => {
   const upload = await context('due', { retention_days: 1 })
   const ids = await Promise.all(rounds.map(async () => moveUploadBack(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
@@ -61,7 +61,7 @@ test('an acknowledged hold prevents the expiry of a file on every replica', asyn
     expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('one of a concurrent restore and purge succeeds', async () => {
+test('either a concurrent restore or purge succeeds', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -72,7 +72,7 @@ test('one of a concurrent restore and purge succeeds', async () => {
   }
 })
 
-test('a concurrent deletion and restore leave a file in one place', async () => {
+test('a concurrent deletion and restore leave a file in exactly one state', async () => {
   const upload = await context('moved', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -99,7 +99,7 @@ test('a restored file survives a concurrent purge of the trash', async () => {
   }
 })
 
-test('an acknowledged increase of the days applies to all files in the trash', async () => {
+test('an acknowledged increase of the trash period applies to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })
@@ -112,7 +112,7 @@ test('an acknowledged increase of the days applies to all files in the trash', a
   expect(getItems(await tenant.admin.get('/trash?context=raised'))).toHaveLength(remaining)
 })
 
-test('a context is deleted only if no files remain, including the trash', async () => {
+test('deletes a context only if no files remain, including files in the trash', async () => {
   for (const at of rounds.slice(0, 6)) {
     const upload = await context(`dropped_${at}`, { trash_days: 7 })
     const id = await upload()
@@ -128,6 +128,6 @@ test('a context is deleted only if no files remain, including the trash', async 
   }
 })
 
-test('rows and blobs match after all races', async () => {
+test('rows and blobs match after all concurrent actions', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

@@ -50,7 +50,7 @@ describe.each(['before', 'after'] as const)(
       return response
     }
 
-    test('reports an unknown outcome of an upload, a rejection and a deletion', async () => {
+    test('reports that the outcome of an upload, rejection or deletion is unknown after a lost COMMIT', async () => {
       const fileId = await upload()
       expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
       expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
@@ -59,7 +59,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
     })
 
-    test('reports an unknown outcome of the creation of a context, an API key, a webhook and a log share', async () => {
+    test('reports that the outcome of creating a context, key, webhook or log share is unknown after a lost COMMIT', async () => {
       const name = `lost_${when}`
       const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
       expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
@@ -73,7 +73,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
     })
 
-    test('reports an unknown outcome of a change, a restore and a purge', async () => {
+    test('reports that the outcome of a change, restore or purge is unknown after a lost COMMIT', async () => {
       const [restored, purged] = [await trashed(), await trashed()]
       const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
       expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
@@ -97,13 +97,13 @@ describe.each(['before', 'after'] as const)(
   },
 )
 
-test('reports an unknown outcome if the creation of a resumable upload is lost', async () => {
+test('reports an unknown outcome if creating a resumable upload loses its COMMIT', async () => {
   const filename = 'lost-creation.txt'
   proxy.cut = { text: filename, at: 'statement', when: 'after' }
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('reports an unknown outcome if the use of a single-use download URL is lost', async () => {
+test('reports an unknown outcome if using a single-use download URL loses its COMMIT', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }
@@ -111,7 +111,7 @@ test('reports an unknown outcome if the use of a single-use download URL is lost
   expect((await fetch(url)).status).toBe(403)
 })
 
-test('stores a file once if the upload is repeated with its Idempotency-Key after an unknown outcome', async () => {
+test('stores a file once if an upload with an unknown outcome is retried with its Idempotency-Key', async () => {
   const before = getItems(await tenant.admin.get('/files')).length
   const headers = { 'idempotency-key': 'again' }
   proxy.cutAtMove = 'after'
@@ -120,7 +120,7 @@ test('stores a file once if the upload is repeated with its Idempotency-Key afte
   expect(getItems(await tenant.admin.get('/files'))).toHaveLength(before + 1)
 })
 
-test('does not claim that nothing was stored if a change is committed but its call cannot be logged', async () => {
+test('does not report an unstored change if the change is committed but its call cannot be logged', async () => {
   const { ledger } = world.app.services
   const { commit } = ledger
   const many = [await upload(), await upload()]
@@ -130,7 +130,7 @@ test('does not claim that nothing was stored if a change is committed but its ca
     expectUnknown(await tenant.admin.post(`/trash/${fileId}/restore`))
     expectUnknown(await tenant.admin.post('/files/delete', { file_ids: many }))
     expectUnknown(await tenant.admin.delete(`/trash/${many[0]}`))
-    // A read has no unknown outcome.
+    // A failed read has no unknown outcome.
     expect((await tenant.admin.get('/trash')).body.error).toEqual({ code: 'overloaded', details: {} })
   } finally {
     ledger.commit = commit
@@ -138,7 +138,7 @@ test('does not claim that nothing was stored if a change is committed but its ca
   expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
 })
 
-test('reports that nothing was stored if the connection is lost before the COMMIT or cannot be opened', async () => {
+test('reports that nothing was stored if the connection is lost before COMMIT or cannot be opened', async () => {
   const name = 'lost early'
   proxy.cut = { text: name, at: 'statement', when: 'after' }
   const response = await tenant.admin.post('/api-keys', { name })

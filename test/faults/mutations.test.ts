@@ -69,7 +69,7 @@ function mutated(bytes: Buffer, random: () => number): Buffer {
   }
 }
 
-test('returns reports for hundreds of seeded mutations, and no worker dies, hangs or is lost', async () => {
+test('returns reports for hundreds of seeded file mutations without losing or hanging a worker', async () => {
   const random = text.seeded(20_261_120)
   const dead: string[] = []
   const tally: Record<string, number> = {}
@@ -86,12 +86,12 @@ test('returns reports for hundreds of seeded mutations, and no worker dies, hang
   expect(dead).toEqual([])
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.threads).toBeGreaterThan(0)
-  // An image, which native code decodes in a process.
+  // Native code decodes an image in a separate process.
   expect(await engine.inspect(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
-  // Memory returns to its initial size.
+  // Waits until memory returns to its initial size.
   const held = engine.pool.processes
   expect(held.length).toBeGreaterThan(0)
-  // Idle processes end. The test time-out limits the wait.
+  // Waits until idle processes end.
   while (engine.pool.threads > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
 })
 

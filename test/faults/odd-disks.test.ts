@@ -46,7 +46,7 @@ async function run(how: Start): Promise<Caller> {
   return caller
 }
 
-/** A command with `folder` mounted separately from the same file system. */
+/** Builds a command that runs with `folder` mounted separately from the same file system. */
 const asMount = (folder: string) => [
   ...['unshare', '--user', '--map-root-user', '--mount', 'env', `PLACE=${folder}`],
   ...['sh', '-c', 'mount --bind "$PLACE" "$PLACE" && exec "$@"', 'sh'],
@@ -69,7 +69,7 @@ describe('a store', () => {
 })
 
 describe('the folder of temporary files', () => {
-  test('creates a deleted folder of temporary files again, and keeps foreign files in it', async () => {
+  test('recreates a deleted folder of temporary files and keeps foreign files in it', async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})
@@ -82,7 +82,7 @@ describe('the folder of temporary files', () => {
 })
 
 describe('standard output and error on a full disk', () => {
-  test('the service and its shutdown continue if standard output and error are on a full disk', async () => {
+  test('the service runs and shuts down even if standard output and error are on a full disk', async () => {
     const caller = await run({ under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await caller.upload('raw', 'a.bin', randomBytes(10))).status).toBe(201)
     expect((await service!.stop()).status).toBe(0)

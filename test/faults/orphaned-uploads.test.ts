@@ -13,7 +13,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
-/** The surviving replica. */
+/** `world` is the replica that survives. */
 let world: World
 let tenant: TestTenant
 const env = () => ({ ...bucketWorld.env, SCANNER_URL: 'none:' })
@@ -36,7 +36,7 @@ async function query<T extends object>(text: string, values: unknown[] = []): Pr
   return (await world.database.pool.query<T>(text, values)).rows
 }
 const journal = () => query<{ blob_path: string; due_at: Date }>('SELECT blob_path, due_at FROM blob_garbage ORDER BY blob_path')
-/** Number of deleted blobs, and reasons of failures. */
+/** Returns the number of deleted blobs and the reasons of failures. */
 async function sweep(): Promise<{ removed: number; reasons: string[] }> {
   const reasons: string[] = []
   const sweeper = new Sweeper(world.database.pool, world.app.services.storage, (path, reason) =>
@@ -45,14 +45,14 @@ async function sweep(): Promise<{ removed: number; reasons: string[] }> {
   const { removed } = await sweeper.sweep()
   return { removed, reasons }
 }
-// Early enough for a clock adjustment during the test.
+// The due time lies far enough in the past for clock adjustments during the test.
 const makeDue = () => query("UPDATE blob_garbage SET due_at = now() - interval '1 minute'")
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
 
-/** Runs a replica behind the proxy that fails as `work` specifies, then stops it, which completes its cleanup. */
+/** Runs a replica behind a failing proxy, then stops it, which completes its cleanup. */
 async function replica(
   work: (upload: () => Promise<number>, replica: World) => Promise<void>,
   more: Record<string, string> = {},
@@ -68,7 +68,7 @@ async function replica(
   }
 }
 
-/** Expects one blob without a row that is due within minutes but not yet, because its upload may still arrive. */
+/** Expects one blob without a row that will be due within minutes. */
 async function expectOneOrphan(): Promise<string> {
   const entries = await journal()
   expect(entries).toHaveLength(1)
@@ -91,9 +91,9 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('schedules an orphaned blob for removal soon after lost bucket responses, but not while its upload can still arrive', async () => {
+test('schedules an orphaned blob for removal after lost bucket responses, once its upload can no longer arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
-    // The object exists, but the responses to the upload and to the status query are lost.
+    // The object exists, but responses to the upload and the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
     bucketWorld.bucket.faults.plan('metadata', { kind: 'silent' }, 50)
     expect(await upload()).toBe(503)
@@ -103,7 +103,7 @@ test('schedules an orphaned blob for removal soon after lost bucket responses, b
   await expectSwept(await expectOneOrphan())
 })
 
-test('schedules an orphaned blob for removal soon if the database connection is lost before the commit, even during a long outage', async () => {
+test('schedules an orphaned blob for removal if the database connection is lost before the commit', async () => {
   const before = await held()
   await replica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'
@@ -115,7 +115,7 @@ test('schedules an orphaned blob for removal soon if the database connection is 
   await expectSwept(await expectOneOrphan())
 })
 
-test('keeps the file through sweeps if the response to the commit is lost', async () => {
+test('sweeps keep the file if the response to its commit is lost', async () => {
   const before = await held()
   await replica(async (upload) => {
     proxy.cutAtMove = 'after'
@@ -128,8 +128,8 @@ test('keeps the file through sweeps if the response to the commit is lost', asyn
   expect(await verified()).toEqual(healthy)
 })
 
-test('adds a path to the journal once, without postponing it or waiting for a commit in progress', async () => {
-  // In the past for the clock of any process.
+test('adds a path to the garbage journal once without postponing it or waiting for a running commit', async () => {
+  // A due time in the past for the clock of any process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [missing, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
     string,
@@ -150,7 +150,7 @@ test('adds a path to the journal once, without postponing it or waiting for a co
   const committing = await world.database.dedicated('a commit under way')
   try {
     await committing.query('BEGIN')
-    // Same statement as in the ledger transaction (src/ledger/admission.ts).
+    // The ledger transaction executes the same statement (src/ledger/admission.ts).
     await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
     for (const path of [missing, soon, late, locked]) orphanedUploads.note(path)
     await orphanedUploads.hasten()
@@ -165,7 +165,7 @@ test('adds a path to the journal once, without postponing it or waiting for a co
   } finally {
     await committing.end()
   }
-  // The commit failed, so that the next turn handles the path.
+  // The failed commit leaves the path to the next run.
   await orphanedUploads.hasten()
   expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
   await sweep()

@@ -10,7 +10,7 @@ import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-rec
 import { type TestTenant, World } from '../support/world.js'
 
 const transactions = 'pool_mode = transaction'
-// Few connections, which clients must share.
+// Clients must share these few connections.
 const few = 'default_pool_size = 3'
 const takesAll = 'ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
 
@@ -36,7 +36,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
   })
   afterAll(() => database.drop())
 
-  test('rejects default PgBouncer settings, which reject startup parameters', async () => {
+  test('rejects a start through PgBouncer with default settings, which refuse startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -44,7 +44,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('rejects transaction mode as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
+  test('rejects PgBouncer in transaction mode as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -56,7 +56,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('rejects two URLs of different databases', async () => {
+  test('rejects DATABASE_URL and DATABASE_DIRECT_URL of different databases', async () => {
     const other = await testDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, message] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
@@ -68,7 +68,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('accepts session mode with allowed startup parameters without a second URL', async () => {
+  test('accepts PgBouncer in session mode with allowed startup parameters as the only URL', async () => {
     const { url } = await bouncer(database.url, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
   })
@@ -96,7 +96,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     await world?.close()
   })
 
-  test('serves forty concurrent clients through PgBouncer with three connections', async () => {
+  test('serves forty concurrent clients through three PgBouncer connections', async () => {
     const uploads = await Promise.all(
       Array.from({ length: 40 }, (_each, n) =>
         tenant.admin.upload('notes', `${n}.txt`, `note ${n} ${randomBytes(8).toString('hex')}`),
@@ -114,7 +114,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(String(body).trim().split('\n')).toHaveLength(40)
   })
 
-  test('sends webhooks in order and retries failed ones', async () => {
+  test('sends webhooks in order and retries failed ones through PgBouncer', async () => {
     const receiver = await WebhookReceiver.open()
     open.push(receiver)
     for (const each of [world, replica]) each.app.services.webhookSender.start()
@@ -135,7 +135,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(again!.id).toBe(before!.id)
   })
 
-  test('a key that one replica disables is rejected by the other within a second', async () => {
+  test('a replica behind PgBouncer rejects a key within a second after another replica disabled it', async () => {
     const key = await tenant.key(['metadata'])
     const there = replica.as(key.credential)
     const status = async () => (await there.get('/files')).status
@@ -143,7 +143,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(await measurePropagation(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
   })
 
-  test('a move waits a second for its lock, and transactions have time-outs', async () => {
+  test('lock waits end after a second and transactions have time-outs behind PgBouncer', async () => {
     await direct.query('BEGIN')
     await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
     const group = JSON.stringify([{ tenant: tenant.tenantId, moves: { entries: 0 } }])

@@ -34,7 +34,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
 
 const headers = { authorization: `Bearer ${key}` }
 
-/** The processes that serve requests, below that of the service. */
+/** Returns the worker processes of a service. */
 function serving(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
   return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))
@@ -56,7 +56,7 @@ const metrics = async (service: Service) => (await fetch(`${service.url}/metrics
 const replacements = async (service: Service) =>
   Number(/^assay_process_replacements_total\{process="supervisor"\} (\d+)$/m.exec(await metrics(service))?.[1] ?? 0)
 
-/** Resolves when `count` processes were replaced and all serve. */
+/** Resolves when `count` processes were replaced and all processes serve requests. */
 async function replaced(service: Service, count: number): Promise<void> {
   const expected = [
     `assay_process_replacements_total{process="supervisor"} ${count}`,
@@ -68,7 +68,7 @@ async function replaced(service: Service, count: number): Promise<void> {
   })
 }
 
-/** Calls on a persistent connection, which is replaced after it is lost. */
+/** Calls the service on a persistent connection, which is replaced when it is lost. */
 function caller(service: Service) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const observed = { answered: 0, rejected: [] as number[], lost: 0 }
@@ -87,7 +87,7 @@ function caller(service: Service) {
       sent.end()
     })
   const done = (async () => {
-    // Limits the rate, so that a busy machine can start processes.
+    // The rate is limited so that a busy machine can start processes.
     for (; !controller.signal.aborted; await sleep(10)) await call()
     agent.destroy()
   })()
@@ -99,7 +99,7 @@ function caller(service: Service) {
   return { observed, stop }
 }
 
-/** An upload with an incomplete body. */
+/** Starts an upload with an incomplete body. */
 async function unfinishedUpload(service: Service) {
   const boundary = 'b'
   const part = (name: string, more = '') => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`
@@ -139,10 +139,10 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('accept together as many uploads as one process, and reject the others with 429', async () => {
+  test('two processes together accept the upload limit of one process and reject more uploads with 429', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
-    // One credential can have a quarter of the uploads: one of the four of each process.
+    // One credential can use a quarter of the upload slots, which is one of four per process.
     const uploads = await Promise.all(Array.from({ length: 6 }, () => unfinishedUpload(service)))
     const open = new Set(uploads)
     const rejections: unknown[] = []
@@ -178,12 +178,12 @@ describe('two processes on one port', () => {
     expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
   })
 
-  test('a process killed under load closes only its own connections, is replaced, and is reported', async () => {
+  test('a process killed under load closes only its own connections and is replaced', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => caller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const [victim, other] = serving(service)
-    // Stopped first until the others have continued, so that each of its connections has a pending call, which is lost.
+    // The process is stopped until the others have continued, so that each of its connections loses a pending call.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))
@@ -194,7 +194,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ observed }, at) => observed.answered > responded[at]! + 5))
     const observed = await Promise.all(callers.map((each) => each.stop()))
     expect(observed.flatMap(({ rejected }) => rejected)).toEqual([])
-    // One call was lost on each connection of the killed process, and none since.
+    // Each connection of the killed process lost one call, and no later call was lost.
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
     expect(observed.map(({ lost }) => lost)).toEqual(before)
@@ -209,7 +209,7 @@ describe('two processes on one port', () => {
     const was = await replacements(service)
     const victim = serving(service)[0]!
     process.kill(victim, 'SIGSTOP')
-    // Node assigns one connection to a process and waits for its confirmation.
+    // Node.js assigns one connection to a process and waits for its confirmation.
     const open = Array.from({ length: 4 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'))
     let responded = 0
     const allButOne = new Promise<void>((resolve) => {
@@ -226,7 +226,7 @@ describe('two processes on one port', () => {
     await replaced(service, was + 1)
   })
 
-  test('each process can be ended and replaced under load without a failed call', async () => {
+  test('each process can be stopped and replaced under load without a failed call', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 4 }, () => caller(service))
     for (const [at, pid] of serving(service).entries()) {
@@ -236,14 +236,14 @@ describe('two processes on one port', () => {
     for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
   })
 
-  test('SIGTERM lets each process complete its calls, and no call fails', async () => {
+  test('SIGTERM lets each process complete its calls without failures', async () => {
     await makeContext(service)
     const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
     const callers = Array.from({ length: 4 }, () => caller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
-    // Concurrent calls before the port closes.
+    // Calls run concurrently before the port closes.
     for (const observed of await Promise.all(callers.map((each) => each.stop())))
       expect(observed).toMatchObject({ rejected: [], lost: 0 })
     await until(() =>
@@ -256,14 +256,14 @@ describe('two processes on one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('the processes and PostgreSQL end with their parent process', async () => {
+  test('worker processes and PostgreSQL end with their parent process', async () => {
     const service = await start()
     const pids = serving(service)
     await service.stop('SIGKILL')
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
 
-  test('all processes exit with one sentence and status 1 if one cannot start', async () => {
+  test('all processes exit with one sentence and status 1 if one of them cannot start', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   const limitedKey = await tenant.key(['upload'])
   const user = await tenant.user(['metadata', 'upload', 'download', 'delete'])
   const fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
-  // A second tenant is used, because disabling the only admin of the first would reject all later requests.
+  // A second tenant is used because disabling the only admin of the first would reject later requests.
   const second = await tenant.key(['upload', 'download', 'metadata', 'delete', 'admin'])
   known = {
     keyId: limitedKey.id,
@@ -33,7 +33,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('responds to random requests to any route with a status below 500, in the standard envelope', async () => {
+test('responds to random requests to any route with a documented error format and a status below 500', async () => {
   const port = Number(new URL(world.url).port)
   await fc.assert(
     fc.asyncProperty(hostileRequest(known), async (request) => {
@@ -50,7 +50,7 @@ function check({ method, target }: RawRequest, { status, headers, body }: RawRes
   expect(status).toBeLessThan(500)
   expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
   if (status < 400 || method === 'HEAD') return
-  // Browsers get the dashboard's own page at unknown paths.
+  // Browsers receive the dashboard page at unknown paths.
   if (status === 404 && headers.get('content-type')?.startsWith('text/html')) return
   const json = JSON.parse(body.toString())
   if (headers.get('content-type')?.startsWith('application/problem+json')) {
@@ -65,6 +65,6 @@ function check({ method, target }: RawRequest, { status, headers, body }: RawRes
   }
   expect(Object.keys(json).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
   expect(json.request_id).toBe(headers.get('x-request-id'))
-  // 431 and 408 are HTTP errors without a code in the contract.
+  // HTTP errors 431 and 408 have no error code.
   if (status !== 431 && status !== 408) expect(httpStatus[json.error.code as keyof typeof httpStatus]).toBe(status)
 }

@@ -8,7 +8,7 @@ import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-cl
 import { freePort, Service } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// URLs of a bucket bypass the service, so that a quarantined object is moved.
+// A quarantined object is moved because bucket URLs bypass the service.
 let bucketWorld: BucketWorld
 let clamd: UpdatableClamd
 let world: World
@@ -49,7 +49,7 @@ const notFailing = (error: unknown) => {
   throw error
 }
 
-/** Simulates a minute, so that work of a dead process is due. */
+/** Simulates a minute so that work of a dead process is due. */
 async function later(): Promise<void> {
   await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
   await world.database.pool.query(`UPDATE quarantine SET move_due_at = now() - interval '1 second' WHERE move_due_at IS NOT NULL`)
@@ -67,7 +67,7 @@ async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: st
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('quarantine ends existing URLs immediately, and a release restores the file completely', async () => {
+test('quarantining a file in a bucket invalidates its URLs, and a release restores the file', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -78,7 +78,7 @@ test('quarantine ends existing URLs immediately, and a release restores the file
   expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
-test('quarantine retries an unavailable bucket, and rejects requests for the file in the meantime', async () => {
+test('quarantine retries an unavailable bucket and rejects requests for the file in the meantime', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
@@ -91,7 +91,7 @@ test('quarantine retries an unavailable bucket, and rejects requests for the fil
   await expectOutOfReach(file)
 })
 
-test('a lost response to the copy into quarantine has no effect', async () => {
+test("quarantine succeeds if the bucket's response to the copy is lost", async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
@@ -100,7 +100,7 @@ test('a lost response to the copy into quarantine has no effect', async () => {
   await expectOutOfReach(file)
 })
 
-test('a purge of a quarantined file deletes the object from the bucket', async () => {
+test('purging a quarantined file deletes its object from the bucket', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -111,7 +111,7 @@ test('a purge of a quarantined file deletes the object from the bucket', async (
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'another replica completes the work of a replica killed at %s',
+  'another replica completes the quarantine of a replica killed at %s',
   async (faultPoint) => {
     const file = await infected()
     await clamd.updateSignatures(world)

@@ -6,7 +6,7 @@ import { type ApiResponse, Caller, type TestTenant, World } from '../support/wor
 
 let databases: ReplicatedDatabase
 let world: World
-/** Another replica of the service on the same databases. */
+/** Another replica of the service that uses the same databases. */
 let other: World
 let tenant: TestTenant
 
@@ -30,7 +30,7 @@ const namesIn = ({ body }: ApiResponse) => body.data.data.map((file: { original_
 const age = ({ headers }: ApiResponse) => headers.get('age')
 const replicaCheck = async (of = world) => (await new Caller(of.url, undefined).raw('/health/ready')).body.checks.replica
 
-/** Stops a server with all its processes, the main process first, so that no new one starts. */
+/** Stops a database server with all its processes, the main process first so that it starts no new ones. */
 async function freeze(pid: number): Promise<() => void> {
   process.kill(pid, 'SIGSTOP')
   await until(async () => /^State:\tT/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')))
@@ -43,7 +43,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(20)
 }
 
-/** Reads from the replica, which may lag behind the calls before. */
+/** Reads from the read replica, which may lag behind earlier calls. */
 async function fromReplica(path: string, caller = tenant.admin): Promise<ApiResponse> {
   for (;;) {
     const response = await caller.get(path)
@@ -65,23 +65,23 @@ describe('reads from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('serves %s from the replica, with an age not older than the request', async (path) => {
+  ])('serves %s from the read replica with age 0 if the replica has all changes', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await fromReplica(path))).toBe('0')
   })
 
-  test('serves a GraphQL query from the replica', async () => {
+  test('serves a GraphQL query from the read replica', async () => {
     const request = () => tenant.admin.graphql('{ files(pageSize: 1) { pagination { totalItems } } }')
     await until(async () => age(await request()) === '0')
   })
 
-  test('counts reads by the server that returned them', async () => {
+  test('counts reads by the database server that returned them', async () => {
     await fromReplica('/files')
     const counted = await tenant.admin.raw('/metrics')
     expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
   })
 
-  test('does not use the replica for authentication, authorization and changes', async () => {
+  test('does not use the read replica for authentication, authorization or changes', async () => {
     const { body } = await tenant.admin.upload('notes', 'one.txt', 'text')
     for (const path of ['/contexts', '/api-keys', `/files/${body.data.file_id}/metadata`, `/files/${body.data.file_id}`])
       expect(age(await tenant.admin.get(path))).toBeNull()
@@ -90,9 +90,9 @@ describe('reads from a replica', () => {
 })
 
 describe('written data is read back', () => {
-  test('any client reads written data on any replica of the service', async () => {
+  test('clients read their own writes on any replica of the service', async () => {
     let served = 0
-    // A lagging replica is not used for a second.
+    // A lagging replica is not used for a second, so more rounds may be needed.
     for (let count = 0; count < 30 || served === 0; count++) {
       await tenant.admin.upload('notes', `back-${count}.txt`, 'text')
       const response = await elsewhere(tenant.admin).get('/files?page_size=1')
@@ -101,7 +101,7 @@ describe('written data is read back', () => {
     }
   })
 
-  test('reads from the primary while the replica receives nothing', async () => {
+  test('reads from the primary while the read replica receives no changes', async () => {
     await databases.pause()
     await tenant.admin.upload('notes', 'paused.txt', 'text')
     for (const caller of [tenant.admin, elsewhere(tenant.admin)]) {
@@ -114,7 +114,7 @@ describe('written data is read back', () => {
     expect(age(exported)).toBeNull()
   })
 
-  test('a created or disabled key applies immediately, regardless of the state of the replica', async () => {
+  test('a created or disabled key takes effect immediately, even if the read replica lags', async () => {
     await databases.pause()
     const key = await tenant.key(['metadata'])
     expect((await elsewhere(key).get('/files')).status).toBe(200)
@@ -124,13 +124,13 @@ describe('written data is read back', () => {
 })
 
 describe('stale reads', () => {
-  test('a lagging replica serves reads with their age if Cache-Control allows it', async () => {
+  test('a lagging read replica serves reads with their age if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.getLagMs()) === 0)
     await databases.pause()
     await tenant.admin.upload('notes', 'after.txt', 'text')
     const written = performance.now()
-    // The write is more than a second old.
+    // The write must be more than a second old.
     await until(async () => performance.now() - written > 1100)
     const old = await tenant.admin.get('/files?page_size=1', { 'cache-control': 'max-age=60' })
     expect(namesIn(old)).toEqual(['before.txt'])
@@ -146,7 +146,7 @@ describe('stale reads', () => {
 })
 
 describe('a replica that does not respond', () => {
-  test('uses the primary with degraded readiness if the replica does not respond, and the replica afterwards', async () => {
+  test('reads from the primary with degraded readiness while the read replica does not respond', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
     const response = await tenant.admin.get('/files?page_size=1')
@@ -160,7 +160,7 @@ describe('a replica that does not respond', () => {
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
-  test('a frozen replica does not block requests for long', async () => {
+  test('a frozen read replica does not block requests for long', async () => {
     await fromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {

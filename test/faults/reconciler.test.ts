@@ -15,7 +15,7 @@ afterAll(() => world.close())
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const storage = () => world.app.services.storage as LocalStorage
 
-/** A reconciler without delays by default. */
+/** Creates a reconciler, by default without delays. */
 function reconciler(pace: Partial<Pace> = {}): Reconciler {
   return new Reconciler({
     ...world.app.services,
@@ -25,7 +25,7 @@ function reconciler(pace: Partial<Pace> = {}): Reconciler {
   })
 }
 
-/** A complete pass from the start. */
+/** Runs a complete pass from the start. */
 async function pass(pace: Partial<Pace> = {}): Promise<void> {
   await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
   await reconciler(pace).turn(1)
@@ -65,7 +65,7 @@ describe('a mismatch between rows and blobs', () => {
     tenant = await newTenant()
   })
 
-  test('a mismatch in either direction is reported without a change, and is cleared after its repair', async () => {
+  test('reports a mismatch between rows and blobs without a change, and clears it after the repair', async () => {
     const otherTenant = await newTenant()
     const [lost, grown, changed, valid] = await keep(tenant, 4)
     await keep(otherTenant, 1)
@@ -85,7 +85,7 @@ describe('a mismatch between rows and blobs', () => {
     expect(await findings()).toEqual(expected)
     const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2, journalDrift: 0 }
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(health)
-    // Without reading blobs, a wrong size is detected, and wrong bytes are not.
+    // A pass without reading blobs detects a wrong size but not wrong bytes.
     expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
     expect(await graphqlHealth(otherTenant)).toEqual(healthy)
@@ -116,7 +116,7 @@ describe('a mismatch between rows and blobs', () => {
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
-  test('a mismatch does not include uploads in progress and recent deletions', async () => {
+  test('uploads in progress and recent deletions are not reported as mismatches', async () => {
     await keep(tenant, 3)
     const work = (async () => {
       for (let at = 0; at < 30; at++) {
@@ -136,7 +136,7 @@ describe('a mismatch between rows and blobs', () => {
     expect(await findings()).toEqual([])
   })
 
-  test('reports counter drift per tenant', async () => {
+  test('the reconciler reports counter drift per tenant', async () => {
     await keep(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])
@@ -155,14 +155,14 @@ describe('a reconciler pass', () => {
       finishedAt: string | null
     }
 
-  test('a reconciler pass resumes at the last position on any replica until it has read every path once', async () => {
+  test('a reconciler pass resumes at its last position on any replica until it has read every path', async () => {
     const tenant = await newTenant()
     const files = await keep(tenant, 5)
     for (const { path } of files) await storage().remove(path)
     await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
     const found: number[] = []
     for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
-      // With a time limit of zero, each turn checks one path in a new reconciler.
+      // With a time limit of zero, each turn of a new reconciler checks one path.
       await reconciler().turn(1, -1)
       found.push((await findings()).length)
     }
@@ -172,7 +172,7 @@ describe('a reconciler pass', () => {
     for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
   })
 
-  test('a reconciler pass starts only after its interval, and on one replica at a time', async () => {
+  test('a reconciler pass starts only after its interval and runs on one replica at a time', async () => {
     const tenant = await newTenant()
     await pass()
     const [file] = await keep(tenant, 1)
@@ -191,7 +191,7 @@ describe('a reconciler pass', () => {
     await pass()
   })
 
-  test('a reconciler pass re-reads the configured share of blobs, at the configured rate of paths', async () => {
+  test('a reconciler pass reads the configured share of blobs at the configured rate', async () => {
     const tenant = await newTenant()
     const [file] = await keep(tenant, 3)
     await writeFile(storage().getFile(file!.path), 'TEXT number 0')

@@ -6,8 +6,8 @@ import { testDatabase } from '../support/database.js'
 
 const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
 
-// The long form is `npm run soak`.
-test('every acknowledged call is logged once after repeated kill -9, and counters equal a recount', async () => {
+// `npm run soak` runs the long form of this test.
+test('logs every acknowledged call once after repeated kill -9, and counters equal a recount', async () => {
   const { url } = await testDatabase()
   const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },

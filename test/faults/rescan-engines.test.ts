@@ -10,8 +10,8 @@ import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeIf, describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// Rescans with the real engines, as users run them: native YARA in a thread, an operator's YARA rules in the Linux sandbox, and clamd.
-// From 64 KiB on, YARA scans in a worker. From 256 KiB on, a file fetched from a bucket is a temporary file.
+// Tests rescans with real engines: native YARA in a thread, sandboxed operator YARA rules, and clamd. YARA scans files from 64
+// KiB in a worker. Files from 256 KiB in a bucket are fetched to a temporary file.
 const timeoutMs = 600_000
 const sizes = [1024, 64 * 1024 + 1, 300 * 1024, 5 * 1024 * 1024]
 const largest = 100 * 1024 * 1024
@@ -40,12 +40,12 @@ const stores = [
 function contentOf(size: number, isInfected: boolean): Buffer {
   const content = Buffer.alloc(size, 'words of a note that people read, line by line\n')
   content.write(`${size} ${isInfected}\n`)
-  // At the end: only a scan of the whole file finds it.
+  // Only a scan of the whole file finds a string at its end.
   if (isInfected) content.write(newlyInfected, size - newlyInfected.length)
   return content
 }
 
-/** One clean and one infected file of each size, uploaded while the signatures do not find `bad`. */
+/** Uploads one clean and one infected file of each size before the signatures detect the infection. */
 async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infected: string[] }> {
   await tenant.context('sizes', { max_file_size_mb: 128 })
   const upload = async (size: number, isInfected: boolean): Promise<string> => {
@@ -89,7 +89,7 @@ async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string)
     const tenant = await world.tenant()
     const { clean, infected } = await uploadAll(tenant)
     await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', newlyInfected))
-    // Rules are read at start-up.
+    // The service reads rules at startup.
     const upgraded = await World.open({ ...env, RULES_DIR: rulesDir }, world)
     try {
       await rescanAll(upgraded)
@@ -112,7 +112,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
       try {
         const tenant = await world.tenant()
         const { clean, infected } = await uploadAll(tenant)
-        // As if an older version of the service had scanned them: the built-in rules change only with a release.
+        // Simulates scans by an older version of the service, because built-in rules change only with a release.
         await world.database.pool.query(
           `UPDATE validation_reports SET report = jsonb_set(report, '{engine,signaturesVersion}', '"older"') WHERE tenant_id = $1`,
           [tenant.tenantId],
@@ -127,7 +127,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   )
 
   test(
-    'a rescan with sandboxed YARA rules of an operator quarantines files that new rules match',
+    'a rescan with sandboxed operator YARA rules quarantines files that match new rules',
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
@@ -140,14 +140,14 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
     afterAll(() => clamd.close())
 
     test(
-      'a rescan quarantines files that new signatures match',
+      'a rescan quarantines files that match new signatures',
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {
           const tenant = await world.tenant()
           const { clean, infected } = await uploadAll(tenant)
           await clamd.learn('Test.Tomorrow', newlyInfected)
-          // A custom database has no version, so that a rescan has to be requested.
+          // A custom database has no version, so a rescan must be requested.
           getData(await tenant.admin.post('/contexts/sizes/rescan'))
           await rescanAll(world)
           await expectRescanned(tenant.admin, clean, infected)
@@ -162,7 +162,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
 
 describeIf(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
   test(
-    'a rescan with sandboxed YARA rules of an operator finishes',
+    'a rescan with sandboxed operator YARA rules finishes',
     async () => {
       const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
       try {

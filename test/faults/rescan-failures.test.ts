@@ -3,7 +3,7 @@ import { getData, toStatusAndCode } from '../support/answers.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
-/** The scanner fails on files that contain this. */
+/** The scanner fails on files that contain this string. */
 const poison = 'a file that no scanner survives'
 const failing = 'stream: Can not allocate memory ERROR\0'
 
@@ -22,7 +22,7 @@ beforeEach(async () => {
   clamd.forget()
   tenant = await world.tenant()
 })
-// Readiness covers all tenants.
+// Resets all rescans because readiness covers all tenants.
 afterEach(async () => {
   await world.database.pool.query('UPDATE file_contexts SET scan_for_viruses = false')
   await world.database.pool.query('DELETE FROM rescan_queue')
@@ -35,20 +35,20 @@ async function uploaded(context: string, name: string, content: string): Promise
   return body.data.file_id
 }
 
-/** New signatures. Afterwards, `onPoison` returns the response for the failing file. */
+/** Installs new signatures. Afterwards, `onPoison` returns the response for the failing file. */
 async function failOnPoison(onPoison: () => string = () => failing): Promise<void> {
   await clamd.updateSignatures(world)
   const { version } = clamd.daemon.script
   clamd.daemon.script = { version: version!, response: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
 }
 
-/** Simulates the end of the retry delay, or of the lease of a dead replica. */
+/** Simulates the end of the retry delay or of a dead replica's lease. */
 const endWaits = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
 
 const progressOf = async (context: string) => getData(await tenant.admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => getData(await tenant.admin.get(`/files/${file}/validations`)).data
 
-/** Waits until readiness returns this rescan status, always with 200. Readiness is cached for a few seconds. */
+/** Polls until readiness, which is cached, returns this rescan status. Its HTTP status must always be 200. */
 async function readinessReports(expected: object): Promise<void> {
   const isReported = async () => {
     const { status, body } = await world.unauthenticated.raw('/health/ready')
@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('a file for which the scanner fails', () => {
-  test('a file that cannot be scanned delays no other file, and is reported as incomplete after three attempts', async () => {
+  test('a file that cannot be scanned delays no other file and is incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.context(context)
     const others = [await uploaded('first', 'a.txt', 'one'), await uploaded('second', 'b.txt', 'two')]
     const file = await uploaded('first', 'c.txt', poison)
@@ -79,7 +79,7 @@ describe('a file for which the scanner fails', () => {
     await endWaits()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
-    // The attempts are in the database: a service that starts now makes the last one.
+    // Attempts are stored in the database, so a restarted service makes the last attempt.
     const restarted = await World.open({ SCANNER_URL: clamd.url }, world)
     try {
       await endWaits()
@@ -98,7 +98,7 @@ describe('a file for which the scanner fails', () => {
       evidence: { attempts: 3, scan_failed: true },
     })
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
-    // New signatures that work.
+    // New signatures scan the failing file successfully.
     await readinessReports({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -106,7 +106,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('a requested rescan scans a skipped file after the scanner recovers, even with unchanged signatures', async () => {
+  test('a requested rescan scans a skipped file again with unchanged signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
@@ -124,7 +124,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('makes three attempts to scan a file with each version of the signatures', async () => {
+  test('scans a failing file three times per version of the signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {
@@ -139,7 +139,7 @@ describe('a file for which the scanner fails', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('abandons only the file that made the scanner unavailable three times', async () => {
+  test('skips only the file that made the scanner unavailable three times', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
@@ -152,7 +152,7 @@ describe('a file for which the scanner fails', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       await expect(rescanAll(world)).rejects.toThrow('the scanner is unavailable')
       expect(deaths).toBe(attempt + 1)
-      // While it is unavailable, no attempt counts.
+      // Attempts do not count while the scanner is unavailable.
       await endWaits()
       await expect(rescanAll(world)).rejects.toThrow('EICAR')
       const { proof: _, ...working } = clamd.daemon.script
@@ -166,7 +166,7 @@ describe('a file for which the scanner fails', () => {
     expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { attempts: 3, scan_failed: true } })
   })
 
-  test('abandons only the file whose scans were interrupted by the end of three services', async () => {
+  test('skips only the file whose scans were interrupted by three service crashes', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
@@ -175,7 +175,7 @@ describe('a file for which the scanner fails', () => {
     await clamd.updateSignatures(world)
     const { rescans } = world.app.services
     await rescans.notice(await rescans.signatures())
-    // Simulates killed services: the first leased all files, each later one the file that it scanned.
+    // Simulates killed services. The first one leased all files, and each later one the file that it scanned.
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
        SELECT tenant_id, file_id, context_id, now(), 'killed', CASE WHEN file_id = $2 THEN 3 ELSE 1 END FROM files WHERE tenant_id = $1`,
@@ -194,7 +194,7 @@ describe('a file for which the scanner fails', () => {
 })
 
 describe('a file in the store that cannot be read', () => {
-  test('a file that cannot be read delays no other file', async () => {
+  test('a stored file that cannot be read delays no other file of a rescan', async () => {
     await tenant.context('notes')
     const [damaged, complete] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)

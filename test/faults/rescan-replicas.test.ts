@@ -30,7 +30,7 @@ async function upload(context: string, count: number): Promise<string[]> {
   return files
 }
 
-/** Number of reports per file. */
+/** Returns the number of reports per file. */
 async function reports(): Promise<number[]> {
   const { rows } = await world.database.pool.query<{ reports: number }>(
     `SELECT count(*)::int AS reports FROM validation_reports r JOIN files f USING (tenant_id, file_id) WHERE tenant_id = $1 GROUP BY file_id`,
@@ -39,7 +39,7 @@ async function reports(): Promise<number[]> {
   return [...new Set(rows.map((row) => row.reports))]
 }
 
-/** Both replicas start with some files, because otherwise the first could scan all. */
+/** Both replicas start with some files because otherwise the first one could scan all of them. */
 async function together(work: () => Promise<number[]>): Promise<number[]> {
   const stores = [world, second].map(({ app }) => app.services.storage)
   const open = stores.map((storage) => storage.open)
@@ -58,7 +58,7 @@ async function together(work: () => Promise<number[]>): Promise<number[]> {
   })
 }
 
-test('two replicas share the files of one context, and scan none twice', async () => {
+test('two replicas share the rescan of a context and scan no file twice', async () => {
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
   const { requests: requested } = clamd.daemon
@@ -70,7 +70,7 @@ test('two replicas share the files of one context, and scan none twice', async (
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
 
-test('a replica with older signatures leaves the work to others, and no file returns to older signatures', async () => {
+test('a replica with older signatures leaves the rescan to other replicas', async () => {
   const old = await UpdatableClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {
@@ -87,7 +87,7 @@ test('a replica with older signatures leaves the work to others, and no file ret
   }
 })
 
-test('another replica scans the files of a killed replica from its position', async () => {
+test('another replica continues the rescan of a killed replica from its position', async () => {
   const files = await upload('killed', 60)
   const before = (await reports())[0]!
   await clamd.updateSignatures(world, second)
@@ -109,7 +109,7 @@ test('another replica scans the files of a killed replica from its position', as
   for (const file of files) expect((await tenant.admin.get(`/files/${file}/validations`)).body.data.data).toHaveLength(2)
 })
 
-test('a restored file is scanned if the signatures changed in the meantime', async () => {
+test('scans a restored file if the signatures changed while it was in the trash', async () => {
   const [file] = await upload('trashed', 1)
   expect((await tenant.admin.patch('/contexts/trashed/policy', { trash_days: 1 })).status).toBe(200)
   expect((await tenant.admin.delete(`/files/${file}`)).status).toBe(200)
@@ -119,7 +119,7 @@ test('a restored file is scanned if the signatures changed in the meantime', asy
   await rescanAll(second)
   const reportsOf = async () => (await tenant.admin.get(`/files/${file}/validations`)).body.data.data
   expect(await reportsOf()).toHaveLength(2)
-  // The signatures have not changed since.
+  // The signatures have not changed since the last scan.
   await tenant.admin.delete(`/files/${file}`)
   await tenant.admin.post(`/trash/${file}/restore`)
   await rescanAll(second)
@@ -139,7 +139,7 @@ describeWith('clamd')('a real clamd', () => {
     await real.close()
   })
 
-  test('queries signatures that its version does not show before a rescan, and finds infected stored files', async () => {
+  test('probes signatures for changes that their version does not show, and finds infected stored files', async () => {
     const owner = await scanned.tenant()
     await owner.context('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id

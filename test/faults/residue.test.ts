@@ -9,7 +9,7 @@ import { findResidue } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
-// One process goes through all faults. After each, and at its end, nothing may be left.
+// One process goes through all faults and must leave no residue after any of them.
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
 let world: World
@@ -21,7 +21,7 @@ let toldToEnd = false
 
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
-  // Queries the database directly and manages the tenant.
+  // This world queries the database directly and manages the tenant.
   world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
   proxy = await DatabaseProxy.start(world.databaseUrl)
   tenant = await world.tenant()
@@ -54,14 +54,14 @@ afterEach(async () => {
 })
 
 const small = 10_000
-// Two chunks, and a temporary file.
+// Size of an upload that needs two chunks and a temporary file.
 const large = 9 * 1024 * 1024
 const upload = (bytes: number): Promise<ApiResponse> => caller.upload('raw', 'a.bin', randomBytes(bytes))
 
-/** Recovers without a restart. A busy machine may exceed the short deadline once more. */
+/** Checks that the service recovers without a restart. A busy machine may exceed the short deadline once more. */
 async function isWellAgain(size: number): Promise<void> {
   for (let tries = 0; tries < 20; tries++) if ((await upload(size)).status === 201) return
-  throw new Error(`No upload of ${size} bytes is taken any more: ${service.stderr.slice(-2000)}`)
+  throw new Error(`The service no longer accepts uploads of ${size} bytes: ${service.stderr.slice(-2000)}`)
 }
 
 const faults: [string, Fault][] = [
@@ -79,18 +79,21 @@ const sending: [BucketCall, number][] = [
 ]
 
 describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
-  test.each(faults)('leaves no residue if the bucket returns %s once, and then permanently', async (_name, fault) => {
-    bucketWorld.bucket.faults.plan(call, fault)
-    expect([201, 503]).toContain((await upload(size)).status)
-    bucketWorld.bucket.faults.clear()
-    bucketWorld.bucket.faults.plan(call, fault, 1000)
-    const response = await upload(size)
-    if (fault.kind === 'status' || fault.kind === 'cut') expect(response.status).toBe(503)
-    else expect([201, 503]).toContain(response.status)
-  })
+  test.each(faults)(
+    'a bucket upload leaves no residue if the bucket returns %s once, and then permanently',
+    async (_name, fault) => {
+      bucketWorld.bucket.faults.plan(call, fault)
+      expect([201, 503]).toContain((await upload(size)).status)
+      bucketWorld.bucket.faults.clear()
+      bucketWorld.bucket.faults.plan(call, fault, 1000)
+      const response = await upload(size)
+      if (fault.kind === 'status' || fault.kind === 'cut') expect(response.status).toBe(503)
+      else expect([201, 503]).toContain(response.status)
+    },
+  )
 })
 
-test('leaves no residue if the bucket is down and recovers', async () => {
+test('a bucket upload leaves no residue if the bucket is down and recovers', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
@@ -109,19 +112,20 @@ async function announced(size: number): Promise<RawClient> {
   return client
 }
 
-test.each([small, large])('leaves no residue if a client disconnects or stalls in the middle of %i bytes', async (size) => {
-  const disconnected = await announced(size)
-  await disconnected.send(randomBytes(size / 2))
-  disconnected.destroy()
-  const silent = await announced(size)
-  await silent.send(randomBytes(size / 2))
-  await silent.ended
-  silent.destroy()
-})
+test.each([small, large])(
+  'an upload leaves no residue if its client disconnects or stalls in the middle of %i bytes',
+  async (size) => {
+    const disconnected = await announced(size)
+    await disconnected.send(randomBytes(size / 2))
+    disconnected.destroy()
+    const silent = await announced(size)
+    await silent.send(randomBytes(size / 2))
+    await silent.ended
+    silent.destroy()
+  },
+)
 
-/**
- * An upload that the bucket has received completely without a response. Repeated if a busy machine exceeds the deadline before.
- */
+/** Runs an upload that the bucket receives without responding, and repeats it if a busy machine exceeds the deadline. */
 async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
   const { faults } = bucketWorld.bucket
   const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }, 1000))
@@ -138,7 +142,7 @@ async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>):
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)('leaves no residue if a client disconnects while the bucket has its %s', async (call, size) => {
+] as const)('an upload leaves no residue if its client disconnects while the bucket has its %s', async (call, size) => {
   const leaving = new AbortController()
   const { response } = await held(call, false, () => {
     const form = new FormData()
@@ -156,7 +160,7 @@ test.each([
 })
 
 test.each([small, large])(
-  'leaves no residue if the database is lost before, during and after an upload of %i bytes',
+  'an upload of %i bytes leaves no residue if the database is lost before, during or after it',
   async (size) => {
     for (const when of ['before', 'after'] as const) {
       proxy.cutAtMove = when
@@ -171,14 +175,14 @@ test.each([small, large])(
   },
 )
 
-test('closes every connection, removes its folder, and prints nothing at shutdown', async () => {
+test('shutdown closes every connection, removes its folder, and prints nothing', async () => {
   await isWellAgain(large)
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true
   expect((await service.stop()).status).toBe(0)
   expect(await findResidue({ spool: [spool], faults: () => service.faults })).toEqual([])
   while (bucketWorld.bucket.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
-  // The journal contains all leftovers of the faults.
+  // The garbage journal lists all remaining blobs of the faults.
   expect(await world.app.services.storageHealth.verify()).toMatchObject({
     filesWithoutBlob: 0,
     blobsWithoutFile: 0,

@@ -31,7 +31,7 @@ afterAll(async () => {
 const rowOf = async (path: string) =>
   (await world.database.pool.query('SELECT *, xmin::text FROM resumable_uploads WHERE upload_id = $1', [path.split('/').at(-1)]))
     .rows[0]
-/** Resolves to the time at which the next attempt was allowed. */
+/** Makes the next attempt due and returns its original due time. */
 const makeRetryDue = async (path: string): Promise<Date> =>
   (
     await world.database.pool.query(
@@ -62,7 +62,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   expect((await rowOf(path)).xmin).toBe(xmin)
   expect(toStatusAndCode(await tus.patch(path, text.length, ''))).toEqual([503, 'scanner_unavailable'])
 
-  // The next attempt asks the scanner before it reads the file.
+  // The next attempt queries the scanner before it reads the file.
   const due = await makeRetryDue(path)
   expect((await tus.head(path)).status).toBe(423)
   expect(await secondsUntilRetry(path, due)).toBeGreaterThanOrEqual(4.9)
@@ -75,7 +75,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   expect(head.headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('a file that the scanner cannot scan is retried after increasing delays', async () => {
+test('retries a file that the scanner cannot scan after increasing delays', async () => {
   daemon ??= await startClamdEmulator({}, 'tcp', port)
   daemon.script.response = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)

@@ -15,7 +15,7 @@ const megabyte = 1_048_576
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const seed = Number(process.env.SEED ?? 20_261_122)
 
-/** Reproducible cut positions from a seed. */
+/** Yields reproducible cut positions from a seed. */
 function* cuts(from: number): Generator<number> {
   for (let state = from; ; ) {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -24,7 +24,7 @@ function* cuts(from: number): Generator<number> {
 }
 
 describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
-  // `world` is the surviving replica. The killed ones run separately.
+  // `world` is the replica that survives. The killed replicas run as separate processes.
   let world: World
   let bucket: BucketWorld | undefined
   let tenant: TestTenant
@@ -104,12 +104,12 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await expectAgreement()
   })
 
-  test('bytes received before kill -9 are available to another replica and to a restarted one', async () => {
+  test('bytes received before kill -9 are available to another replica and after a restart', async () => {
     const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
     const proxy = await BreakingProxy.open(service.url)
-    // The body stalls in the middle until the service dies.
+    // The body stalls in the middle until the service is killed.
     proxy.holdAfter(14 * megabyte)
     const sending = new Tus(new Caller(proxy.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes
@@ -129,10 +129,10 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   })
 
   const ofParts = faultPoints.filter((point) => point.startsWith('part.'))
-  // Between verdict and response, only the storage step depends on the store.
+  // Between verdict and response, only the storage step depends on the kind of store.
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
-  test.each(steps)('killed at %s, the upload continues on another replica and creates one file', async (point) => {
+  test.each(steps)('an upload killed at %s continues on another replica and creates one file', async (point) => {
     const { service, tus: killed } = await start({ FAULT_POINT: point })
     const content = randomBytes(300_000)
     const before = await filesHeld()
@@ -140,7 +140,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await tus.patch(path, 0, content.subarray(0, 100_000))
     await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
     await service.ended
-    // A killed process holds the lease of its Idempotency-Key until it expires.
+    // The lease of a killed process on its Idempotency-Key must expire first.
     await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     const offset = await tus.offset(path)
     if (offset < content.length) {

@@ -37,8 +37,8 @@ async function upload({ url }: Service, name: string): Promise<string> {
 
 const remove = ({ url }: Service, fileId: string) => fetch(`${url}/api/v1/files/${fileId}`, { method: 'DELETE', headers })
 
-// The steps of docs/operations.md. A copy of the database stands for pg_dump and pg_restore, and an unknown migration for a newer version.
-test('a rollback to a backup keeps every file of the backup, and reports what was uploaded and swept later', async () => {
+// Follows docs/operations.md with a database copy instead of pg_dump and an unknown migration as the newer version.
+test('restoring a backup keeps every file of the backup and reports later uploads and sweeps', async () => {
   const healthy = { counters_drift: 0, files_without_blob: 0, blobs_without_file: 0, corrupted: 0, journal_drift: 0 }
   const database = await emptyDatabase()
   let service = await start(database)
@@ -61,7 +61,7 @@ test('a rollback to a backup keeps every file of the backup, and reports what wa
 
   service = await start(database)
   await upload(service, 'third.txt')
-  // Its blob stays, because the sweep is paused.
+  // The blob remains because the sweep is paused.
   expect((await remove(service, first)).status).toBe(200)
   await service.stop()
   const client = new pg.Client({ connectionString: database.url })

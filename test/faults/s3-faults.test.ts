@@ -4,7 +4,7 @@ import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
 
-// The stand-in responds immediately, so only tests that say so wait for a time-out.
+// The fake server responds immediately, so only tests that say so wait for a time-out.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -54,7 +54,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['a closed connection', { kind: 'cut' }],
     ['a slow response', { kind: 'slow', ms: 200 }],
     ['a lost response', { kind: 'lost' }],
-  ])('survives %s and is stored once', async (_what, fault) => {
+  ])('an S3 upload survives %s and stores the object once', async (_what, fault) => {
     standIn.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect([...standIn.objects.keys()]).toEqual(['a/b'])
@@ -66,27 +66,27 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['responds with 503', status(503)],
     ['closes all connections', { kind: 'cut' }],
     ['never responds', { kind: 'silent' }],
-  ])('fails within its time-out if the store %s', async (_what, fault) => {
+  ])('an S3 upload fails within its time-out if the store %s', async (_what, fault) => {
     standIn.plan(call, fault, 1000)
     await expect(brief.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(stored('a/b')).toBeUndefined()
     expect(standIn.uploads.size).toBe(0)
   })
 
-  test('reports a permanent rejection (403) immediately', async () => {
+  test('an S3 upload reports a permanent rejection (403) immediately', async () => {
     standIn.plan(call, status(403, 'AccessDenied'))
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(count(call)).toBe(1)
   })
 
-  test('neither overwrites nor claims another object at its path', async () => {
+  test('an S3 upload neither overwrites nor claims another object at its path', async () => {
     standIn.objects.set('a/b', { bytes: Buffer.from('other'), headers: {}, storedAt: new Date() })
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
     expect(stored('a/b')!.toString()).toBe('other')
   })
 })
 
-test('content that changes during the transfer is sent once more, and then rejected', async () => {
+test('an S3 upload retries content that changes during the transfer once, then rejects it', async () => {
   standIn.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
   await storage.put('a/b', inMemory(small), type)
   expect(count('put')).toBe(2)
@@ -107,7 +107,7 @@ describe.each(reads)('a request of the kind %s', (call, send) => {
     ['503', status(503)],
     ['429', status(429)],
     ['a lost response', { kind: 'lost' }],
-  ])('survives %s', async (_what, fault) => {
+  ])('an S3 request survives %s', async (_what, fault) => {
     await storage.put('a/b', inMemory(small), type)
     standIn.plan(call, fault)
     await send()
@@ -115,25 +115,22 @@ describe.each(reads)('a request of the kind %s', (call, send) => {
   })
 })
 
-test.each<S3Call>(['list', 'create', 'complete', 'copy'])(
-  'repeats a request of the kind %s after truncated XML',
-  async (call) => {
-    await storage.put('a/b', inMemory(small), type)
-    standIn.plan(call, { kind: 'half' })
-    if (call === 'list') await storage.list().next()
-    else if (call === 'copy') await storage.copy('a/b', 'c/d')
-    else await storage.put('a/large', inMemory(large), type)
-    expect(count(call)).toBeGreaterThanOrEqual(2)
-  },
-)
+test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s request after truncated XML', async (call) => {
+  await storage.put('a/b', inMemory(small), type)
+  standIn.plan(call, { kind: 'half' })
+  if (call === 'list') await storage.list().next()
+  else if (call === 'copy') await storage.copy('a/b', 'c/d')
+  else await storage.put('a/large', inMemory(large), type)
+  expect(count(call)).toBeGreaterThanOrEqual(2)
+})
 
-test('a truncated download fails and never ends early', async () => {
+test('a truncated S3 download fails instead of ending early', async () => {
   await storage.put('a/b', inMemory(large), type)
   standIn.plan('get', { kind: 'cut' })
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
 })
 
-test('a blob that is not listed yet can be read, and is listed later', async () => {
+test('an S3 object that is not listed yet can be read, and is listed later', async () => {
   standIn.unlisted.add('a/b')
   await storage.put('a/b', inMemory(small), type)
   expect((await storage.list().next()).done).toBe(true)
@@ -142,7 +139,7 @@ test('a blob that is not listed yet can be read, and is listed later', async () 
   expect((await storage.list().next()).value).toMatchObject({ path: 'a/b', size: small.length })
 })
 
-test('aborts the unfinished uploads that began more than a day ago, and no others', async () => {
+test('aborts only unfinished S3 uploads that started more than a day ago', async () => {
   const initiated = (hours: number) => ({
     name: 'a/b',
     headers: {},
@@ -158,7 +155,7 @@ describe('the proof of a store', () => {
   test.each([
     ['ignores the condition of a write', { ignoresConditions: true }, 'ignores the condition of a write and overwrites objects'],
     ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
-  ])('rejects a store that %s, before anything is stored', async (_what, flaw, problem) => {
+  ])('rejects an S3 store that %s before storing anything', async (_what, flaw, problem) => {
     Object.assign(standIn, flaw)
     const proved = openStore(patient, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
@@ -167,20 +164,20 @@ describe('the proof of a store', () => {
     await proved.close()
   })
 
-  test('is repeated after an outage, and remembered after a success', async () => {
+  test('retries the proof of an S3 store after an outage and stores its success', async () => {
     const proved = openStore({ ...patient, callMs: 1000 }, { requireProof: true })
     await standIn.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)
     await standIn.start()
     await proved.put('a/b', inMemory(small), type)
     await proved.put('a/c', inMemory(small), type)
-    // Three writes of the proof.
+    // Five writes include three of the store proof.
     expect(count('put')).toBe(5)
     await proved.close()
   })
 })
 
-test('reports the difference between the clocks', async () => {
+test('reports a clock difference between the service and the S3 store', async () => {
   standIn.clockOffsetMs = 3_600_000
   const problem = /^The clock of this machine is 3(600|599|601) s behind the clock of the bucket\. Synchronize it \(NTP\)\./
   await expect(storage.ready()).rejects.toThrow(problem)
@@ -192,7 +189,7 @@ test('reports the difference between the clocks', async () => {
   await storage.ready()
 })
 
-test('reports missing credentials with the variables that set them', async () => {
+test('reports missing S3 credentials with the variables that set them', async () => {
   const names = ['AWS_EC2_METADATA_DISABLED', 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE'] as const
   const before = names.map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, {

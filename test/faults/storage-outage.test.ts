@@ -13,7 +13,7 @@ import { describeWith } from '../support/real-parts.js'
 import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
-/** Expected properties of any outage. */
+/** Checks the properties that any outage response must have. */
 function expectOutage(response: ApiResponse, code: string): void {
   expect(response).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code } } })
   expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
@@ -24,7 +24,7 @@ const readiness = async (world: World) => {
   return { status, down: Object.keys(body.checks).filter((name) => body.checks[name].status === 'down') }
 }
 
-/** Polls, because readiness is cached for up to five seconds. */
+/** Polls because readiness is cached for up to five seconds. */
 async function readinessBecomes(world: World, expected: Awaited<ReturnType<typeof readiness>>): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     if (JSON.stringify(await readiness(world)) === JSON.stringify(expected)) break
@@ -40,7 +40,7 @@ async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
 
 const content = Buffer.from('some text that is worth keeping')
 
-// Checks for leftovers after each test. residue.test.ts does the same for a separate process.
+// Checks for residue after each test. residue.test.ts does the same for a separate process.
 let watch: ReturnType<typeof watchUnhandledErrors>
 beforeEach(() => {
   watch = watchUnhandledErrors()
@@ -73,7 +73,7 @@ describe('an unavailable bucket', () => {
     await bucketWorld.close()
   })
 
-  test('rejects and logs uploads while the bucket is unavailable, and accepts them afterwards', async () => {
+  test('rejects and logs uploads while the bucket is unavailable and accepts them afterwards', async () => {
     const uploaded = await tenant.admin.upload('notes', 'a.txt', content)
     expect(uploaded.status).toBe(201)
     const { file_id: fileId } = uploaded.body.data
@@ -92,7 +92,7 @@ describe('an unavailable bucket', () => {
     expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 1])
     expect(await download()).toBe('unreachable')
     expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(1)
-    // A dry run needs no bucket.
+    // A dry run does not use the bucket.
     expect((await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' })).status).toBe(200)
     await readinessBecomes(world, { status: 503, down: ['storage'] })
 
@@ -108,10 +108,10 @@ describe('an unavailable bucket', () => {
     })
   })
 
-  test('stores one object if an upload is repeated after a lost response, and sweeps an incomplete one', async () => {
+  test('stores one object if an upload is retried after a lost response, and sweeps an incomplete one', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
-    // The bucket has stored the blob, but the response is lost. It is garbage that the journal lists.
+    // The bucket has stored the blob, but its response is lost. The journal lists the blob as garbage.
     bucket.faults.plan('upload', { kind: 'lost' }, 50)
     const response = await tenant.admin.upload('notes', 'lost.txt', content)
     bucket.faults.clear()
@@ -120,7 +120,7 @@ describe('an unavailable bucket', () => {
     expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
 
-  test('a deletion applies while the bucket is unavailable, and the blob is deleted afterwards', async () => {
+  test('deletes a file while the bucket is unavailable, and its blob afterwards', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'c.txt', content)).body.data
     const path = (await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])).rows[0].blob_path
     await bucket.stop()
@@ -138,10 +138,10 @@ describe('an unavailable bucket', () => {
 })
 
 describe('unavailable IAM, which signs without a local key', () => {
-  test('rejects URLs as unavailable with a logged reason while IAM is unavailable, and accepts uploads', async () => {
+  test('URLs are unavailable with a logged reason while IAM is unavailable, but uploads succeed', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentityEmulator.start(createServiceAccount())
-    // Replaces the key by credentials without one, whose IAM host cannot resolve (RFC 2606).
+    // Replaces the key with credentials that sign through IAM, whose host name cannot resolve (RFC 2606).
     const source = { url: `http://${identity.host}/subject` }
     await writeFile(
       bucketWorld.env.GOOGLE_APPLICATION_CREDENTIALS,
@@ -186,7 +186,7 @@ describeWith('clamd')('an unavailable scanner', () => {
   })
   afterEach(() => expectNothingLeft(world))
 
-  test('rejects and logs uploads that require a scan without counting them as blocked, and accepts others', async () => {
+  test('rejects only uploads that require a scan while the scanner is unavailable, and counts none as blocked', async () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
     const [blocked, failed] = await blockedAndFailed(tenant)
     await clamd.kill('SIGKILL')
@@ -194,7 +194,7 @@ describeWith('clamd')('an unavailable scanner', () => {
     expectOutage(await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' }), 'scanner_unavailable')
     expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 2])
     expect((await tenant.admin.upload('unscanned', 'b.txt', content)).status).toBe(201)
-    // Other checks reject a file without the scanner.
+    // Checks before the scan reject a file without the scanner.
     expect((await tenant.admin.upload('notes', 'b.exe', content)).status).toBe(422)
     await readinessBecomes(world, { status: 503, down: ['scanner'] })
   })
@@ -228,7 +228,7 @@ describe('an unavailable database', () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
   })
 
-  test('returns 503 in time by REST and GraphQL while the database is unavailable, and recovers', async () => {
+  test('returns 503 in time over REST and GraphQL while the database is unavailable, and recovers', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
     await proxy.down()
     for (const call of [
@@ -253,27 +253,24 @@ describe('an unavailable database', () => {
   test.each([
     ['before', 0],
     ['after', 1],
-  ] as const)(
-    'leaves one file after a repetition if the connection is lost just %s the COMMIT of an upload',
-    async (when, storedFiles) => {
-      const before = await held()
-      proxy.cutAtMove = when
-      const lost = await upload(`commit-${when}`)
-      expectOutage(lost, 'database_unavailable')
-      expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
-      expect(proxy.cutAtMove).toBeUndefined()
-      expect(await held()).toBe(before + storedFiles)
-      // As if the time had passed that an upload in doubt keeps its key for.
-      await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-      expect((await upload(`commit-${when}`)).status).toBe(201)
-      expect(await held()).toBe(before + 1)
-      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
-        countersDrift: 0,
-        filesWithoutBlob: 0,
-        blobsWithoutFile: 0,
-        corrupted: 0,
-        journalDrift: 0,
-      })
-    },
-  )
+  ] as const)('a retried upload leaves one file if the connection was lost just %s its COMMIT', async (when, storedFiles) => {
+    const before = await held()
+    proxy.cutAtMove = when
+    const lost = await upload(`commit-${when}`)
+    expectOutage(lost, 'database_unavailable')
+    expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
+    expect(proxy.cutAtMove).toBeUndefined()
+    expect(await held()).toBe(before + storedFiles)
+    // Simulates the time for which an upload with an unknown outcome keeps its key.
+    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+    expect((await upload(`commit-${when}`)).status).toBe(201)
+    expect(await held()).toBe(before + 1)
+    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
+      countersDrift: 0,
+      filesWithoutBlob: 0,
+      blobsWithoutFile: 0,
+      corrupted: 0,
+      journalDrift: 0,
+    })
+  })
 })

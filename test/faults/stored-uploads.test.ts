@@ -42,7 +42,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
 }
 
 describe('a rejected file', () => {
-  test('deletes a rejected file from the store before the response, and adds no path to the garbage journal', async () => {
+  test('deletes a rejected file from the store before the response without a garbage journal entry', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })
@@ -59,7 +59,7 @@ describe('a rejected file', () => {
     await expectWhole(tenant, 8)
   })
 
-  test('leaves no blob of a file that exceeds a quota', async () => {
+  test('an upload that exceeds a quota leaves no blob', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
     const responses = await Promise.all([send(tenant), send(tenant), send(tenant)])
@@ -68,7 +68,7 @@ describe('a rejected file', () => {
   })
 })
 
-test('leaves no blob if the scanner is unavailable', async () => {
+test('an upload during a scanner outage leaves no blob', async () => {
   const tenant = await newTenant()
   await tenant.context('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
@@ -76,7 +76,7 @@ test('leaves no blob if the scanner is unavailable', async () => {
   await expectWhole(tenant, 0)
 })
 
-test('stores a blob under one path only if the month changes during the upload', async () => {
+test('an upload across a month boundary stores its blob under one path', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const { storage } = world.app.services
@@ -125,14 +125,14 @@ test('stores the blob under the new path if the storage path template changes du
   await expectWhole(tenant, 2)
 })
 
-/** Sweeps as if an hour had passed, and expects no garbage. */
+/** Runs a sweep that treats an hour as passed, and expects no garbage. */
 async function sweepLater(): Promise<void> {
   await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`, [])
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
 describe('a client that disconnects while its file is stored', () => {
-  /** Sends a complete file by GraphQL in an incomplete body. */
+  /** Sends a complete file over GraphQL in an incomplete request body. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)
     const { type, body } = multipart([
@@ -156,7 +156,7 @@ describe('a client that disconnects while its file is stored', () => {
     return client
   }
 
-  test.each(['before', 'after'])('leaves a complete file or nothing if a client disconnects %s the write', async (when) => {
+  test.each(['before', 'after'])('a client that disconnects %s the write leaves a complete file or nothing', async (when) => {
     const tenant = await newTenant()
     const watch = watchUnhandledErrors()
     const { storage } = world.app.services
@@ -195,7 +195,7 @@ describe('a client that disconnects while its file is stored', () => {
 })
 
 describe('a process that receives SIGTERM while it stores a file', () => {
-  /** A service that receives SIGTERM and whose disk blocks until SIGUSR2. */
+  /** Starts an upload to a service that receives SIGTERM and whose disk blocks until SIGUSR2. */
   async function startTerminatedUpload(tenant: TestTenant, graceSeconds: string) {
     const service = await Service.start({
       DATABASE_URL: world.databaseUrl,
@@ -215,7 +215,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
     return { service, response }
   }
 
-  test('SIGTERM lets a process complete the upload that it stores', async () => {
+  test('SIGTERM lets a process complete the upload that it is storing', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '30')
     service.child.kill('SIGUSR2')
@@ -224,7 +224,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('SIGTERM leaves no data of an upload that takes longer than the grace period', async () => {
+  test('SIGTERM leaves no data of an upload that exceeds the grace period', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '1')
     await expect(response).rejects.toThrow()

@@ -11,7 +11,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'assay-symlink-'))
   await mkdir(join(folder, 'disk'))
   await symlink(join(folder, 'disk'), join(folder, 'data'))
-  // An operator's rules run in the sandbox.
+  // Operator rules run in the sandbox.
   await mkdir(join(folder, 'rules'))
   await writeFile(join(folder, 'rules', 'rule.yar'), 'rule forbidden { strings: $a = "forbidden word" condition: $a }\n')
   world = await World.open({ DATA_DIR: join(folder, 'data'), RULES_DIR: join(folder, 'rules') })
@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-// Sandboxed processes read files of more than 4 MiB from the spool. Below that, they receive the bytes.
+// Sandboxed processes read files above 4 MiB from the spool and receive smaller ones as bytes.
 test('inspects and scans large files if DATA_DIR is a symbolic link', async () => {
   const pixels = Buffer.alloc(1500 * 1300 * 3)
   for (let at = 0; at < pixels.length; at++) pixels[at] = (at * 2_654_435_761) >>> 13

@@ -10,7 +10,7 @@ import { freePort, runCommand, Service } from '../support/service.js'
 const scratch = mkdtempSync(join(tmpdir(), 'assay-unsupported-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** An empty database whose version() returns `version`. */
+/** Creates an empty database whose version() returns `version`. */
 async function databaseOfVersion(version: string): Promise<TestDatabase> {
   const database = await emptyDatabase()
   const client = new pg.Client({ connectionString: database.url })
@@ -32,7 +32,7 @@ test.each([
   await database.drop()
 })
 
-describe('refuses in one sentence, with status 1', () => {
+describe('unsupported databases', () => {
   const versions = {
     CockroachDB: 'CockroachDB CCL v26.1.0 (x86_64-pc-linux-gnu, built 2026/02/02 17:52:24, go1.25.5)',
     YugabyteDB: 'PostgreSQL 15.12-YB-2025.2.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 19.1.0, 64-bit',

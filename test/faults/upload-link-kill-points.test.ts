@@ -5,7 +5,7 @@ import { freePort, Service } from '../support/service.js'
 import { LinkClient } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// `world` is the surviving replica. The killed ones run separately.
+// `world` is the replica that survives. The killed replicas run as separate processes.
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
@@ -26,7 +26,7 @@ afterAll(() => world.close())
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-/** Simulates an hour: journal entries are due, and leases of killed replicas have ended. */
+/** Simulates an hour, after which journal entries are due and leases of killed replicas have ended. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -34,7 +34,7 @@ async function sweepLater(): Promise<void> {
 }
 
 test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.durable'], ['upload.committed']])(
-  'an upload through a link that is killed at %s counts if and only if its file is stored, and can be repeated',
+  'an upload through a link killed at %s is counted if and only if its file is stored',
   async (point) => {
     const link = await LinkClient.create(tenant.admin, 'notes')
     const before = await filesHeld()

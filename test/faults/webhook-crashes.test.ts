@@ -23,7 +23,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** A replica in its own process. */
+/** Starts a replica in a separate process. */
 async function replica(): Promise<Service> {
   const service = await Service.start({
     DATABASE_URL: world.databaseUrl,
@@ -38,7 +38,7 @@ async function replica(): Promise<Service> {
   return service
 }
 
-test('delivers committed events although every sending process is killed', async () => {
+test('delivers committed events even if every sending process is killed', async () => {
   await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
   const count = 200
   const last = await appendEvents(
@@ -47,12 +47,12 @@ test('delivers committed events although every sending process is killed', async
     Array.from({ length: count }, () => ({})),
   )
   for (const heldAt of [30, 90]) {
-    // It has sent some events and waits for a response.
+    // The replica has sent some events and waits for a response.
     receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : replyWith(204)(received, response, nth))
     const service = await replica()
     await receiver.atLeast(heldAt)
     await service.stop('SIGKILL')
-    // As if half a minute had passed.
+    // Simulates half a minute, after which delivery leases have ended.
     await world.database.pool.query('UPDATE webhook_positions SET leased_until = now() WHERE lease_token IS NOT NULL')
   }
   receiver.reply = replyWith(204)
@@ -65,7 +65,7 @@ test('delivers committed events although every sending process is killed', async
   expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
 }, 120_000)
 
-test('a new MASTER_KEY re-encrypts the secrets, and the old key is no longer needed', async () => {
+test('a new MASTER_KEY re-encrypts webhook secrets so that the old key is no longer needed', async () => {
   const { body } = await tenant.admin.post('/webhooks', { url: receiver.url })
   const { webhook_id: id, secret: first } = body.data
   const { secret: second } = (await tenant.admin.post(`/webhooks/${id}/rotate-secret`)).body.data

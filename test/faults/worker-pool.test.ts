@@ -13,7 +13,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { createZip } from '../support/eicar.js'
 import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
-// The workers are real threads that run the compiled engine. A module whose readers misbehave on request replaces their readers.
+// Workers are real threads that run the compiled engine with a module whose readers misbehave on request.
 const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
 const words = Buffer.from('some words\n')
 const open: ReturnType<typeof createInspector>[] = []
@@ -51,7 +51,7 @@ describe('files of different owners are scheduled in turn', () => {
     }
     const many = Array.from({ length: 8 }, () => run('many'))
     await run('few')
-    // With two workers, the second one processes several of the other owner's files in the meantime.
+    // With two workers, the second one processes several files of the other owner in the meantime.
     expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
     await Promise.all(many)
     expect(done).toHaveLength(9)
@@ -73,7 +73,7 @@ describe('a failing worker affects only its own file', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])('rejects files whose readers %j as corrupt_file after two attempts, and reports the cause', async (extensions, worker) => {
+  ])('rejects files whose readers %j as corrupt_file after two attempts and reports the cause', async (extensions, worker) => {
     const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
     const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
@@ -99,7 +99,7 @@ describe('a failing worker affects only its own file', () => {
     },
   )
 
-  test('scans a file separately if the worker that read and scanned it died', async () => {
+  test('scans a file separately if the worker that read and scanned it crashed', async () => {
     const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
       scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
     })
@@ -108,25 +108,25 @@ describe('a failing worker affects only its own file', () => {
     expect(scanner.scanned).toBe(1)
   })
 
-  test('reports a missing file as an internal error without a verdict', async () => {
+  test('reports a missing temporary file as an internal error without a verdict', async () => {
     const content = await storeOnDisk(join(folder, 'gone.txt'), words)
     await rm(join(folder, 'gone.txt'))
     await expect(start().inspect(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
   })
 
-  test('a reader that throws reports a corrupt file at the first attempt', async () => {
+  test('reports a corrupt file at the first attempt if its reader throws', async () => {
     const report = await start().inspect(submission('a.throw', words))
     expect(report).toMatchObject({ reason: 'corrupt_file' })
     expect(report.checks[3]?.message).toContain('offset is out of range')
   })
 
-  test('discards the output of a reader', async () => {
+  test('discards the output of a file reader', async () => {
     expect(await start().inspect(submission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
 describe('limits of the pool', () => {
-  test('rejects files beyond the queue as overloaded, and validates the others', async () => {
+  test('rejects files beyond the worker queue as overloaded and validates the others', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => inspector.inspect(submission('a.slow', words))))
     const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
@@ -136,7 +136,7 @@ describe('limits of the pool', () => {
     )
   })
 
-  test('an owner with the most queued files loses the latest one to another owner', async () => {
+  test('the owner with the most queued files loses its latest file to another owner', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
@@ -150,7 +150,7 @@ describe('limits of the pool', () => {
     expect((await Promise.all(many.slice(0, 3))).map(({ outcome }) => outcome)).toEqual(Array(3).fill('accepted'))
   })
 
-  test('accepts a file for its second attempt even if the queue is full', async () => {
+  test('queues a file for its second attempt even if the queue is full', async () => {
     const inspector = start({ workers: 1, maxQueue: 1 })
     const fallen = inspector.inspect(submission('a.dieonce', Buffer.from(join(folder, 'full'))))
     const waiting = inspector.inspect(submission('a.slow', words))
@@ -159,7 +159,7 @@ describe('limits of the pool', () => {
     expect(existsSync(join(folder, 'full'))).toBe(true)
   })
 
-  test('starts no more workers than configured, and none while idle', async () => {
+  test('starts no more workers than configured and none while idle', async () => {
     const inspector = start({ workers: 2, idleMs: 50 })
     expect(inspector.pool.threads).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
@@ -170,7 +170,7 @@ describe('limits of the pool', () => {
     expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('removes a waiting file if its client disconnects', async () => {
+  test('removes a queued file if its client disconnects', async () => {
     const inspector = start({ workers: 1 })
     const busy = inspector.inspect(submission('a.slow', words))
     const disconnected = new AbortController()
@@ -180,7 +180,7 @@ describe('limits of the pool', () => {
     expect(await busy).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('closing rejects waiting files and ends every worker', async () => {
+  test('closing the worker pool rejects queued files and ends every worker', async () => {
     const inspector = start({ workers: 1 })
     const both = Promise.allSettled([
       inspector.inspect(submission('a.hang', words)),
@@ -195,7 +195,7 @@ describe('limits of the pool', () => {
   })
 
   test.each(['txt', 'csv', 'json', 'html'])(
-    'reads a small .%s file on the main thread, and a large one in a worker',
+    'reads a small .%s file on the main thread and a large one in a worker',
     async (extension) => {
       const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
       const inspector = start()
@@ -207,7 +207,7 @@ describe('limits of the pool', () => {
     },
   )
 
-  test('reads packed files in a worker, even if damage is accepted, and still rejects malicious files', async () => {
+  test('reads packed files in a worker and still rejects malicious files if damage is accepted', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
@@ -218,7 +218,7 @@ describe('limits of the pool', () => {
     expect([inspector.pool.processes.length, inspector.pool.threads]).toEqual([1, 1])
   })
 
-  test('reads small images, audio and video on the main thread, and slow or large ones in a worker', async () => {
+  test('reads small images, audio and video on the main thread and slow or large ones in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -230,13 +230,13 @@ describe('limits of the pool', () => {
     const flat = sharp({ create: { width: 1000, height: 1000, channels: 3, background: 'red' } })
     await accepted('a.png', await flat.clone().png().toBuffer())
     await accepted('a.jpg', await flat.clone().jpeg().toBuffer())
-    // No native code except zlib.
+    // The reader uses no native code except zlib.
     expect([inspector.pool.processes.length, inspector.pool.threads > 0]).toEqual([0, true])
     await accepted('a.jpg', await flat.clone().jpeg({ progressive: true }).toBuffer())
     expect(inspector.pool.processes.length).toBe(1)
   })
 
-  test('reads a small archive on the main thread, and an archive above the limits in a worker', async () => {
+  test('reads a small archive on the main thread and an archive above the limits in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -255,7 +255,7 @@ describe('limits of the pool', () => {
     ['a.bin', 'everything', {}],
     ['a.unheard', 'everything', {}],
     ['a.log', 'nothing', { rejectBlankFiles: false, rejectCorruptFiles: false }],
-  ])('checks %s of a megabyte with checks for %s without a worker', async (name, _, rules) => {
+  ])('validates %s of one megabyte with checks for %s without a worker', async (name, _, rules) => {
     const inspector = start({ readerModule: undefined })
     const content = Buffer.alloc(1_000_000, name === 'a.log' ? 'words ' : Buffer.from([1, 200, 3, 180, 90, 2]))
     const report = await inspector.inspect(submission(name, content, rules))
@@ -268,7 +268,7 @@ describe('limits of the pool', () => {
     ['an archive behind other data', Buffer.concat([Buffer.alloc(100_000, 1), Buffer.from('504b0506', 'hex'), Buffer.alloc(18)])],
     ['a megabyte of blanks', Buffer.alloc(1_000_000, ' ')],
     ['a GIF that its reader can open', gif()],
-  ])('sends %s to a worker, regardless of the file name', async (_, content) => {
+  ])('validates %s in a worker, regardless of the file name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
     await inspector.inspect(submission('a.unheard', content))
     expect(inspector.pool.threads + inspector.pool.processes.length).toBeGreaterThan(0)

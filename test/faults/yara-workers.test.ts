@@ -11,7 +11,7 @@ import { describeIf } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
-// Too large for a scan without a worker.
+// The archive is too large for a scan without a worker.
 const archive = createZip({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
 const unavailable = { code: 'scanner_unavailable' }
 
@@ -28,7 +28,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
 
 const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 const ready = "export const describeEngine = () => ({ version: '0.0', rules: 0 });"
-/** Running scan processes below `parent`, without zombies. */
+/** Returns the running scan processes below `parent`, without zombies. */
 async function processesOf(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
   return stdout.split('\n').flatMap((line) => {
@@ -42,7 +42,7 @@ async function untilNoProcess(): Promise<void> {
 }
 
 describe('workers', () => {
-  test('a scan whose worker dies fails after a second attempt', async () => {
+  test('a YARA scan fails after a second attempt if its worker crashes', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
       ...unavailable,
@@ -51,7 +51,7 @@ describe('workers', () => {
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('ends a worker that exceeds the deadline', async () => {
+  test('ends a YARA worker that exceeds its deadline', async () => {
     const scanner = await open({
       module: script(`${ready} export const scan = () => { for (;;); }`),
       deadlineOf: () => 100,
@@ -62,11 +62,11 @@ describe('workers', () => {
     })
   })
 
-  test('reports a worker that cannot start when the scanner opens', async () => {
+  test('reports a YARA worker that cannot start when the scanner opens', async () => {
     await expect(YaraScanner.open({ module: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
   })
 
-  test('ends an idle worker and starts it again when needed', async () => {
+  test('ends an idle YARA worker and starts it again when needed', async () => {
     const scanner = await open({ idleMs: 30 })
     for (let count = 0; count < 2; count++) {
       expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
@@ -74,7 +74,7 @@ describe('workers', () => {
     }
   })
 
-  test('rejects a scan if too many scans wait', async () => {
+  test('rejects a YARA scan if too many scans are waiting', async () => {
     const scanner = await open({ maxWaiting: 2 })
     const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
     const settled = await Promise.allSettled(scans)
@@ -82,7 +82,7 @@ describe('workers', () => {
     expect(rejected).toEqual(['overloaded', 'overloaded'])
   })
 
-  test('an aborted scan releases its worker long before the end of the scan', async () => {
+  test('an aborted YARA scan releases its worker long before the scan would end', async () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
     const slow = createZip(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
@@ -90,13 +90,13 @@ describe('workers', () => {
     const next = scanner.scan(inMemory(archive), never())
     setTimeout(() => controller.abort(new Error('gone')), 50)
     await expect(aborted).rejects.toThrow('gone')
-    // 15,000 members would take the WebAssembly engine a minute, more than the test time-out.
+    // 15,000 members would take the WebAssembly engine a minute, longer than the test time-out.
     expect(await next).toEqual(clean)
   })
 
-  test('limits and reports threads that cannot be ended, and continues after they have ended', async () => {
+  test('limits and reports YARA threads that cannot be ended, and recovers after they end', async () => {
     const scanner = await open({
-      // Uninterruptible native code for a limited time.
+      // The scan runs native code that cannot be interrupted for a limited time.
       module: script(
         `import { spawnSync } from 'node:child_process'; ${ready} export const scan = () => spawnSync('sleep', ['8'])`,
       ),
@@ -104,10 +104,10 @@ describe('workers', () => {
     })
     const getScanError = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
     expect(await getScanError()).toMatchObject({ message: expect.stringContaining('100 ms') })
-    // A thread that has not reached the native code ends immediately and is replaced.
+    // A thread that has not reached native code ends immediately and is replaced.
     for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
-        // A rejection is immediate, so that the loop needs a pause.
+        // The loop needs a pause because rejections are immediate.
         await new Promise((resolve) => setTimeout(resolve, 50))
         const error = await getScanError()
         expect(error).toMatchObject(unavailable)
@@ -116,14 +116,14 @@ describe('workers', () => {
   })
 })
 
-// An endless loop for YARA-X: 10^19 iterations.
+// An endless loop for YARA-X with 10^19 iterations.
 const endless =
   'rule endless { strings: $a = "SLOW" condition: $a and for all i in (0..4000000000) : (for all j in (0..4000000000) : (i + j >= 0)) }'
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
 const slow = inMemory('this is SLOW')
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an endless rule of an operator, %s', (kind) => {
-  test('an endless rule fails only the matching files, and leaves no thread and no process', async () => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an endless operator rule, %s', (kind) => {
+  test('an endless YARA rule fails only the matching files and leaves no thread or process', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
     await untilNoProcess()
   })
 
-  test('ends the worker of a client that disconnects, long before the deadline', async () => {
+  test('ends the YARA worker of a disconnected client long before the deadline', async () => {
     const scanner = await open({ kind, operators })
     const controller = new AbortController()
     const disconnected = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
@@ -148,7 +148,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
     expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
   })
 
-  test('an endless rule does not prevent the scanner from closing', async () => {
+  test('an endless YARA rule does not prevent the scanner from closing', async () => {
     const scanner = await open({ kind, operators })
     const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject(unavailable)
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -159,7 +159,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
 })
 
 describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
-  test('the scanning process ends with the service in every case', async () => {
+  test('the YARA process ends with the service, however the service ends', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -171,7 +171,7 @@ describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform'
   })
 })
 
-/** Returns false for zombies. */
+/** Returns whether a process runs and is not a zombie. */
 async function runs(pid: number): Promise<boolean> {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.trim().startsWith('Z')

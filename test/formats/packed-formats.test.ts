@@ -41,7 +41,7 @@ describe('opens the formats of 7-Zip', () => {
     expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
   })
 
-  test('reports bytes after the end of the compressed data', async () => {
+  test('reports bytes after the end of compressed data', async () => {
     const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
     expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
     const trailing = Buffer.concat([await sevenZip({ a: 'one' }, [], 'xz'), noise(100)])
@@ -49,7 +49,7 @@ describe('opens the formats of 7-Zip', () => {
     expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects a member with a path outside of the archive, and a decompression bomb', async () => {
+  test('rejects a 7-Zip archive with a member path outside the archive and a decompression bomb', async () => {
     expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',
@@ -71,7 +71,7 @@ describe('opens the formats of 7-Zip', () => {
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
-  test('accepts a RAR 5 file reference as a copy of the file, and rejects a reference to the outside', async () => {
+  test('accepts a RAR 5 file reference as a copy and rejects a reference outside the archive', async () => {
     const reference = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,

@@ -14,7 +14,7 @@ interface OpenedScanner {
   close(): Promise<void>
 }
 
-/** Every file contains the marker, so no file may be accepted. The scanner finds the marker, or the scan is incomplete. */
+/** Every file contains the marker, so the scanner must find it or report an incomplete scan. */
 function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
   let opened: OpenedScanner
   let inspector: ReturnType<typeof createInspector>
@@ -40,15 +40,15 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     return names
   }
 
-  test.each(Object.keys(carriers))('accepts no container with a marker in %s', async (carrier) => {
+  test.each(Object.keys(carriers))('accepts no container with a malware marker in %s', async (carrier) => {
     expect(await accepted(smallRows(carrier))).toEqual([])
   })
 
-  test.each(largeRows)('does not accept $name', async (row) => {
+  test.each(largeRows)('does not accept a container with a malware marker in $name', async (row) => {
     expect(await accepted([row])).toEqual([])
   })
 
-  test('accepts no Brotli file', async () => {
+  test('accepts no Brotli file as fully scanned', async () => {
     expect(await accepted(brotliRows)).toEqual([])
   })
 }
@@ -61,7 +61,7 @@ describe('the built-in scanner', () =>
   }))
 
 const settings = {
-  // An eighth of Debian's defaults, so that the files of the test can be small.
+  // Limits are an eighth of Debian's defaults so that test files can be small.
   'with low limits': ['StreamMaxLength 3M', 'MaxFileSize 3M', 'MaxScanSize 12M'],
   'as docs/operations.md recommends': [
     'StreamMaxLength 1024M',

@@ -9,7 +9,7 @@ const never = () => ({ signal: new AbortController().signal })
 const words = Buffer.alloc(5 * mebibyte, 'Plain words, a line of them. \n')
 const file = (...parts: (string | Buffer)[]) => Buffer.concat(parts.map((part) => Buffer.from(part as string)))
 
-// Split in two, like the EICAR string, so that scanners do not detect this file.
+// The string is split so that virus scanners do not detect this source file.
 const php = ['<?php\n', `ev${''}al($_PO${''}ST['x']);`] as const
 const dropper = [`WScript.Sh${''}ell`, 'MSXML2.XMLHTTP', `ADODB.Str${''}eam`].map((name) => `new ActiveXObject("${name}");`)
 const script = `<script>var u=at${''}ob("aHR0");window.location.href=u</script>`
@@ -30,7 +30,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     }
   }
 
-  // Windows have 4 MiB, so that positions 5 MiB apart are never in one window.
+  // Windows have 4 MiB, so strings 5 MiB apart are never in one window.
   test.each<[string, string, Buffer]>([
     ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
     ['PHP.Webshell', 'in reverse order', file(php[1], words, words, php[0])],
@@ -39,21 +39,21 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
     ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
     ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-  ])('the rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
+  ])('the YARA rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
     expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
     expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({ verdict: 'infected', signature })
   })
 
-  test('a rule does not combine strings of two files', async () => {
+  test('a YARA rule does not combine strings from two files', async () => {
     expect(await scan(file(php[0], words))).toEqual(clean)
     expect(await scan(file(words, php[1]))).toEqual(clean)
     const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
     expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
   })
 
-  test('a rule matches strings for the start of a file only there', async () => {
+  test('a YARA rule with strings at the start of a file matches them only there', async () => {
     expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
-    // The second window starts 64 KiB before the end of the first.
+    // The second window starts 64 KiB before the end of the first window.
     const second = Buffer.from(file(words, words))
     second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
     expect(await scan(file(second, script))).toEqual(clean)

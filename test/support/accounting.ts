@@ -13,7 +13,7 @@ import { testDatabase } from './database.js'
 
 const silent = { warn: () => {} }
 
-/** A tenant with a key and contexts as rows, and ledgers: the accounting without HTTP. */
+/** A tenant with a key and contexts as rows, and ledgers that account for calls without HTTP. */
 export class LedgerFixture {
   private readonly databases: Database[] = []
 
@@ -41,7 +41,7 @@ export class LedgerFixture {
     return books
   }
 
-  /** A ledger with its own pool, like another replica. */
+  /** Opens a ledger with its own pool, like another replica. */
   ledger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
     const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
     this.databases.push(database)
@@ -91,7 +91,7 @@ export class LedgerFixture {
     }
   }
 
-  /** An upload as the service commits it, with its path in the garbage journal. */
+  /** Builds an upload as the service commits it, with its path in the garbage journal. */
   async upload(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizeBytes: number,
@@ -100,7 +100,7 @@ export class LedgerFixture {
     return (await this.uploads(context, [sizeBytes], actor))[0]!
   }
 
-  /** Creates many by one statement, because concurrent ones would wait too long for connections. */
+  /** Builds many uploads in one statement because concurrent statements would wait for connections. */
   async uploads(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizes: number[],
@@ -163,7 +163,7 @@ export class LedgerFixture {
     return row!
   }
 
-  /** Compares counters with the recount of the service and with an independent one. */
+  /** Compares counters with the service's recount and with an independent recount. */
   async expectExact(): Promise<void> {
     await expectExact(this.url)
   }
@@ -173,7 +173,7 @@ export class LedgerFixture {
   }
 }
 
-/** Throws if a counter differs from the rows. */
+/** Throws if a counter differs from a recount of the rows. */
 export async function expectExact(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -185,7 +185,7 @@ export async function expectExact(databaseUrl: string): Promise<void> {
   }
 }
 
-// Counts calls by tenant, subject and hour in rows, and reports differences from the wide counter rows by name.
+// Counts calls by tenant, subject and hour, and reports differences from the counter rows by name.
 const independentRecount = `
 WITH calls AS (
   SELECT l.tenant_id, l.api_key_id, c.context_id, l.operation || '_' || l.status AS what, date_trunc('hour', l.created_at, 'UTC') AS hour
@@ -221,7 +221,7 @@ export interface SeededCall {
   status: 'success' | 'failure'
 }
 
-/** Writes past rows with their partitions and counters. */
+/** Inserts past call rows with their partitions and counters. */
 export async function seedCalls(url: string, tenantId: string, calls: readonly SeededCall[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -250,7 +250,7 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
   }
 }
 
-// For a tenant with empty counters.
+// Sets the counters of a tenant that has none.
 const countSeeded = `
 INSERT INTO usage_counters (tenant_id, subject, grain, bucket, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure, delete_success, delete_failure)
 SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', 'delete']

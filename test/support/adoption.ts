@@ -5,7 +5,7 @@ import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import type { World } from './world.js'
 
-/** Environment of an operator's command beside the service of `world`. */
+/** Environment of an operator command that runs beside the service of `world`. */
 export const commandEnv = (world: World, env: Record<string, string> = {}): Record<string, string> => ({
   DATABASE_URL: world.databaseUrl,
   MASTER_KEY: world.config.masterKey!.toString('base64'),
@@ -15,7 +15,7 @@ export const commandEnv = (world: World, env: Record<string, string> = {}): Reco
   ...env,
 })
 
-/** Runs an operator's command in this process. */
+/** Runs an operator command in this process. */
 export async function admin(env: Record<string, string>, ...words: string[]) {
   const lifecycle = new Lifecycle()
   const printed: string[] = []
@@ -24,7 +24,7 @@ export async function admin(env: Record<string, string>, ...words: string[]) {
   return { ...outcome, printed }
 }
 
-/** Writes files of another program below `root`, by their paths. */
+/** Writes files below `root`, as another program would. */
 export async function writeFiles(root: string, files: Record<string, string | Uint8Array>): Promise<void> {
   for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
@@ -32,7 +32,7 @@ export async function writeFiles(root: string, files: Record<string, string | Ui
   }
 }
 
-/** Path, outcome and reason in each row of a report. The paths must not contain commas. */
+/** Returns path, outcome and reason of each report row. Paths must not contain commas. */
 export async function readReport(path: string): Promise<string[][]> {
   const [head, ...rows] = (await readFile(path, 'utf8')).trimEnd().split('\r\n')
   if (head !== 'path,outcome,reason,message,file_id,size_bytes,checksum') throw new Error(`Unexpected columns: ${head}`)

@@ -5,12 +5,12 @@ const isoMillis = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 const requestId = /^req_[0-9a-hjkmnp-tv-z]{26}$/
 const ulid = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
-/** Contract §4: ISO 8601 UTC with milliseconds and Z. */
+/** Timestamps are ISO 8601 in UTC with milliseconds and Z. */
 export const anyTimestamp = expect.stringMatching(isoMillis)
-/** Contract §4: the prefix and a lower-case ULID. */
+/** Ids consist of a prefix and a lower-case ULID. */
 export const anyId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
 
-/** Returns the data of a success, and checks its envelope (spec §2, contract §1). */
+/** Returns the data of a successful response and checks its envelope. */
 export function getData(
   response: ApiResponse,
   { status = 200, message = false, timestamp = true }: { status?: number; message?: boolean; timestamp?: boolean } = {},
@@ -25,7 +25,7 @@ export function getData(
   return response.body.data
 }
 
-/** Returns `[status, code]` of an error, and checks its envelope (contract §1). */
+/** Returns `[status, code]` of an error response and checks its envelope. */
 export function toStatusAndCode(response: ApiResponse): [number, string] {
   expect(Object.keys(response.body).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
   const { status, message, error, request_id, timestamp } = response.body
@@ -44,7 +44,7 @@ export function toStatusAndCode(response: ApiResponse): [number, string] {
   return [response.status, error.code]
 }
 
-/** The invalid fields of a 400, as named in the request. */
+/** Returns the invalid fields of a 400 response as named in the request. */
 export function getInvalidFields(response: ApiResponse): string[] {
   expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
   const { fields } = response.body.error.details as { fields: { field: string; message: string }[] }
@@ -52,10 +52,10 @@ export function getInvalidFields(response: ApiResponse): string[] {
   return fields.map(({ field }) => field).sort()
 }
 
-/** The code of a GraphQL error, or undefined. */
+/** Returns the code of the first GraphQL error, or undefined. */
 export const getGraphqlCode = (response: ApiResponse): string | undefined => response.body.errors?.[0]?.extensions?.code
 
-/** Returns the items of a page, and checks its shape. */
+/** Returns the items of a page and checks its shape. */
 export function getItems(response: ApiResponse) {
   const data = getData(response)
   expect(Object.keys(data).sort()).toEqual(['data', 'pagination'])

@@ -1,5 +1,5 @@
-// One attack on a service on loopback: stalled downloads, slow uploads, one-byte-chunk bodies and idle sockets. A valid client of
-// the same tenant is measured.
+// Attacks a local service with stalled downloads, slow uploads, one-byte-chunk bodies and idle sockets, and measures a valid
+// client of the same tenant.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { startWatched } from './watched-service.mjs'
 
 /**
- * Resolves to the results of the valid client, the service and the attackers, after `notes` attackers were answered or closed.
+ * Returns results of the valid client, the service and the attackers after `notes` attackers received a response or were closed.
  */
 export async function attack({ counts, seed, calls, notes = {}, port }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
@@ -29,7 +29,7 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
     const started = countResponses('started')
     attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
     await started
-    // Watching costs a third of the event loop. Latency is measured without it, and blocks with it.
+    // Latency is measured without event loop monitoring, which costs a third of the event loop.
     const observed = await goodCalls(client, service.pid, calls)
     const { worstHold, worstTurn } = await service.watch(async () => {
       const watched = await goodCalls(client, service.pid, Math.ceil(calls / 4))
@@ -75,7 +75,7 @@ function upload(client, name, content) {
   return client('POST', '/api/v1/files/upload', form)
 }
 
-/** Consecutive calls, every tenth an upload. Memory is that of the main process. */
+/** Runs consecutive calls, of which every tenth is an upload. Memory is that of the main process. */
 async function goodCalls(client, pid, calls) {
   const metadata = []
   const live = []

@@ -1,4 +1,4 @@
-// A service with two tenants for the sections of `npm run attack`: the attacker, and one whose calls are measured.
+// Starts a service with two tenants for `npm run attack`: the attacker and one whose calls are measured.
 import { execFile, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { startWatched } from './watched-service.mjs'
 
 const admin = fileURLToPath(new URL('../../dist/cli/admin.js', import.meta.url))
 
-/** Starts the built service with a data directory of its own and a second tenant. */
+/** Starts the built service with a temporary data directory and a second tenant. */
 export async function startAttackedService() {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const attackerKey = `assay_${randomBytes(32).toString('base64url')}`
@@ -26,7 +26,7 @@ export async function startAttackedService() {
     service,
     attackerKey,
     otherKey: JSON.parse(stdout).api_key,
-    /** Resident memory of the main process. */
+    /** Returns the resident memory of the main process. */
     memoryMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))[1]) / 1024,
     stop: async () => {
       await service.stop()
@@ -35,7 +35,7 @@ export async function startAttackedService() {
   }
 }
 
-/** Sends a REST or GraphQL request with a key. A FormData body is sent as multipart, any other body as JSON. */
+/** Sends a REST or GraphQL request with a key. A FormData body is sent as multipart and any other body as JSON. */
 export async function call(url, key, { method = 'GET', body } = {}) {
   const isForm = body instanceof FormData
   const response = await fetch(url, {
@@ -46,7 +46,7 @@ export async function call(url, key, { method = 'GET', body } = {}) {
   return { status: response.status, body: await response.json() }
 }
 
-/** Repeats `work`, one run after another, `runs` times or for `maxMs`. Resolves to its durations in milliseconds, in ascending order. */
+/** Repeats `work` sequentially, `runs` times or for `maxMs`, and returns the durations in milliseconds in ascending order. */
 export async function durationsOf(work, { runs, maxMs }) {
   const durations = []
   const end = performance.now() + maxMs
@@ -60,13 +60,13 @@ export async function durationsOf(work, { runs, maxMs }) {
 
 export const percentile = (sorted, share) => sorted[Math.ceil(sorted.length * share) - 1]
 
-/** Runs a module as a process of its own, so that its work does not delay what is measured here. Resolves once it sends a message. */
+/** Runs a module in a separate process so that it does not delay measurements. Resolves when the module sends a message. */
 export async function startAttacker(module, options) {
   const child = fork(module, [JSON.stringify(options)])
   const nextMessage = () => new Promise((resolve) => child.once('message', resolve))
   await nextMessage()
   return {
-    /** Ends the attack. Resolves to the counts of the attacker. */
+    /** Stops the attack and returns the attacker's counts. */
     stop: async () => {
       const counted = nextMessage()
       child.send('stop')

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { exchange } from './raw-exchange.js'
 import type { TestTenant, World } from './world.js'
 
-// Effects of a busy machine on database connections, independent of the attack.
+// Warnings about database connections that a busy machine causes, independent of the attack.
 const busyMachine = ['A database connection was lost.', 'A background task failed. The service retries it.']
 
 /** Checks that the service responds and has logged no errors or warnings. */
@@ -12,7 +12,7 @@ export async function expectHealthy(world: World, tenant: TestTenant): Promise<v
   expect(logged.filter(({ level, msg }) => level >= 50 || (level >= 40 && !busyMachine.includes(msg)))).toEqual([])
 }
 
-/** Sends a GET with any target and header lines. */
+/** Sends a GET request with an arbitrary target and header lines. */
 export const getRaw = (world: World, target: string, headers: string[]) =>
   exchange(
     world.url,

@@ -1,4 +1,4 @@
-// Attackers in their own process, so that the valid client measures only the service. The parent sends { port, key, download,
+// Attackers run in a separate process so that the valid client measures only the service. The parent sends { port, key, download,
 // seed, counts } and requests the results.
 import { connect } from 'node:net'
 
@@ -19,7 +19,7 @@ function stop() {
   process.disconnect()
 }
 
-/** Waits until this many of each kind were answered or closed, because the valid client may end earlier. */
+/** Waits until a number of each kind received a response or were closed, because the valid client may end earlier. */
 function afterNotes(notes, done) {
   noted = () => {
     if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return
@@ -39,7 +39,7 @@ function attack({ port, key, download, seed, counts }) {
     stalled: () => {
       const socket = open(port, 'stalled')
       socket.write(`GET ${download} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      // Reads the response headers and nothing after them.
+      // Reads the response headers and then stops reading.
       socket.once('data', () => socket.pause())
     },
     drips: () => {
@@ -104,7 +104,7 @@ function shuffle(list) {
   }
 }
 
-/** Seeded random numbers. */
+/** Returns a seeded random number generator. */
 function mulberry32(seed) {
   let state = seed
   return () => {

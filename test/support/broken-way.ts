@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A proxy to the service that closes each connection after a number of bytes. */
+/** A proxy before the service that closes each connection after a number of bytes. */
 export class BreakingProxy {
   #breaks: number[] = []
   broken = 0
@@ -9,7 +9,7 @@ export class BreakingProxy {
 
   private constructor(
     private readonly server: Server,
-    /** The target port. A change applies to new connections. */
+    /** Port of the service. A change applies to new connections. */
     public target: number,
   ) {}
 
@@ -30,7 +30,7 @@ export class BreakingProxy {
     this.broken = 0
   }
 
-  /** Forwards this many bytes of each connection and then stalls. */
+  /** Forwards a number of bytes of each connection, then stalls the connection. */
   holdAfter(bytes: number): void {
     this.#held = bytes
   }
@@ -44,7 +44,7 @@ export class BreakingProxy {
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     onward.pipe(socket)
     socket.on('data', (chunk: Buffer) => {
-      // Applies only to requests with a body, so that small requests pass.
+      // The limit applies only to requests with a body so that small requests pass.
       if (observed === 0 || remaining === Number.POSITIVE_INFINITY) remaining = this.#breaks[0] ?? Number.POSITIVE_INFINITY
       observed += chunk.length
       onward.write(chunk)

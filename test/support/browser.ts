@@ -1,14 +1,14 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programPath } from './real-parts.js'
 
-// A loaded machine is slow, and no test measures time.
+// The long time-out is for loaded machines. No test measures time.
 export const timeoutMs = 60_000
 
-/** Starts the Chromium of Debian. */
+/** Starts Chromium from Debian. */
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
-/** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
+/** Opens a page that can reach only one service, and records requests to other hosts and console errors. */
 export async function toPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
   const page = await browser.newPage()
   page.setDefaultTimeout(timeoutMs)

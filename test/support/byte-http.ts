@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** A request in which the test controls every byte. */
+/** A request whose bytes the test controls completely. */
 export interface RawRequest {
   method: string
   target: string
@@ -19,7 +19,7 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     let received = Buffer.alloc(0)
-    const timer = setTimeout(() => done(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs)
+    const timer = setTimeout(() => done(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
     const done = (result: RawResponse | Error) => {
       clearTimeout(timer)
       socket.destroy()
@@ -31,7 +31,7 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
       const response = parseResponse(received, method)
       if (response) done(response)
     })
-    socket.on('end', () => done(parseResponse(received, method, true) ?? new Error('the connection ended without an answer')))
+    socket.on('end', () => done(parseResponse(received, method, true) ?? new Error('the connection ended without a response')))
     // Write errors are irrelevant after the response.
     socket.on('error', (error) => done(parseResponse(received, method, true) ?? error))
     const head = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)]
@@ -46,7 +46,7 @@ function parseResponse(bytes: Buffer, method: string, ended = false): RawRespons
   const [first, ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
   const status = Number(first!.split(' ')[1])
   const rest = bytes.subarray(end + 4)
-  // Skips 100 Continue.
+  // Skips a 100 Continue response.
   if (status < 200) return parseResponse(rest, method, ended)
   const headers = new Map(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),

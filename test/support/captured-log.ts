@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import pino, { type Logger } from 'pino'
 
-/** A logger whose lines a test can read. */
+/** A logger whose lines tests can read. */
 export class CapturedLog {
   readonly lines: string[] = []
   readonly logger: Logger = pino(
@@ -14,7 +14,7 @@ export class CapturedLog {
     }),
   )
 
-  /** The complete log. */
+  /** The complete log text. */
   get text(): string {
     return this.lines.join('')
   }

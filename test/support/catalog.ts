@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * The PostgreSQL catalog of a schema, one line per column, constraint, index, function, trigger, sequence and setting. Excludes
- * comments, function layout and partitions.
+ * Returns the PostgreSQL catalog of a schema, one line per column, constraint, index, function, trigger, sequence and setting.
+ * Excludes comments, function layout and partitions.
  */
 export async function readCatalog(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })
@@ -24,7 +24,7 @@ const ownTables = `n.nspname = 'public' AND c.relname !~ '^(call_logs_\\d|_prism
 const statements = [
   `SELECT format('relation %s.%s %s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence, c.reloptions) AS line
    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'S', 'v') AND ${ownTables}`,
-  // The position among existing columns, because a dropped column leaves a gap.
+  // Positions count only existing columns because dropped columns leave gaps.
   `SELECT format('column %s.%s %s %s %s %s default %s collation %s %s', n.nspname, c.relname, row_number() OVER (PARTITION BY c.oid ORDER BY a.attnum), a.attname,
      format_type(a.atttypid, a.atttypmod), CASE WHEN a.attnotnull THEN 'not null' END, pg_get_expr(d.adbin, d.adrelid), a.attcollation::regcollation, a.attoptions) AS line
    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,10 +1,10 @@
 import pg from 'pg'
 
 /**
- * A stand-in for the extension citus in a test database, which has only one node: Citus itself cannot be installed here. Its functions record
- * their calls and reject what Citus 13.2 rejects: ON UPDATE CASCADE of the tenant, triggers, keys without the tenant, and tables that are
- * distributed already. Like Citus, it adopts local tables that have a foreign key to a reference table. It moves no rows. `failing`
- * names a table whose distribution fails.
+ * Installs a fake of the extension citus in a single-node test database. Its functions record their calls and reject what Citus
+ * 13.2 rejects: ON UPDATE CASCADE of the tenant, triggers, keys without the tenant, and distributed tables. Like Citus, it
+ * adopts local tables with a foreign key to a reference table. It moves no rows. `failing` names a table whose distribution
+ * fails.
  */
 export async function installCitusStandIn(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })

@@ -15,7 +15,7 @@ export async function startDaemon(script: Script, listen: 'tcp' | 'unix' = 'tcp'
   return daemon
 }
 
-/** A scanner for these daemons. By default, it trusts their limits. */
+/** Creates a scanner for these daemons, which trusts their limits by default. */
 export function createScanner(daemons: ClamdEmulator[], options: ClamdOptions = {}): ClamdScanner {
   const scanner = new ClamdScanner(
     daemons.map(({ url }) => parseClamdUrl(url)),

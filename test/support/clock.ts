@@ -2,13 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const hour = 3_600_000
 
-/**
- * For tests about "today": waits for the next UTC day if the current one is about to end. Pass `awayFromMidnightMs` to
- * `beforeAll`.
- */
+/** Waits for the next UTC day if the current one is about to end. Pass `awayFromMidnightMs` to `beforeAll`. */
 export const avoidMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
 
-/** The same for tests about the current hour. */
+/** Waits for the next hour if the current one is about to end. */
 export const avoidHourEnd = (): Promise<void> => awayFromEndOf(hour)
 
 async function awayFromEndOf(spanMs: number): Promise<void> {
@@ -20,10 +17,10 @@ const testsTakeMs = 90_000
 
 export const avoidMidnightMs = testsTakeMs + 60_000
 
-/** Error of the estimated database clock. */
+/** Maximum error of the estimated database clock. */
 const estimatedToMs = 1_000
 
-/** Runs `work`, and repeats it once if it failed and a time window ended in the meantime. */
+/** Runs `work` and repeats it once if it failed while a time window ended. */
 export async function runInOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const window = (at: number) => Math.floor(at / 1000 / seconds)
   for (;;) {

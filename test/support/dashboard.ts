@@ -22,13 +22,13 @@ export class Dashboard {
     return new Dashboard(browser, world)
   }
 
-  /** Closes the pages of a test, and returns their problems. */
+  /** Closes the pages of a test and returns their problems. */
   async endTest(): Promise<string[]> {
     await Promise.all(this.browser.contexts().map((context) => context.close()))
     return this.problems.splice(0)
   }
 
-  /** A browser context with its own cookies. */
+  /** Creates a browser context with its own cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({
       baseURL: this.world.url,
@@ -45,7 +45,7 @@ export class Dashboard {
   #watch(page: Page): void {
     page.on('pageerror', (error) => this.problems.push(error.message))
     page.on('console', (message) => {
-      // Ignores messages of the browser about error responses and a disconnected network.
+      // Ignores browser messages about error responses and a disconnected network.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.problems.push(message.text())
     })
     page.on('request', (request) => {
@@ -54,7 +54,7 @@ export class Dashboard {
     })
   }
 
-  /** A signed-in user at that path. */
+  /** Opens a page as a signed-in user at the given path. */
   async signedIn(
     tenant: TestTenant,
     { scopes = allScopes, at = '/', ...options }: { scopes?: Scope[]; at?: string } & BrowserContextOptions = {},

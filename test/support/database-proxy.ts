@@ -3,11 +3,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
 
-/** A proxy before PostgreSQL with faults: unavailable, available again, or disconnected at a ledger move. */
+/** A proxy before PostgreSQL that injects faults: outages, and connections lost at a ledger move. */
 export class DatabaseProxy {
-  /** Disconnects the next move before it is forwarded, or before its response is. */
+  /** Disconnects at the next move, before the move or its response is forwarded. */
   cutAtMove: 'before' | 'after' | undefined
-  /** Disconnects the connection that sent `text`, at that statement or at the following COMMIT. */
+  /** Disconnects the connection that sends `text`, at that statement or at the following COMMIT. */
   cut: { text: string; at: 'statement' | 'commit'; when: 'before' | 'after' } | undefined
   /** Names of prepared COMMIT statements. */
   readonly #commits = new Set<string>()
@@ -23,7 +23,7 @@ export class DatabaseProxy {
     return proxy
   }
 
-  /** URL of the database through the proxy. */
+  /** Database URL through the proxy. */
   get url(): string {
     const url = new URL(this.target)
     url.hostname = '127.0.0.1'
@@ -35,7 +35,7 @@ export class DatabaseProxy {
 
   async up(): Promise<void> {
     const listener = createServer((client) => this.#join(client))
-    // A port that no other connection takes while the proxy is stopped.
+    // The port stays free while the proxy is stopped.
     this.#port ||= Number(await freePort())
     await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
     this.#listener = listener
@@ -71,7 +71,7 @@ export class DatabaseProxy {
       silenced ||= mode === 'after'
     })
     server.on('data', (bytes) => {
-      // The response exists, so that the transaction is committed.
+      // The transaction is committed because PostgreSQL has responded.
       if (silenced) cut(pair)
       else client.write(bytes)
     })

@@ -6,21 +6,21 @@ import pg from 'pg'
 
 export interface TestDatabase {
   url: string
-  /** Also drops open connections. Optional, because the server ends with the run. */
+  /** Drops the database with its open connections. Optional, because the server ends with the run. */
   drop(): Promise<void>
 }
 
-/** A migrated, empty database of the test, cloned from the template of the run. */
+/** Creates an empty migrated database from the template of the run. */
 export async function testDatabase(): Promise<TestDatabase> {
   return create('assay')
 }
 
-/** A database without tables. */
+/** Creates a database without tables. */
 export async function emptyDatabase(): Promise<TestDatabase> {
   return create('template0')
 }
 
-/** A copy of a database without connections, like a restored backup. */
+/** Copies a database that has no connections, like a restored backup. */
 export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase> {
   return create(new URL(url).pathname.slice(1))
 }
@@ -28,15 +28,15 @@ export async function copyDatabase({ url }: TestDatabase): Promise<TestDatabase>
 async function create(template: string): Promise<TestDatabase> {
   const server = await serverUrl()
   const name = `test_${randomBytes(6).toString('hex')}`
-  // Copying files needs checkpoints, which are cheap without fsync. Copying through the WAL is slower.
+  // Copying files requires checkpoints, which are cheap without fsync. Copying through the WAL is slower.
   await administer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   return { url: named(server, name), drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
-/** The PostgreSQL of the run, started on first use (test/support/global-setup.mjs). */
+/** Returns the PostgreSQL of the run, which starts on first use (test/support/global-setup.mjs). */
 async function serverUrl(): Promise<string> {
   const folder = process.env.ASSAY_TEST_DATABASE
-  if (!folder) throw new Error('There is no test database: run the tests by npm test.')
+  if (!folder) throw new Error('The test database is not running. Run the tests with npm test.')
   writeFileSync(join(folder, 'wanted'), '')
   for (;;) {
     if (existsSync(join(folder, 'failed'))) throw new Error(readFileSync(join(folder, 'failed'), 'utf8'))

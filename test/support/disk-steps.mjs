@@ -1,5 +1,5 @@
-// node --import: logs renames and directory fsyncs to the file of DISK_STEPS. A power failure loses unsynced renames, which a
-// killed process cannot show.
+// node --import: logs renames and directory fsyncs to the file in DISK_STEPS. A power failure loses unsynced renames, which
+// killing a process cannot show.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 

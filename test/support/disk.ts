@@ -2,20 +2,20 @@ import { spawn } from 'node:child_process'
 import { rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** A command prefix that mounts a small disk at `place` in its own mount namespace. */
+/** Command prefix that mounts a small disk at `place` in a separate mount namespace. */
 export const onSmallDisk = (place: string, bytes: number): string[] => [
   ...['unshare', '--user', '--map-root-user', '--mount', 'env', `SIZE=${bytes}`, `PLACE=${place}`],
   ...['sh', '-c', 'mount -t tmpfs -o size="$SIZE",mode=0700 assay-test "$PLACE" && exec "$@"', 'sh'],
 ]
 
-/** Returns true if mounts are possible. Only Linux has mount namespaces, and containers often forbid them. */
+/** Returns whether mounts are possible. Only Linux has mount namespaces, and containers often forbid them. */
 export async function canMount(place: string): Promise<boolean> {
   const [command, ...args] = [...onSmallDisk(place, 1_048_576), 'true']
   const child = spawn(command!, args, { stdio: 'ignore' })
   return new Promise((resolve) => child.once('error', () => resolve(false)).once('close', (status) => resolve(status === 0)))
 }
 
-/** The mounted disk, accessed through /proc of its process. */
+/** A mounted disk, accessed through /proc of its process. */
 export class SmallDisk {
   readonly root: string
   readonly #ballast: string
@@ -25,7 +25,7 @@ export class SmallDisk {
     this.#ballast = join(this.root, 'ballast')
   }
 
-  /** Fills the disk except this many bytes. */
+  /** Fills the disk except for a number of bytes. */
   async leave(bytes: number): Promise<void> {
     await rm(this.#ballast, { force: true })
     const free = await this.#free()

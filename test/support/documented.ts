@@ -18,7 +18,7 @@ interface RequestBody {
 export interface DocumentedOperation {
   operationId: string
   method: string
-  /** Contains `{parameters}`. */
+  /** Path with `{parameters}`. */
   path: string
   scope: string | null
   parameters: Parameter[]
@@ -26,14 +26,14 @@ export interface DocumentedOperation {
   responses: Record<string, Json>
 }
 
-/** An OpenAPI document and checks of real responses. */
+/** An OpenAPI document that checks actual responses. */
 export class DocumentedApi {
   readonly checker: SchemaChecker
   readonly operations: DocumentedOperation[]
   /** `operationId status` of every checked response. */
   readonly seen = new Set<string>()
 
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever it says.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary JSON.
   constructor(readonly document: any) {
     this.checker = new SchemaChecker(document)
     this.operations = Object.entries(document.paths as Record<string, Record<string, Json>>).flatMap(([path, methods]) =>
@@ -50,11 +50,11 @@ export class DocumentedApi {
 
   operation(operationId: string): DocumentedOperation {
     const found = this.operations.find((operation) => operation.operationId === operationId)
-    if (!found) throw new Error(`No operation ${operationId}.`)
+    if (!found) throw new Error(`The OpenAPI document has no operation ${operationId}.`)
     return found
   }
 
-  /** Differences between a response and its description: status, content type, headers, body. */
+  /** Returns differences between a response and its description: status, content type, headers, body. */
   findMismatches(operationId: string, received: ApiResponse): string[] {
     const response = this.operation(operationId).responses[received.status]
     const place = `${operationId} ${received.status}`
@@ -78,7 +78,7 @@ export class DocumentedApi {
     return this.checker.findErrors(value, header.schema as Json, `${place} ${name}`)
   }
 
-  /** The request body with resolved schemas. */
+  /** Returns the request body with resolved schemas. */
   #withSchemas({ required, content }: RequestBody): RequestBody {
     const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
     return { required, content: Object.fromEntries(complete) }

@@ -8,10 +8,10 @@ import { crc32, deflateRawSync } from 'node:zlib'
 import { expect } from '@jest/globals'
 import type { Content } from '../../src/platform/spool/content.js'
 
-/** The EICAR test string, split in two so that scanners do not detect this file. */
+/** The EICAR test string, split so that virus scanners do not detect this source file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')
 
-/** A clean verdict. `provedAt` is not compared with the Date class, because a Date from a worker is an instance of another class. */
+/** A clean verdict with any proof time. A Date from a worker is an instance of another Date class. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
 export const incompleteBecause = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
@@ -25,7 +25,7 @@ export function inMemory(bytes: Buffer | string): Content {
   }
 }
 
-/** Writes the content to a temporary file. `remove` deletes the file. */
+/** Writes the content to a temporary file, which `remove` deletes. */
 export async function inFile(bytes: Buffer): Promise<Content & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-test-'))
   const path = join(folder, randomUUID())
@@ -43,13 +43,13 @@ export interface Member {
   name: string
   bytes: Buffer
   stored?: boolean
-  /** Sets the flag without encrypting the data. */
+  /** Sets the encryption flag without encrypting the data. */
   encrypted?: boolean
-  /** The unpacked size in the headers, if it differs from the actual size. */
+  /** Unpacked size in the headers, if it differs from the actual size. */
   declaredSize?: number
 }
 
-/** Creates a zip with these members. */
+/** Creates a zip archive with these members. */
 export function createZip(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []

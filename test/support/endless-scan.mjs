@@ -1,4 +1,4 @@
-// A process to be killed: scans with an endless rule and prints a line at the end of the scan.
+// Scans with an endless rule in a process that the test kills. Prints a line if the scan ends.
 import { YaraScanner } from '../../dist/inspection/scanners/yara/yara.js'
 
 const operators = { sources: [{ origin: 'endless.yar', text: process.argv[2] }], changedAt: null }

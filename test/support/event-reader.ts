@@ -1,6 +1,5 @@
 /** A stream of server-sent events. */
 export interface EventReader {
-  /** Received events. */
   events: { id: number; data: { sequence: number; type: string; data: Record<string, unknown> } }[]
   /** Resolves when `count` events have arrived. */
   until(count: number): Promise<void>

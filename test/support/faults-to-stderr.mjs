@@ -1,11 +1,11 @@
-// node --import: prints unhandled errors and warnings of Node to standard error.
+// node --import: prints unhandled errors and warnings of Node.js to standard error.
 import { writeSync } from 'node:fs'
 
 const report = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)
 
 process.on('uncaughtExceptionMonitor', (error, origin) => report(origin, error))
 process.on('warning', (warning) => report('warning', warning))
-// If the program handles unhandled rejections, the monitor above does not receive them.
+// The monitor above does not receive unhandled rejections if the program handles them.
 process.on('newListener', (event, listener) => {
   if (event !== 'unhandledRejection' || listener === noted || process.listeners(event).includes(noted)) return
   process.prependListener(event, noted)

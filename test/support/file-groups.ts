@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Counts the files of a tenant again, after a test has written rows itself. The service counts with the statements that write files. */
+/** Recounts the files of a tenant after a test has inserted rows, because the service counts only through its own statements. */
 export async function countFiles(pool: Pick<Pool, 'query'>, tenantId: string): Promise<void> {
   const counts = [
     ['file_groups', 'context_id, uploaded_by, content_type'],

@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * Returns a free port that stays free during restarts. It is below the range of outgoing connections (32768 and above on Linux),
- * and used once per run.
+ * Returns a free port below the range of outgoing connections (32768 and above on Linux), so that it stays free during restarts.
+ * Each port is used once per run.
  */
 export async function freePort(): Promise<string> {
   for (;;) {
@@ -24,7 +24,7 @@ export async function freePort(): Promise<string> {
   }
 }
 
-/** Returns true if no worker of this run has used the port (test/support/global-setup.mjs). */
+/** Returns whether no worker of this run has used the port (test/support/global-setup.mjs). */
 function isFirst(port: number): boolean {
   try {
     writeFileSync(join(process.env.ASSAY_TEST_DATABASE!, `port-${port}`), '', { flag: 'wx' })

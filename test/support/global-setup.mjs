@@ -1,6 +1,5 @@
-// One PostgreSQL for the run, with one migrated template for the databases of test files. The first test file that needs it
-// starts it (test/support/database.ts). This is plain JavaScript on compiled code, because jest does not transform an ESM global
-// setup.
+// Provides one PostgreSQL per run with a migrated template database. The first test file that needs it starts it
+// (test/support/database.ts). This is plain JavaScript because Jest does not transform an ESM global setup.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +39,7 @@ async function stop({ folder, server }, watcher) {
   rmSync(folder, { recursive: true, force: true })
 }
 
-// The data is temporary, so that durability is disabled. Test files may have several pools.
+// Durability is disabled because the data is temporary. Test files may have several pools.
 const settings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -50,7 +49,7 @@ const settings = {
   autovacuum_naptime: '1h',
 }
 
-/** Removes folders of killed runs, whose servers have ended. */
+/** Removes folders of killed runs whose servers have ended. */
 function removeOrphans() {
   for (const name of readdirSync(tmpdir())) {
     const pid = Number(/^assay-test-(\d+)-/.exec(name)?.[1])

@@ -1,4 +1,4 @@
-// node --import: delays blobs below HELD_STORE until SIGUSR2 and prints a line for each, to simulate a slow disk.
+// node --import: delays blobs below HELD_STORE until SIGUSR2 and prints a line for each, which simulates a slow disk.
 import fs from 'node:fs'
 
 const { open } = fs
@@ -7,5 +7,5 @@ fs.open = (path, flags, ...rest) => {
   const isBlob = flags & fs.constants.O_EXCL && path.startsWith(process.env.HELD_STORE)
   if (!isBlob) return open(path, flags, ...rest)
   process.once('SIGUSR2', () => open(path, flags, ...rest))
-  console.log('A blob waits for its disk.')
+  console.log('A blob waits for the disk.')
 }

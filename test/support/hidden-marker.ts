@@ -5,7 +5,7 @@ import { compound, doc, docx, packed as packedDocument } from '../../packages/fo
 import { createPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { createZip } from './eicar.js'
 
-/** A signature of the tests matches this string at any position. It occurs in the files only after unpacking. */
+/** The test signature matches this string at any position. Files contain it only after unpacking. */
 export const marker = Buffer.from('assay hidden marker 6f1c5b0e7d')
 
 type Make = (bytes: Buffer) => Buffer | Promise<Buffer>
@@ -20,7 +20,7 @@ const sevenZipWith =
     sevenZip({ 'a.txt': bytes }, switches)
 const file = (bytes: Buffer) => ({ name: 'A.TXT', bytes })
 
-/** Containers that compress or encrypt, by name. Each row is combined with each carrier. */
+/** Containers that compress or encrypt their content, by name. Tests combine each with each carrier. */
 const packers: Record<string, Make> = {
   zip: (bytes) => createZip({ name: 'a.txt', bytes }),
   'zip, Deflate64': zipWith('-mm=Deflate64'),
@@ -45,7 +45,7 @@ const packers: Record<string, Make> = {
   'zip in 7z': (bytes) => sevenZip({ 'a.zip': createZip({ name: 'a.txt', bytes }) }),
 }
 
-/** Containers that store their content, or for which the tests have no packer. Their content is a gzip file. */
+/** Containers that store their content uncompressed or have no packer here. Their content is a gzip file. */
 const stores: Record<string, Make> = {
   zstd: (bytes) => zstandard(gzipSync(bytes)),
   lz4: (bytes) => after('\x04\x22\x4d\x18\x60\x40\x82', gzipSync(bytes)),
@@ -85,7 +85,7 @@ function withFlippedBit(bytes: Buffer, at: number): Buffer {
 
 const after = (start: string, bytes: Buffer) => Buffer.concat([Buffer.from(start, 'latin1'), bytes, noise(64)])
 
-/** Files that contain a container, by name. */
+/** Files that embed a container, by name. */
 export const carriers: Record<string, { extension: string; make: Make }> = {
   'no other file': { extension: 'dat', make: (bytes) => bytes },
   'a zip': { extension: 'zip', make: (bytes) => createZip({ name: 'a.bin', bytes }) },
@@ -159,7 +159,7 @@ const attaching = (stream: Buffer, filter: string): Buffer =>
     [5, '<< /Type /Filespec /F (a.bin) /EF << /F 4 0 R >> >>'],
   ])
 
-/** PNG predictor "up": each row has a type byte and the differences to the row above. */
+/** Applies the PNG filter "up": each row has a type byte and the differences to the row above. */
 function predicted(bytes: Buffer): Buffer {
   const columns = 16
   const rows: Buffer[] = []
@@ -179,7 +179,7 @@ export interface HiddenMarker {
   make(): Promise<Buffer>
 }
 
-/** Text of this size that ends with the marker. */
+/** Returns text of this size that ends with the marker. */
 const text = (size: number) => Buffer.concat([Buffer.alloc(size, 'Lorem ipsum dolor sit amet. '), marker, Buffer.from('\n')])
 
 const row = (packer: string, carrier: string, size: number): HiddenMarker => ({
@@ -190,7 +190,7 @@ const row = (packer: string, carrier: string, size: number): HiddenMarker => ({
 
 const packed = new Map<string, Promise<Buffer>>()
 
-/** Packs each container only once, because that takes most of the time. */
+/** Packs each container only once because packing takes most of the time. */
 function pack(packer: string, size: number): Promise<Buffer> {
   const key = `${packer} ${size}`
   const bytes = packed.get(key) ?? Promise.resolve({ ...packers, ...stores }[packer]!(text(size)))
@@ -203,13 +203,13 @@ export const smallRows = (carrier: string): HiddenMarker[] =>
 
 const largeCarriers = ['no other file', 'a zip', 'a mail', 'a PDF', 'an Outlook message']
 
-/** Unpacked, these files exceed the limits of the daemon with low limits. */
+/** The unpacked content of these files exceeds the limits of the daemon with low limits. */
 export const largeRows: HiddenMarker[] = [
   ...largeCarriers.flatMap((carrier) => ['zip', '7z', 'gzip', 'xz', 'bzip2'].map((packer) => row(packer, carrier, 4_000_000))),
   ...largeCarriers.map((carrier) => row('zip in 7z', carrier, 4_000_000)),
 ]
 
-/** Brotli has no signature. Only the name of a file shows it. */
+/** Brotli files have no signature and are recognized only by their name. */
 export const brotliRows: HiddenMarker[] = [
   { name: 'a Brotli file', extension: 'br', make: async () => brotliCompressSync(text(2_000)) },
   {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { timeoutMs } from './browser.js'
 
-/** Event of the web component, as the page of a customer receives it. */
+/** Event of the web component as received by a customer's page. */
 export interface UploaderEvent {
   type: string
   detail: Record<string, unknown>
@@ -11,7 +11,7 @@ export interface UploaderEvent {
 
 const eventTypes = ['ready', 'error', 'start', 'accepted', 'rejected', 'failed', 'canceled', 'complete']
 
-/** A web server of a customer, on an origin of its own. It serves the same page at all paths. */
+/** Web server of a customer on a separate origin, which serves the same page at all paths. */
 export class HostServer {
   html = ''
 
@@ -31,7 +31,7 @@ export class HostServer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
-  /** Serves a page with the web component. `script` is the URL of the service that serves it. */
+  /** Serves a page with the web component. `script` is the URL of the component on the service. */
   show(linkUrl: string, { attributes = '', head = '', body = '' } = {}): void {
     const { origin } = new URL(linkUrl)
     this.html = `<!doctype html><html lang="en"><title>Customer</title>${head}
@@ -50,7 +50,7 @@ export class HostServer {
   }
 }
 
-/** A page with the web component, seen by its visitor. */
+/** A browser page with the web component. */
 export class Visitor {
   /** Console errors and uncaught errors. */
   readonly problems: string[] = []
@@ -66,7 +66,7 @@ export class Visitor {
     const visitor = new Visitor(page)
     page.on('pageerror', (error) => visitor.problems.push(error.message))
     page.on('console', (message) => {
-      // Ignores messages of the browser about error responses and lost connections.
+      // Ignores browser messages about error responses and lost connections.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         visitor.problems.push(message.text())
     })
@@ -78,11 +78,11 @@ export class Visitor {
 
   events = (): Promise<UploaderEvent[]> => this.page.evaluate('window.events')
 
-  /** Waits for the event, and returns its details. */
+  /** Waits for an event and returns its details. */
   async event(type: string, count = 1): Promise<Record<string, unknown>> {
     const isThere = `window.events.filter((event) => event.type === ${JSON.stringify(type)}).length >= ${count}`
     await this.page.waitForFunction(isThere, undefined, { timeout: timeoutMs }).catch(async () => {
-      throw new Error(`No event '${type}'. Events: ${JSON.stringify(await this.events())}`)
+      throw new Error(`The event '${type}' was not received. Received events: ${JSON.stringify(await this.events())}`)
     })
     return (await this.events()).filter((event) => event.type === type)[count - 1]!.detail
   }
@@ -92,7 +92,7 @@ export class Visitor {
       .locator('[part=choose-input]')
       .setInputFiles(files.map(({ name, content }) => ({ name, mimeType: '', buffer: Buffer.from(content) })))
 
-  /** List item of a file. */
+  /** Locates the list item of a file. */
   file = (name: string) => this.page.locator('[part~=file]', { hasText: name })
 
   button = (name: string) => this.page.getByRole('button', { name, exact: true })

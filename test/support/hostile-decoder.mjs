@@ -8,7 +8,7 @@ import { decodeImage as decodeForReal } from '../../packages/formats/dist/image/
 
 const crash = () => process.kill(process.pid, 'SIGSEGV')
 
-/** Blocks a libuv thread for hours like an endless codec, while JavaScript continues. */
+/** Blocks a libuv thread for hours like an endless codec while JavaScript continues. */
 const spin = () => new Promise((resolve) => pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', resolve))
 
 const deeds = {

@@ -1,9 +1,9 @@
-// Readers that fail in every way, loaded by validation workers as `readerModule`.
+// Readers that fail in every way. Validation workers load them as `readerModule`.
 import { existsSync, writeFileSync } from 'node:fs'
 
 const valid = { sound: true, notes: [], evidence: {} }
 
-/** Dies at the first file and succeeds later. The text of the file is the path of its marker. */
+/** Crashes on the first file and succeeds later. The text of the file is the path of its marker. */
 const firstTime = (source, then) => {
   const mark = source.whole(4096).toString('utf8').trim()
   if (existsSync(mark)) return valid

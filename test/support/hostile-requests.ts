@@ -50,7 +50,7 @@ const segment = fc.oneof(
   fc.constantFrom('%', '%zz', '%ff', '%00', '%2e%2e', '.', '..', '%2F', ';', 'a%0d%0ab', '\\', '*'),
 )
 
-/** Existing ids, so that some requests succeed. */
+/** Existing ids that let some requests succeed. */
 export interface Known {
   keyId: string
   fileId: string
@@ -280,7 +280,7 @@ const header = fc.constantFrom<[string, string]>(
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 const oddMethods = ['PUT', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY', 'SEARCH', 'get', 'BREW', 'CONNECT']
 
-/** An arbitrary invalid request. */
+/** Generates an arbitrary invalid request. */
 export const hostileRequest = (known: Known): fc.Arbitrary<RawRequest> =>
   fc
     .record({

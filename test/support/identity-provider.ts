@@ -4,7 +4,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, 
 
 export type ProviderAlgorithm = 'RS256' | 'ES256' | 'EdDSA'
 
-/** An external identity provider that publishes keys and signs test tokens. */
+/** Opens an external identity provider that publishes keys and signs test tokens. */
 export async function openIdentityProvider() {
   const issuer = 'https://id.example.com/'
   const audience = 'assay-files'
@@ -35,7 +35,7 @@ export async function openIdentityProvider() {
     keys,
     state,
     env: { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url },
-    /** Claims replace the defaults, and undefined removes one. `at` moves the clock by seconds. */
+    /** Claims override the defaults, and undefined removes a claim. `at` moves the clock by seconds. */
     sign: (claims: JWTPayload, { alg = 'RS256', kid = keys[alg].kid }: { alg?: ProviderAlgorithm; kid?: string } = {}) => {
       const now = Math.floor(Date.now() / 1000)
       const payload = { iss: issuer, aud: audience, sub: 'ada', iat: now, exp: now + 300, ...claims }

@@ -14,11 +14,11 @@ import { testDatabase } from './database.js'
 
 export const origin = { ip: '203.0.113.7', userAgent: 'test' }
 
-/** A database, and identity services of several replicas. */
+/** Opens a database with the identity services of several replicas. */
 export async function openIdentityWorld() {
   const database = await testDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 10 })
-  // Test databases are dropped by force, so that connection errors are ignored.
+  // Connection errors are ignored because test databases are dropped with open connections.
   pool.on('error', () => {})
   const masterKey = new MasterKey([Buffer.alloc(32, 7)])
   const ends: (() => Promise<void>)[] = []
@@ -52,7 +52,7 @@ export async function openIdentityWorld() {
       return identity
     },
 
-    /** A connection to PostgreSQL that can be closed or silently stalled. */
+    /** Opens a PostgreSQL connection that a test can close or silently stall. */
     async link() {
       const link = await weakLink(database.url)
       ends.push(() => link.close())
@@ -94,7 +94,7 @@ export async function openIdentityWorld() {
       return { userId, tenantId, sessionId }
     },
 
-    /** Executes a change on another replica: statement and notification in one transaction. */
+    /** Executes a change like another replica, with statement and notification in one transaction. */
     async change(kind: IdentityKind, id: string, sql: string): Promise<void> {
       const client = await pool.connect()
       await client.query('begin')
@@ -112,11 +112,11 @@ export async function openIdentityWorld() {
   }
 }
 
-/** Polls a condition, and stops before the time limit of the test. */
+/** Polls a condition until shortly before the time limit of the test. */
 export async function waitUntil(holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + 60_000
   while (!(await holds())) {
-    if (Date.now() > giveUpAt) throw new Error(`It never came to be so: ${holds}`)
+    if (Date.now() > giveUpAt) throw new Error(`The condition was not met in time: ${holds}`)
     await sleep(10)
   }
 }
@@ -145,11 +145,11 @@ async function weakLink(url: string) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     connection: { host: '127.0.0.1', port: (server.address() as AddressInfo).port, user, password: password ?? '', database },
-    /** Stops forwarding without closing connections. */
+    /** Stops forwarding bytes without closing connections. */
     goMute() {
       mute = true
     },
-    /** Forwards new connections again and closes old ones, whose bytes were lost. */
+    /** Forwards new connections again and closes stalled ones, whose bytes were lost. */
     heal() {
       mute = false
       this.cut()

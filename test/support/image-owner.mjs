@@ -1,4 +1,4 @@
-// A process that decodes an endless image, to be killed meanwhile. Prints the id of the decoder process.
+// Decodes an endless image in a process that the test kills. Prints the id of the decoder process.
 import { fileURLToPath } from 'node:url'
 import { createInspector } from '../../dist/inspection/engine/inspect.js'
 import { openLocalContent } from '../../dist/platform/spool/content.js'

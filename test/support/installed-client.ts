@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const clients = join(root, 'test', 'clients')
-/** Packages of other projects that the tests of clients use, such as bundlers. They are installed separately from the service. */
+/** Packages of other projects that client tests use, such as bundlers, installed separately from the service. */
 export const tools = join(clients, 'node_modules')
 
 interface Run {
@@ -14,7 +14,7 @@ interface Run {
   output: string
 }
 
-/** Runs a program. Returns its exit status and its output on both streams. */
+/** Runs a program and returns its exit status and its output on both streams. */
 export function run(program: string, args: string[], options: { cwd: string; env?: NodeJS.ProcessEnv }): Promise<Run> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, CI: 'true', ...options.env, NODE_OPTIONS: '', NODE_ENV: undefined }
@@ -25,11 +25,11 @@ export function run(program: string, args: string[], options: { cwd: string; env
   })
 }
 
-/** A project in which the archive of `npm pack` is installed, together with the tools of test/clients. */
+/** A project with the installed `npm pack` archive and the tools of test/clients. */
 export class InstalledClient {
   private constructor(
     readonly folder: string,
-    /** Path of the archive. */
+    /** Path of the package archive. */
     readonly archive: string,
   ) {}
 
@@ -44,7 +44,7 @@ export class InstalledClient {
     await mkdir(client, { recursive: true })
     const archive = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz'))!)
     await run('tar', ['-xzf', archive, '-C', client, '--strip-components', '1'], { cwd: folder })
-    // The dependency of the client, and the tools. Their own dependencies are found at their real paths.
+    // Links the client's dependency and the tools, which find their own dependencies at their real paths.
     await symlink(join(root, 'node_modules', 'tus-js-client'), join(modules, 'tus-js-client'))
     for (const name of ['esbuild', 'webpack', 'vite', 'next', 'react', 'react-dom', 'typescript', '@types'])
       await symlink(join(tools, name), join(modules, name))
@@ -52,7 +52,7 @@ export class InstalledClient {
     return new InstalledClient(folder, archive)
   }
 
-  /** Path of a program of the tools. */
+  /** Returns the path of a tool. */
   program = (name: string): string => (isAbsolute(name) ? name : join(tools, '.bin', name))
   /** Copies a file of test/clients. */
   copy = (path: string): Promise<void> => cp(join(clients, path), join(this.folder, path), { recursive: true })

@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
 import { computeCompleteRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
 
-/** Adds events to the journal of a tenant up to this length. */
+/** Adds events to the journal of a tenant until it has the given length. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('BEGIN')
-    // Earlier rejections are written after their response.
+    // Waits for earlier rejections, which are written after their response.
     await client.query('SELECT FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
     await grow(client, tenantId, length)
     await client.query('COMMIT')

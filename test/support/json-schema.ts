@@ -1,25 +1,25 @@
 type Schema = Record<string, unknown>
 
 /**
- * Validates values against the schemas of an OpenAPI document, and returns a sentence per error. It rejects unknown keywords, so
- * that a new one is not ignored.
+ * Validates values against the schemas of an OpenAPI document and returns one sentence per error. It rejects unknown keywords so
+ * that none is ignored.
  */
 export class SchemaChecker {
   constructor(private readonly document: Schema) {}
 
-  /** The target of `#/components/…`. */
+  /** Resolves a reference such as `#/components/…`. */
   resolve(ref: string): Schema {
     let at: unknown = this.document
     for (const step of ref.slice(2).split('/'))
       at = (at as Schema | undefined)?.[step.replaceAll('~1', '/').replaceAll('~0', '~')]
-    if (!ref.startsWith('#/') || at === undefined) throw new Error(`'${ref}' resolves to nothing.`)
+    if (!ref.startsWith('#/') || at === undefined) throw new Error(`The reference '${ref}' cannot be resolved.`)
     return at as Schema
   }
 
   findErrors(value: unknown, schema: Schema, place = '$'): string[] {
     return Object.entries(schema).flatMap(([keyword, argument]) => {
       const check = keywords[keyword]
-      if (!check) throw new Error(`The keyword '${keyword}' is not known to this checker.`)
+      if (!check) throw new Error(`The schema keyword '${keyword}' is not supported.`)
       return check(value, argument as never, { place, checker: this, schema }) ?? []
     })
   }
@@ -54,7 +54,7 @@ const formats: Record<string, (value: string | number) => boolean> = {
   double: (value) => Number.isFinite(value),
 }
 
-/** A keyword that applies to one type. */
+/** Defines a keyword that applies to one type. */
 const on =
   <V, A>(is: (value: unknown) => boolean, holds: (value: V, argument: A) => boolean, must: (argument: A) => string): Check =>
   (value, argument, { place }) =>

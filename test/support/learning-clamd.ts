@@ -1,7 +1,7 @@
 import { type ClamdEmulator, faithful, startClamdEmulator } from './scripted-clamd.js'
 import type { World } from './world.js'
 
-/** Content that only newer signatures match. */
+/** Content that only newer signatures detect. */
 export const newlyInfected = 'what is a virus only tomorrow'
 
 /** A clamd whose signatures a test can update. */
@@ -20,12 +20,12 @@ export class UpdatableClamd {
     return this.daemon.url
   }
 
-  /** The version in reports. */
+  /** Version that reports contain. */
   get version(): string {
     return String(this.#version)
   }
 
-  /** Publishes new signatures that match `bad`, and makes these replicas use them immediately. */
+  /** Publishes new signatures that detect `bad` and makes these replicas use them immediately. */
   async updateSignatures(...worlds: World[]): Promise<string> {
     this.#version++
     this.find()
@@ -33,25 +33,25 @@ export class UpdatableClamd {
     return this.version
   }
 
-  /** Matches `bad` without a new version. */
+  /** Detects `bad` without a new version. */
   find(): void {
     const response = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : faithful(stream))
     this.daemon.script = { version: this.#said, response }
   }
 
-  /** Stops matching `bad`. */
+  /** Stops detecting `bad`. */
   forget(): void {
     this.daemon.script = { version: this.#said }
   }
 
   get #said(): string {
-    // One day per version.
+    // Each version has its own day.
     const day = new Date(Date.UTC(2026, 10, 22 + this.#version - 27_900)).toUTCString()
     return `ClamAV 1.4.6/${this.#version}/${day}`
   }
 }
 
-/** Runs all pending rescans, and returns the number of batches. */
+/** Runs all pending rescans and returns the number of batches. */
 export async function rescanAll({ app }: World): Promise<number> {
   let batches = 0
   while (await app.rescanner.turn()) batches++

@@ -3,7 +3,7 @@ import type { World } from './world.js'
 
 const day = 86_400_000
 
-/** Moves the upload of a file back by this many days, in all tables. Returns the new file id. */
+/** Moves the upload of a file back by a number of days in all tables, and returns the new file id. */
 export async function moveUploadBack(
   { database: { pool } }: Pick<World, 'database'>,
   fileId: string,
@@ -17,11 +17,11 @@ export async function moveUploadBack(
   return older
 }
 
-/** Moves the deletion of a file back by this many days. */
+/** Moves the deletion of a file back by a number of days. */
 export const moveDeletionBack = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
   pool.query('UPDATE trash SET deleted_at = deleted_at - make_interval(days => $2) WHERE file_id = $1', [fileId, days])
 
-/** Runs due deletions immediately. Throws failures. */
+/** Runs due deletions immediately and throws their failures. */
 export const runExpiry = ({ app }: Pick<World, 'app'>) =>
   app.services.expiry.expire({
     onFailed: (context, error) => {

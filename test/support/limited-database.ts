@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** Makes a database reject WAL functions, as Amazon Aurora does unless its wal_level is logical. */
+/** Makes a database reject WAL functions, as Amazon Aurora does without logical wal_level. */
 export async function rejectWalFunctions(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

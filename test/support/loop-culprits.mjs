@@ -2,7 +2,9 @@
 
 const project = new URL('../..', import.meta.url).href
 
-/** @returns {{ functions: string[], calls: string[], collectedMs: number }} the dearest functions by their own time, and by all below them */
+/**
+ * @returns {{ functions: string[], calls: string[], collectedMs: number }} the slowest functions by self time and by total time
+ */
 export function culprits({ from, to }, profile, collections) {
   const collectedMs = collections.filter((each) => each.from >= from && each.from < to).reduce((sum, { ms }) => sum + ms, 0)
   if (!profile) return { functions: [], calls: [], collectedMs }

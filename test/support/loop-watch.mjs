@@ -1,8 +1,7 @@
-// Loaded by `node --import`: measures CPU time of the event loop between pauses. CPU time of the main thread is used instead of
-// wall time, because a busy machine would distort it. Node has no such clock, but WASI does:
-// clock_time_get(CLOCK_THREAD_CPUTIME_ID), 1 us per call. A *turn* is the time between two check phases (an unreferenced
-// immediate), and may contain many callbacks. A *hold* is one callback with its ticks and microtasks, during which nothing else
-// is served. async_hooks separates holds and slows promises, so that holds are slightly overstated.
+// Loaded by `node --import`: measures CPU time of the main thread between pauses of the event loop. Wall time would depend on
+// machine load. The clock is clock_time_get(CLOCK_THREAD_CPUTIME_ID) from WASI (1 us per call), because Node.js has none. A
+// *turn* is the time between two check phases and may contain many callbacks. A *hold* is one callback with its ticks and
+// microtasks. Separating holds requires async_hooks, which slows promises, so holds are slightly overstated.
 import { createHook, executionAsyncResource } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -37,7 +36,7 @@ async function watch() {
   const hook = createHook({
     before: () => {
       const resource = executionAsyncResource()
-      // A continuation or tick belongs to the callback before it.
+      // A continuation or tick belongs to the preceding callback.
       if (resource instanceof Promise || typeof resource?.callback === 'function') return
       const now = { cpu: cpu(), at: clock() }
       endHold(now)
@@ -88,20 +87,20 @@ async function watch() {
   process.on('message', async ({ id, command, ...options }) => {
     process.send({ id, ...(await commands[command](options)) })
   })
-  // The channel must not keep the process alive.
+  // The message channel must not keep the process alive.
   process.channel.unref()
 }
 
-// Holds from this CPU time on are reported with their functions.
+// Holds above this CPU time are reported with their functions.
 const worthTelling = 3
 const nothing = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
 const later = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-// Milliseconds of the clock that the V8 profiler uses.
+// Returns milliseconds of the clock that the V8 profiler uses.
 const clock = () => Number(process.hrtime.bigint()) / 1e6
 const performanceStart = clock() - performance.now()
 
-/** CPU milliseconds of this thread. */
+/** Returns a function that reads the CPU milliseconds of this thread. */
 async function threadClock() {
   const { emitWarning } = process
   // Suppresses the warning that WASI is experimental.
@@ -115,7 +114,7 @@ async function threadClock() {
   const threadCpu = 3
   return () => {
     if (wasi.wasiImport.clock_time_get(threadCpu, 0n, 0) !== 0)
-      throw new Error('This system has no clock for the CPU time of a thread.')
+      throw new Error('This system cannot measure the CPU time of a thread.')
     return Number(response[0]) / 1e6
   }
 }

@@ -12,7 +12,7 @@ class MovedDate extends Machine {
   }
 }
 
-/** Moves the machine clock of this process ahead or back. 0 resets it. */
+/** Moves the clock of this process ahead or back by `ms`. 0 resets the clock. */
 export function setMachineClock(ms: number): void {
   aheadMs = ms
   globalThis.Date = ms === 0 ? Machine : (MovedDate as DateConstructor)

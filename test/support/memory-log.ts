@@ -15,7 +15,7 @@ export const newSigningKey = (id: string): SigningKey => ({ id, ...generateKeyPa
 export const createKeySet = (...keys: SigningKey[]): string =>
   JSON.stringify({ keys: keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: id, alg: 'EdDSA' })) })
 
-/** A transparency log in memory with stored hashes. */
+/** An in-memory transparency log with stored hashes. */
 export class MemoryLog {
   readonly leaves: Buffer[]
   readonly #nodes = new Map<string, Buffer>()
@@ -51,7 +51,7 @@ const tenantId = 'ten_01jd0000000000000000000000'
 const fileId = 'file_01jd0000000000000000000001'
 const publicUrl = 'https://files.example.org'
 
-/** A receipt for the third of seven entries. Given members replace the defaults. */
+/** Creates a receipt for the third of seven entries. Given members override the defaults. */
 export async function createReceipt(
   { receiptKey, logKey }: { receiptKey: SigningKey; logKey: SigningKey },
   changes: { receipt?: Partial<Receipt>; log?: Partial<Receipt['log']> } = {},

@@ -1,14 +1,14 @@
-/** One part of a multipart body, which may be malformed. */
+/** A part of a multipart body that may be malformed. */
 export interface Part {
   name?: string
   filename?: string
   content: string | Uint8Array
-  /** Replaces the Content-Disposition of name and filename. */
+  /** Overrides the Content-Disposition built from name and filename. */
   disposition?: string
   headers?: string[]
 }
 
-/** A multipart/form-data body with exactly these parts. */
+/** Builds a multipart/form-data body with exactly these parts. */
 export function multipart(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
   const chunks: (string | Uint8Array)[] = []
   for (const { name, filename, content, disposition, headers = [] } of parts) {

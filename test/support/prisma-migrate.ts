@@ -7,11 +7,14 @@ import { readMigrations } from '../../src/platform/db/migrations.js'
 const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
 const ownMigrations = join(prisma, 'migrations')
 
-/** Runs `prisma migrate deploy`, and returns the names of applied migrations. */
+/** Runs `prisma migrate deploy` and returns the names of applied migrations. */
 export const prismaDeploy = async (url: string, folder = ownMigrations): Promise<string[]> =>
   (await request('apply', url, folder)).applied!
 
-/** SQL that brings the migrations to prisma/schema.prisma, empty if equal. Creates a database for it. */
+/**
+ * Returns the SQL that turns the migrations into prisma/schema.prisma, or an empty text if they are equal. Creates a shadow
+ * database.
+ */
 export const schemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
   (await request('diff', url, folder)).diff!
 
@@ -34,7 +37,7 @@ async function request(action: 'apply' | 'diff', url: string, folder: string): P
   })
   const response = await new Promise<Answer>((resolve, reject) => {
     worker.once('message', resolve).once('error', reject)
-    worker.once('exit', (code) => reject(new Error(`Prisma's schema engine ended without an answer (exit status ${code}).`)))
+    worker.once('exit', (code) => reject(new Error(`Prisma's schema engine exited without a response (exit status ${code}).`)))
   })
   if (response.fault !== undefined) throw new Error(response.fault)
   return response

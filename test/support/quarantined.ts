@@ -1,6 +1,6 @@
 import type { TestTenant, World } from './world.js'
 
-/** Creates a quarantined file in the context, and returns its id. */
+/** Creates a quarantined file in the context and returns its id. */
 export async function quarantinedFile(world: World, tenant: TestTenant, context: string): Promise<string> {
   const fileId = (await tenant.admin.upload(context, 'infected.txt', 'infected')).body.data.file_id
   const at = [tenant.tenantId, fileId]
@@ -13,7 +13,6 @@ export async function quarantinedFile(world: World, tenant: TestTenant, context:
   return fileId
 }
 
-/** Puts a file on hold. */
 export async function hold(world: World, tenant: TestTenant, fileId: string): Promise<void> {
   await world.database.pool.query(
     `INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at) VALUES ($1, $2, 'Evidence.', 'usr_x', 'user', now())`,

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** A response as received. */
+/** An HTTP response as received. */
 export interface RawResponse {
   status: number
   headers: Record<string, string>
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary JSON.
   body: any
 }
 
-/** A connection that sends exact bytes, and reports responses and its end. */
+/** A connection that sends exact bytes and reports responses and its end. */
 export class RawClient {
   /** 'end' if the server closed its side, 'reset' if it reset the connection. */
   readonly ended: Promise<'end' | 'reset'>
@@ -42,7 +42,7 @@ export class RawClient {
     return new RawClient(socket)
   }
 
-  /** Resolves when the kernel has the bytes, or the connection has ended. */
+  /** Resolves when the kernel has accepted the bytes or the connection has ended. */
   async send(bytes: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => this.socket.write(bytes, () => resolve()))
   }
@@ -52,7 +52,7 @@ export class RawClient {
     return this.send(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
   }
 
-  /** The next response, including 1xx. Throws if the connection ended before. */
+  /** Returns the next response, including 1xx. Throws if the connection ends before. */
   async readResponse(): Promise<RawResponse> {
     for (;;) {
       const complete = this.#parse()
@@ -64,7 +64,7 @@ export class RawClient {
     }
   }
 
-  /** Everything received after the last response. */
+  /** Bytes received after the last response. */
   get rest(): string {
     return this.#received.subarray(this.#cursor).toString()
   }
@@ -73,7 +73,6 @@ export class RawClient {
     this.socket.destroy()
   }
 
-  /** Resets the connection. */
   reset(): void {
     this.socket.resetAndDestroy()
   }
@@ -95,7 +94,7 @@ export class RawClient {
   }
 }
 
-/** A multipart body. A null `filename` creates a plain field. */
+/** Builds a multipart body. A null `filename` creates a plain field. */
 export function multipart(
   parts: { name?: string | null; filename?: string | null; content: string | Uint8Array; type?: string }[],
   { boundary = 'test-boundary', newline = '\r\n', end = true }: { boundary?: string; newline?: string; end?: boolean } = {},

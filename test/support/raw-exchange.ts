@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Raw HTTP for requests that no client sends. */
+/** An HTTP connection with raw bytes for requests that clients cannot send. */
 export class RawHttp {
   private text = ''
-  /** Also resolves after a reset. The response may have arrived before. */
+  /** Resolves also after a reset because the response may have arrived before. */
   readonly #closed: Promise<unknown>
 
   private constructor(private readonly socket: Socket) {
@@ -26,14 +26,14 @@ export class RawHttp {
     this.socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text)
   }
 
-  /** Resolves to the received text when it contains `words` or the connection ends. */
+  /** Returns the received text when it contains `words` or the connection ends. */
   async waitForText(words: string): Promise<string> {
     while (!this.text.includes(words) && !this.socket.closed)
       await Promise.race([once(this.socket, 'data').catch(() => {}), this.#closed])
     return this.text
   }
 
-  /** Everything until the server closes the connection. */
+  /** Reads until the server closes the connection. */
   async readAll(): Promise<string> {
     await this.#closed
     return this.text
@@ -50,7 +50,7 @@ export interface RawResponse {
   body: string
 }
 
-/** Sends bytes, and returns the response when the server closes the connection (send `Connection: close`). */
+/** Sends bytes and returns the response when the server closes the connection. Requires `Connection: close`. */
 export async function exchange(url: string, bytes: string | Uint8Array): Promise<RawResponse> {
   const raw = await RawHttp.open(url)
   raw.write(bytes)
@@ -61,7 +61,7 @@ export async function exchange(url: string, bytes: string | Uint8Array): Promise
   }
 }
 
-/** The last response in a text, after any 100 Continue. */
+/** Parses the last response in a text, after any 100 Continue. */
 export function parseResponse(text: string): RawResponse {
   const last = text.slice(text.startsWith('HTTP/1.1 100') ? text.indexOf('\r\n\r\n') + 4 : 0)
   const [head = '', ...rest] = last.split('\r\n\r\n')

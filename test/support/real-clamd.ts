@@ -12,25 +12,25 @@ import { programPath } from './real-parts.js'
 export interface RealClamd {
   tcpUrl: string
   unixUrl: string
-  /** Path of its clamd.conf. */
+  /** Path of clamd.conf. */
   configFile: string
   /** Resolves when the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
-  /** Stops the process, like an overloaded machine. */
+  /** Stops the process with SIGSTOP, like on an overloaded machine. */
   freeze(): void
-  /** Restarts with the same settings, port and socket. */
+  /** Restarts clamd with the same settings, port and socket. */
   restart(): Promise<void>
-  /** Loads signatures without the EICAR string, and resolves when they apply. */
+  /** Loads signatures without the EICAR string and resolves when they are active. */
   forgetEicar(): Promise<void>
-  /** Loads an additional signature for these bytes, and resolves when it applies. */
+  /** Loads an additional signature for these bytes and resolves when it is active. */
   learn(name: string, bytes: string): Promise<void>
   close(): Promise<void>
 }
 
-/** An .ndb database with one signature: the EICAR string. */
+/** An .ndb database whose only signature is the EICAR string. */
 export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
 
-/** Starts a real clamd with a signature of the EICAR string. `settings` are lines of clamd.conf. */
+/** Starts a real clamd that detects the EICAR string. `settings` are lines of clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
   const clamd = programPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
@@ -41,7 +41,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   await writeFile(database, eicarSignature)
   const config = [
     `DatabaseDirectory ${join(folder, 'db')}`,
-    // A killed daemon leaves temporary files.
+    // A killed clamd leaves temporary files in this folder.
     `TemporaryDirectory ${folder}`,
     `LocalSocket ${socket}`,
     `TCPSocket ${port}`,
@@ -57,7 +57,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     await exited
   }
   const start = async () => {
-    // Without `User` it keeps the user of the test, including root.
+    // Without `User`, clamd runs as the user of the test, including root.
     daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
     await answering(daemon, unixUrl)
@@ -104,9 +104,9 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
 async function answering(daemon: ChildProcess, url: string): Promise<void> {
   const until = Date.now() + 60_000
   while (Date.now() < until) {
-    if (daemon.exitCode !== null) throw new Error(`clamd ended with status ${daemon.exitCode} while it was starting.`)
+    if (daemon.exitCode !== null) throw new Error(`clamd exited with status ${daemon.exitCode} during its start.`)
     if (await findLocalClamd([url])) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error('clamd did not answer PING within 60 s.')
+  throw new Error('clamd did not respond to PING within 60 s.')
 }

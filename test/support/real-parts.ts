@@ -34,24 +34,24 @@ const folders = [
   '/opt/homebrew/sbin',
 ]
 
-/** Path of the program, or undefined if not installed. */
+/** Returns the path of the program, or undefined if it is not installed. */
 const findPart = (part: Program): string | undefined =>
   folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
-/** Path of the program. Throws if not installed. */
+/** Returns the path of the program. Throws if it is not installed. */
 export function programPath(part: Program): string {
   const path = findPart(part)
   if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
   return path
 }
 
-/** `describe` for tests of a real program, skipped if not installed. */
+/** Variant of `describe` for tests of a real program, skipped if it is not installed. */
 export const describeWith = (part: Program) =>
   describeIf(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
 
 /**
- * `describe` for tests that not every machine can run. If `possible` is false, they are skipped, and the summary shows why
- * (summary-reporter.mjs). With REQUIRE_PARTS=1, as in CI, this is a failure.
+ * Variant of `describe` for tests that not every machine can run. If `possible` is false, they are skipped and the summary shows
+ * the reason (summary-reporter.mjs). REQUIRE_PARTS=1 turns this into a failure.
  */
 export const describeIf =
   (possible: boolean, whyNot: string) =>

@@ -7,12 +7,12 @@ import { freePort } from './free-port.js'
 import { programPath } from './real-parts.js'
 
 export interface RealPgbouncer {
-  /** URL of the database through PgBouncer. */
+  /** Database URL through PgBouncer. */
   url: string
   close(): Promise<void>
 }
 
-/** Starts PgBouncer for the database of `databaseUrl`, with default settings except `settings`. */
+/** Starts PgBouncer for the database of `databaseUrl` with default settings, overridden by `settings`. */
 export async function startPgbouncer(databaseUrl: string, settings: string[] = []): Promise<RealPgbouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-pgbouncer-'))
   const port = await freePort()
@@ -33,7 +33,7 @@ export async function startPgbouncer(databaseUrl: string, settings: string[] = [
       '',
     ].join('\n'),
   )
-  // PgBouncer rejects root like PostgreSQL, so that it runs under another user id in a namespace.
+  // PgBouncer refuses to run as root, so it runs under another user id in a namespace.
   const command = [
     ...(process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--'] : []),
     programPath('pgbouncer'),

@@ -8,10 +8,10 @@ import { type Caller, type TestTenant, World } from './world.js'
 
 export const reportText = 'A report.\n'
 
-/** Claims of a receipt. Does not verify its signature. */
+/** Returns the claims of a receipt without verifying its signature. */
 export const parseClaims = (receipt: string) => decodeJwt(receipt) as unknown as Receipt
 
-/** A service with one tenant and the context `notes`, and a temporary folder. Opened before the tests of a file, closed after them. */
+/** A service with one tenant, the context `notes` and a temporary folder, open during the tests of a file. */
 export class ReceiptSetup {
   readonly folder = mkdtempSync(join(tmpdir(), 'assay-receipts-'))
   world!: World
@@ -40,7 +40,7 @@ export class ReceiptSetup {
     return body.data.receipt
   }
 
-  /** Saves the key set of the service and returns the path of the file. */
+  /** Saves the service's key set and returns the path of the file. */
   async saveKeySet(): Promise<string> {
     const path = join(this.folder, 'jwks.json')
     writeFileSync(path, JSON.stringify((await this.world.unauthenticated.raw('/.well-known/jwks.json')).body))

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Maximum time that one poll interval counts, because the machine may pause. */
 const maxPauseMs = 50
 
-/** Milliseconds from a `change` to the first request for which the other replica returned `expected`. */
+/** Returns the milliseconds from `change` to the first request for which the other replica returned `expected`. */
 export async function measurePropagation(
   change: () => Promise<unknown>,
   status: () => Promise<number>,
@@ -13,7 +13,7 @@ export async function measurePropagation(
   let passed = 0
   for (;;) {
     const requested = performance.now()
-    // Only requests after the first second count as failures.
+    // Requests within the first second do not count as failures.
     if ((await status()) === expected || passed > 1000) return passed
     await sleep(5)
     passed += Math.min(maxPauseMs, performance.now() - requested)

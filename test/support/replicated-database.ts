@@ -25,14 +25,14 @@ export class ReplicatedDatabase {
     await migrate(first.url)
     await first.stop()
     cpSync(join(one!, 'postgres'), join(other!, 'postgres'), { recursive: true })
-    // PostgreSQL requires this mode. cpSync of Node.js 24 does not copy the modes of folders.
+    // PostgreSQL requires this mode, which cpSync of Node.js 24 does not copy for folders.
     chmodSync(join(other!, 'postgres'), 0o700)
     writeFileSync(join(other!, 'postgres', 'standby.signal'), '')
     const primary = await startServer({ folder: one! })
     return new ReplicatedDatabase(folder, primary, await startReplica(other!, primary))
   }
 
-  /** The replica still answers, but receives no changes. */
+  /** Pauses replay, so that the replica responds but receives no changes. */
   pause = () => this.#onReplica('SELECT pg_wal_replay_pause()')
   resume = () => this.#onReplica('SELECT pg_wal_replay_resume()')
 

@@ -5,19 +5,19 @@ import { runInThisContext } from 'node:vm'
 import { idleConnections } from '../../src/platform/storage/bucket/connection.js'
 import type { BucketEmulator } from './bucket/bucket.js'
 
-/** Places in which a fault may leave data. */
+/** Resources in which a fault may leave residue. */
 export interface CheckedResources {
-  /** Folders that may contain only folders. */
+  /** Folders that may contain only subfolders. */
   spool?: string[]
   bucket?: BucketEmulator
-  /** Returns unhandled errors and warnings of Node. */
+  /** Returns unhandled errors and warnings of Node.js. */
   faults?: () => string[]
 }
 
-/** Idle connections to the bucket. The library has its own pool. */
+/** Maximum idle bucket connections, because the client library has its own pool. */
 const idleAtMost = 2 * idleConnections
 
-/** Describes leftovers, empty if none. Operations that end within a bounded time are awaited. */
+/** Returns descriptions of all residue. Waits for operations that end within a bounded time. */
 export async function findResidue(
   places: CheckedResources,
   { timeoutMs = 30_000 }: { timeoutMs?: number } = {},
@@ -51,7 +51,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await Promise.all(found)).flat()
 }
 
-/** Watches this process. Jest gives tests a copy of `process` without its events. */
+/** Records unhandled errors of this process, because Jest gives tests a copy of `process` without events. */
 export function watchUnhandledErrors(): { faults: () => string[]; stop(): void } {
   const real = runInThisContext('process') as NodeJS.Process
   const observed: string[] = []

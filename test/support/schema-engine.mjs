@@ -1,5 +1,5 @@
-// Worker thread that runs Prisma's schema engine (WebAssembly), the engine behind `prisma migrate deploy`. Tests compare the service's own
-// migrations with its results.
+// Worker thread that runs Prisma's schema engine (WebAssembly), which `prisma migrate deploy` uses. Tests compare its results
+// with the service's migrations.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -19,9 +19,9 @@ async function work({ action, url, schema, migrationsList }) {
   return { diff: (await engine.diff({ from, to, script: true, exitCode: null, filters })).stdout ?? '' }
 }
 
-/** The glue code supports one engine per thread. */
+/** The generated bindings support one engine per thread. */
 async function openEngine(url, schema) {
-  // Loaded manually, because the entry of the package imports .wasm modules, which Node supports only behind a flag.
+  // Loaded manually because the package imports .wasm modules, which Node.js supports only behind a flag.
   globalThis.PRISMA_WASM_PANIC_REGISTRY = { set_message: (message) => void console.error(message) }
   const path = require.resolve('@prisma/schema-engine-wasm/schema_engine_bg')
   const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
@@ -29,13 +29,13 @@ async function openEngine(url, schema) {
   const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': glue })
   glue.__wbg_set_wasm(instance.exports)
   instance.exports.__wbindgen_start()
-  // Uses the version of this package that the adapter uses. The adapter does not recognize objects of another version.
+  // The package must have the version that the adapter uses, because the adapter does not recognize objects of another version.
   const utils = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
   const adapter = utils.bindMigrationAwareSqlAdapterFactory(new MigrationAdapter(url))
   return glue.SchemaEngine.new({ datamodels: [[schema.path, schema.content]] }, () => {}, adapter)
 }
 
-/** Prisma's adapter with three fixes. Without them, custom migrations or PostgreSQL 18 fail. */
+/** Prisma's adapter with three fixes, without which custom migrations or PostgreSQL 18 fail. */
 class MigrationAdapter extends PrismaPg {
   #url
 
@@ -48,7 +48,7 @@ class MigrationAdapter extends PrismaPg {
     return complete(await super.connect())
   }
 
-  /** Prisma's method uses the main database if it is configured by URL, and drops the shadow database while it is still connected to it. */
+  /** Prisma's method uses the main database if it is configured by URL, and drops the shadow database while connected to it. */
   async connectToShadowDb() {
     const name = `prisma_migrate_shadow_db_${randomUUID()}`
     await this.#administer(`CREATE DATABASE "${name}"`)
@@ -70,19 +70,19 @@ class MigrationAdapter extends PrismaPg {
   }
 }
 
-// Type id of "char" in PostgreSQL (one byte), read as text, and the Prisma type of a single character.
+// Type id of the one-byte PostgreSQL type "char", which is read as text, and Prisma's type for a character.
 const oneByte = 18
 const text = 25
 const character = 6
 
 function complete(adapter) {
   const pool = adapter.underlyingDriver()
-  // Prisma's method splits scripts at every semicolon, even in functions and strings.
+  // Prisma's method splits scripts at every semicolon, even within functions and strings.
   adapter.executeScript = async (script) => {
     await pool.query(script).catch((error) => adapter.onError(error))
   }
 
-  // Prisma's method rejects the type "char" of the PostgreSQL catalog. This one reads it as text and returns it as a character.
+  // Prisma's method rejects the catalog type "char", so it is read as text and returned as a character.
   const charsOf = new Map()
   const query = pool.query.bind(pool)
   pool.query = async (config) => {
@@ -103,5 +103,5 @@ function complete(adapter) {
 
 const response = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
 parentPort.postMessage(response)
-// Open connections of the engine would keep the thread alive.
+// The engine's open connections would keep the thread alive.
 process.exit(0)

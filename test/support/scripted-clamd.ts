@@ -5,24 +5,24 @@ import { join } from 'node:path'
 import { eicar } from './eicar.js'
 import { freePort } from './free-port.js'
 
-/** Behavior of the daemon for a stream. By default it finds the EICAR string. */
+/** Behavior of the daemon for a stream. By default, it detects the EICAR string. */
 export interface Script {
-  /** Response at the end of the stream, with or without its NUL. The connection closes afterwards. */
+  /** Response at the end of the stream, with or without NUL. The connection closes afterwards. */
   response?: string | ((stream: Buffer) => string)
-  /** Reads everything, never responds, and keeps the connection. */
+  /** Reads the complete stream, never responds, and keeps the connection open. */
   mute?: boolean
-  /** Keeps the connection after the client has ended. */
+  /** Keeps the connection open after the client has ended. */
   hold?: boolean
-  /** Closes the connection after this many bytes of the stream. */
+  /** Closes the connection after this number of stream bytes. */
   dieAfter?: number
-  /** Returns the size limit error as soon as a chunk exceeds this many bytes, and closes: StreamMaxLength of clamd. */
+  /** Size limit of a stream, above which the daemon responds with an error and closes, like StreamMaxLength. */
   limit?: number
-  /** Delivery of that error if bytes are still in transit: a reset after it, or instead of it. */
+  /** Delivery of the size limit error while bytes are in transit: followed by a reset, or replaced by one. */
   limitResponse?: 'reset behind' | 'lost'
-  /** Pauses for this many milliseconds after each read. */
+  /** Pause in milliseconds after each read. */
   pauseMs?: number
   version?: string
-  /** Response to the proof with the EICAR string only. Found by default. */
+  /** Response to the EICAR detection proof. By default, the string is detected. */
   proof?: string
 }
 
@@ -33,24 +33,24 @@ export interface ClamdEmulator {
   requests: number
   /** Number of started streams. */
   streams: number
-  /** Number of proofs, which the other counts exclude. */
+  /** Number of detection proofs, which the other counts exclude. */
   proofs: number
-  /** Lengths rejected before any byte of the file. */
+  /** Number of declared lengths rejected before any byte of the file. */
   rejectedLengths: number
   open: number
   maxOpen: number
-  /** Received bytes of streams. */
+  /** Number of received stream bytes. */
   receivedBytes: number
   close(): Promise<void>
 }
 
 const found = 'stream: Test.EICAR.UNOFFICIAL FOUND\0'
-/** Finds the EICAR string, and the probe of the limits, which is a zip with the member last.zip. */
+/** Detects the EICAR string and the limits probe, which is a zip with the member last.zip. */
 export const faithful = (stream: Buffer) => (stream.includes(eicar) || stream.includes('last.zip') ? found : 'stream: OK\0')
-/** The proof as sent: one chunk, and the end. */
+/** The detection proof as sent, which consists of one chunk and the end marker. */
 const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
-/** An emulator of clamd with scripted responses. `port` reuses the port of another. */
+/** Starts a clamd emulator with scripted responses. `port` reuses the port of another emulator. */
 export async function startClamdEmulator(
   script: Script = {},
   listen: 'tcp' | 'unix' = 'tcp',
@@ -87,7 +87,7 @@ export async function startClamdEmulator(
     serve(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
-  // A port that no other connection takes after this is closed.
+  // The port stays free after the emulator is closed.
   const tcpPort = port ?? Number(await freePort())
   await new Promise<void>((resolve) =>
     listen === 'unix' ? server.listen(path, resolve) : server.listen(tcpPort, '127.0.0.1', resolve),
@@ -129,7 +129,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
       if (size === 0) daemon.streams++
       size += chunk.length
       daemon.receivedBytes += chunk.length
-      // Large streams are counted, not stored, because these tests measure memory.
+      // Large streams are counted instead of stored because these tests measure memory.
       if (size < 2_000_000) stream.push(Buffer.from(chunk))
       if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
       if (chunk.length === 0 && !script.mute) return void socket.end(toResponse(script, Buffer.concat(stream)))
@@ -139,7 +139,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
 
 const word = 'INSTREAM size limit exceeded. ERROR\0'
 
-/** Closes with unread data like clamd, which the system turns into a reset. */
+/** Closes with unread data like clamd, which the operating system turns into a reset. */
 function tooLong(socket: Socket, daemon: ClamdEmulator, received: number): void {
   socket.pause()
   socket.removeAllListeners('data')
@@ -150,7 +150,7 @@ function tooLong(socket: Socket, daemon: ClamdEmulator, received: number): void 
   else socket.end(word, () => socket.destroy())
 }
 
-/** Unix sockets have no reset. Closing with unread bytes is equivalent. */
+/** Closing a Unix socket with unread bytes is equivalent to a reset. */
 function reset(socket: Socket): void {
   if (socket.remoteAddress) socket.resetAndDestroy()
   else socket.destroy()

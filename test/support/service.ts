@@ -7,12 +7,12 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
 const faultPoint = new URL('fault-point.mjs', import.meta.url).href
 
-// Disables optimized compilation of WebAssembly, which costs half a second of CPU in a short-lived service.
+// Disables optimized WebAssembly compilation, which costs half a second of CPU in a short-lived service.
 const skipOptimization = '--liftoff-only'
 
-/** Start options besides the environment. */
+/** Start options in addition to the environment. */
 export interface Start {
-  /** File size limit in bytes. */
+  /** Maximum file size in bytes. */
   fileSizeLimit?: number
   /** Command prefix, such as `onSmallDisk`. */
   under?: string[]
@@ -24,7 +24,7 @@ export interface ExitResult {
   stderr: string
 }
 
-/** The service in its own process, as an operator starts it. */
+/** The service in a separate process, started like by an operator. */
 export class Service {
   stdout = ''
   stderr = ''
@@ -43,23 +43,23 @@ export class Service {
     this.ended = once(child, 'close').then(([status]) => ({ status, stdout: this.stdout, stderr: this.stderr }))
   }
 
-  /** Runs the program of `npm start` with only `env` as environment. */
+  /** Runs the program of `npm start` with only `env` as its environment. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
     const node = [...under, process.execPath, skipOptimization, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
-    // In blocks of 512 bytes (POSIX).
+    // `ulimit -f` counts blocks of 512 bytes (POSIX).
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
     return new Service(child, Number(env.PORT))
   }
 
-  /** Starts the service and waits until ready. Throws its output if it ends. */
+  /** Starts the service and waits until it is ready. Throws its output if it ends. */
   static async start(env: NodeJS.ProcessEnv & { PORT: string }, how: Start = {}): Promise<Service> {
     const service = Service.run(env, how)
     await service.waitForOutput('Try it:\n')
     return service
   }
 
-  /** Unhandled errors and warnings of Node. */
+  /** Unhandled errors and warnings of Node.js in the service. */
   get faults(): string[] {
     return [...this.stderr.matchAll(/^ASSAY-FAULT (.*)$/gm)].map(([, fault]) => fault!)
   }
@@ -71,7 +71,8 @@ export class Service {
   /** Resolves when standard output contains `words`. */
   async waitForOutput(words: string): Promise<void> {
     const ended = this.ended.then(({ status, stderr, stdout }) => {
-      if (!stdout.includes(words)) throw new Error(`It ended with status ${status} and never said '${words}': ${stdout}${stderr}`)
+      if (!stdout.includes(words))
+        throw new Error(`The service exited with status ${status} before it printed '${words}': ${stdout}${stderr}`)
     })
     while (!this.stdout.includes(words)) await Promise.race([ended, once(this.child.stdout!, 'data')])
   }

@@ -1,4 +1,4 @@
-// Slow files that wait for deadlines and restarts start first, so that cores are not idle at the end of the run.
+// Slow files start first so that cores are not idle at the end of the run.
 const slow = [
   'faults/resumable-replicas',
   'faults/chaos/chaos',
@@ -45,7 +45,7 @@ const placeOf = ({ path }) => {
   return place < 0 ? slow.length : place
 }
 
-/** Known slow files first, then the default order of jest on a new clone (largest file first). */
+/** Runs known slow files first, then uses Jest's default order for a new clone (largest file first). */
 export default class SlowestFirst {
   sort(tests) {
     const sizeOf = (test) => test.context.hasteFS.getSize(test.path) ?? 0

@@ -1,5 +1,4 @@
-// Attacker process: holds anonymous WebSockets, idle ones or ones that send pings without reading the responses, and replaces those
-// that the service closes.
+// Attacker process that holds anonymous WebSockets, which are idle or send pings without reading, and replaces closed ones.
 import { connect } from 'node:net'
 
 const { port, idle, pinging } = JSON.parse(process.argv[2])
@@ -15,10 +14,10 @@ const handshake = [
   '\r\n',
 ].join('\r\n')
 const ping = frame(JSON.stringify({ type: 'ping', payload: { text: 'x'.repeat(15_000) } }))
-// Time until a closed socket is replaced.
+// Delay before a closed socket is replaced.
 const pauseMs = 1_000
 
-/** A text frame with a mask of zeros (RFC 6455, section 5.2). */
+/** Builds a text frame with a mask of zeros (RFC 6455, section 5.2). */
 function frame(text) {
   const head = Buffer.from([0x81, 0xfe, 0, 0, 0, 0, 0, 0])
   head.writeUInt16BE(text.length, 2)
@@ -41,7 +40,7 @@ function open(afterUpgrade) {
 }
 
 function sendPings(socket) {
-  // Responses stay unread, so that the service must store or drop them.
+  // Responses remain unread, so the service must buffer or drop them.
   socket.pause()
   const send = () => {
     if (socket.writable) socket.write(ping, () => setImmediate(send))

@@ -1,4 +1,4 @@
-// Prints the number of tests that ran and that were skipped, by folder and reason, at the end of a run.
+// Prints the number of executed and skipped tests by folder and reason at the end of a run.
 import { join, relative, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -13,18 +13,18 @@ export default class SummaryReporter {
     const lines = [`Ran ${listed(countBy(ran, ({ folder }) => folder.replace(/\..*/, ''))) || 'nothing'}.`]
     for (const [reason, count] of countBy(skipped, whySkipped)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
     if (skipped.length === 0) lines.push('Skipped none.')
-    // Printed after the summary of jest, which follows all reporters.
+    // Printed after Jest's summary, which follows all reporters.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
   }
 }
 
-/** 'api' for a file in test/api, 'packages' for the tests of the packages. */
+/** Returns 'api' for a file in test/api, and 'packages' for the tests of the packages. */
 function folderOf(path) {
   const [top, folder] = relative(root, path).split(sep)
   return top === 'packages' ? top : folder
 }
 
-/** The reason that test/support/real-parts.ts added to the title. */
+/** Returns the reason that test/support/real-parts.ts added to the title. */
 const whySkipped = ({ ancestorTitles, status }) =>
   ancestorTitles.map((title) => /\(left out: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
   (status === 'todo' ? 'not written yet' : 'skipped, or not of the name that was asked for')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-/** The root of a log with these leaves, as RFC 6962 (2.1) defines it. */
+/** Returns the root of a log with these leaves, as defined in RFC 6962 (2.1). */
 export function treeHash(leaves: Buffer[]): Buffer {
   if (leaves.length === 0) return sha256()
   if (leaves.length === 1) return leaves[0]!

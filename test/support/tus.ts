@@ -8,7 +8,7 @@ export const uploadMetadata = (values: Record<string, string>): string =>
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
     .join(',')
 
-/** Headers that all tus requests need. */
+/** Headers that all tus requests require. */
 export const tusHeaders = {
   any: { 'tus-resumable': '1.0.0' },
   bytes: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
@@ -40,7 +40,7 @@ export class Tus {
     )
   }
 
-  /** Creates an upload without bytes, and returns its path. */
+  /** Creates an upload without bytes and returns its path. */
   async begin(context: string, filename: string, size: number | null, headers: Headers = {}): Promise<string> {
     const response = await this.create(context, filename, size, headers)
     if (response.status !== 201) throw new Error(`${response.status} ${JSON.stringify(response.body)}`)

@@ -1,7 +1,7 @@
 import { uploadMetadata } from './tus.js'
 import { type ApiResponse, Caller } from './world.js'
 
-/** A client of an upload link. It has no credential except the token in the URL. */
+/** A client of an upload link, whose only credential is the token in the URL. */
 export class LinkClient {
   readonly path: string
   readonly #client: Caller
@@ -31,7 +31,7 @@ export class LinkClient {
     return new LinkClient(body.data.url, body.data, by.url)
   }
 
-  /** The same link at another replica. */
+  /** Returns a client of the same link at another replica. */
   at(url: string): LinkClient {
     return new LinkClient(this.url, this.link, url)
   }
@@ -66,7 +66,7 @@ export class LinkClient {
     this.request(method, path, { headers: { 'tus-resumable': '1.0.0', ...headers }, ...(body !== undefined && { body }) })
 }
 
-/** An answer without its request id and time, to compare answers. */
+/** Removes the request id and time from a response for comparison. */
 export const comparable = ({ status, headers, body }: ApiResponse): unknown => {
   const { request_id: _id, timestamp: _time, ...rest } = typeof body === 'string' ? { body } : body
   const ignored = ['x-request-id', 'date', 'connection', 'keep-alive', 'content-length', 'access-control-allow-methods', 'vary']

@@ -7,7 +7,7 @@ import { type ApiResponse, type TestTenant, World } from './world.js'
 /** Maximum file size of a context in an `UploadWorld`. */
 export const maxUploadMb = 4
 
-/** An application with low upload limits, a tenant that sends raw bytes, and checks for leftovers. */
+/** An application with low upload limits, a tenant that sends raw bytes, and residue checks. */
 export class UploadWorld {
   readonly #clients: RawClient[] = []
 
@@ -16,7 +16,7 @@ export class UploadWorld {
     readonly tenant: TestTenant,
   ) {}
 
-  /** Contexts: `notes` accepts text up to 1 MB, `raw` accepts .bin up to 2 MB. */
+  /** Creates two contexts: `notes` accepts text up to 1 MB, `raw` accepts .bin up to 2 MB. */
   static async open(): Promise<UploadWorld> {
     const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '3', MAX_UPLOADS_AT_ONCE: '128' })
     const tenant = await world.tenant()
@@ -31,22 +31,22 @@ export class UploadWorld {
     return client
   }
 
-  /** Returns true if no temporary file and no slot is in use. */
+  /** Returns whether no temporary file and no upload slot is in use. */
   isQuiet = (): boolean => this.spooled().length === 0 && this.#slots() === 0
 
-  /** Disconnects all clients, and checks for leftovers. */
+  /** Disconnects all clients and checks for residue. */
   async disconnectAll(): Promise<boolean> {
     for (const client of this.#clients.splice(0)) client.destroy()
     return waitUntilTrue(this.isQuiet)
   }
 
-  /** The temporary files. */
+  /** Names of temporary files. */
   spooled(): string[] {
     const folder = join(this.world.dataDir, 'spool')
     return readdirSync(folder).flatMap((process) => readdirSync(join(folder, process)))
   }
 
-  /** Number of uploads in the call log. */
+  /** Returns the number of uploads in the call log. */
   async uploadCalls(): Promise<number> {
     return (await this.#log()).pagination.total_items
   }
@@ -55,7 +55,7 @@ export class UploadWorld {
     return (await this.#log()).data[0]
   }
 
-  /** Sends one upload by REST with these parts. */
+  /** Sends one REST upload with these parts. */
   send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<ApiResponse> {
     const { type, body } = multipart(parts, options)
     return this.sendBytes(body, type)
@@ -80,7 +80,7 @@ export class UploadWorld {
 
 export const uploadPath = '/api/v1/files/upload'
 
-/** Returns true if the condition holds within half a minute. */
+/** Returns whether the condition holds within half a minute. */
 export async function waitUntilTrue(holds: () => boolean): Promise<boolean> {
   for (const end = Date.now() + 30_000; !holds() && Date.now() < end; ) await sleep(10)
   return holds()

@@ -1,4 +1,4 @@
-// Script of the page: Uppy as documented. Its result is what an application receives.
+// Page script that uses Uppy as documented and returns what an application receives.
 import Uppy from '@uppy/core'
 import Tus from '@uppy/tus'
 

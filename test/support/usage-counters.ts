@@ -3,7 +3,7 @@ import type { TestTenant, World } from './world.js'
 const hour = 3_600_000
 const day = 24 * hour
 
-/** Writes counters of another day, like the ledger. */
+/** Inserts usage counters of another day, like the ledger. */
 export async function countUsage(world: World, tenant: TestTenant, days: number, columns: Record<string, number>): Promise<void> {
   const at = new Date(Math.floor(Date.now() / hour) * hour + days * day).toISOString()
   const names = Object.keys(columns)

@@ -21,7 +21,7 @@ export async function storeOnDisk(path: string, bytes: Buffer): Promise<Content>
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }
 
-/** A file for the inspector, with all checks except the scan and its own extension allowed. */
+/** Creates a file for the inspector, with its own extension allowed and all checks enabled except the scan. */
 export function submission(
   originalFilename: string,
   content: Content | Buffer,

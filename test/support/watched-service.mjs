@@ -1,4 +1,4 @@
-// The built service as its own process, with a watched event loop (loop-watch.mjs).
+// Starts the built service as a process with a monitored event loop (loop-watch.mjs).
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const watch = new URL('./loop-watch.mjs', import.meta.url).href
 
-/** Resolves once it listens. `env` needs at least PORT and DATA_DIR. */
+/** Resolves when the service listens. `env` requires at least PORT and DATA_DIR. */
 export async function startWatched(env) {
   const child = fork(main, [], {
-    // Equal to `npm start`.
+    // `npm start` sets the same flags.
     execArgv: ['--max-semi-space-size=4', '--heap-growing-percent=50', '--import', watch],
     env: {
       PATH: process.env.PATH,
@@ -27,7 +27,7 @@ export async function startWatched(env) {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
   const ended = once(child, 'close')
-  void ended.then(() => fail(new Error(`The service ended: ${output}`)))
+  void ended.then(() => fail(new Error(`The service exited: ${output}`)))
   let fail
   const failed = new Promise((_, reject) => (fail = reject))
   failed.catch(() => {})
@@ -46,7 +46,7 @@ export async function startWatched(env) {
     pid: child.pid,
     output: () => output,
     burn: (ms) => request('burn', { ms }),
-    /** Event loop blocks during `work`. */
+    /** Returns event loop blocks during `work`. */
     watch: async (work, { profile = false, split = true } = {}) => {
       await request('begin', { profile, split })
       await work()

@@ -5,13 +5,13 @@ import { Webhook } from 'standardwebhooks'
 import { freePort } from './free-port.js'
 import type { World } from './world.js'
 
-/** A received delivery. */
+/** A delivery received by the endpoint. */
 export interface Received {
   id: string
   path: string
   headers: Record<string, string>
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary JSON.
   body: any
 }
 
@@ -36,7 +36,7 @@ export class WebhookReceiver {
   static async open(): Promise<WebhookReceiver> {
     const server = createServer((request, response) => void receiver.#take(request, response))
     const receiver = new WebhookReceiver(server)
-    // Uses a new port, because undelivered events of an earlier receiver are still retried.
+    // Uses a new port because undelivered events of an earlier receiver are still retried.
     await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
     return receiver
   }
@@ -45,7 +45,7 @@ export class WebhookReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/hook`
   }
 
-  /** Resolves to all deliveries when they satisfy the condition. */
+  /** Returns all deliveries when they satisfy the condition. */
   async until(isEnough: (received: Received[]) => boolean): Promise<Received[]> {
     while (!isEnough(this.received)) await new Promise<void>((resolve) => this.#waiting.add(resolve))
     return this.received
@@ -83,7 +83,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Appends events to a journal like the ledger. Returns the last sequence. */
+/** Appends events to a journal like the ledger and returns the last sequence number. */
 export async function appendEvents(
   world: Pick<World, 'database'>,
   tenantId: string,

@@ -11,20 +11,20 @@ import { CapturedLog } from './captured-log.js'
 import { testDatabase } from './database.js'
 import { freePort } from './free-port.js'
 
-/** A response with its body. */
+/** An API response with its parsed body. */
 export interface ApiResponse {
   status: number
   headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary JSON.
   body: any
 }
 
-/** A client that authenticates by API key, by session token, or not at all. */
+/** A client that authenticates with an API key, a session token, or not at all. */
 export class Caller {
   constructor(
     readonly url: string,
     readonly credential: string | undefined,
-    /** Id of the key, if any. */
+    /** Id of the API key, if any. */
     readonly id = '',
   ) {}
 
@@ -33,7 +33,7 @@ export class Caller {
   patch = (path: string, body: unknown, headers: Record<string, string> = {}) => this.rest('PATCH', path, body, headers)
   delete = (path: string, headers: Record<string, string> = {}) => this.rest('DELETE', path, undefined, headers)
 
-  /** Requests a path below /api/v1. */
+  /** Sends a request to a path below /api/v1. */
   async rest(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
     const json = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
     return this.raw(`/api/v1${path}`, {
@@ -52,7 +52,7 @@ export class Caller {
     return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
   }
 
-  /** POST /files/upload. A null `name` omits the file. */
+  /** Calls POST /files/upload. A null `name` omits the file. */
   upload(
     context: string | undefined,
     name: string,
@@ -67,7 +67,7 @@ export class Caller {
     return this.rest('POST', more.path ?? '/files/upload', form, more.headers)
   }
 
-  /** The complete response of a GraphQL request. */
+  /** Sends a GraphQL request and returns the complete response. */
   graphql(query: string, variables: Record<string, unknown> = {}): Promise<ApiResponse> {
     return this.raw('/graphql', {
       method: 'POST',
@@ -76,7 +76,7 @@ export class Caller {
     })
   }
 
-  /** A mutation with one file (multipart request specification). */
+  /** Sends a mutation with one file (GraphQL multipart request specification). */
   graphqlUpload(
     query: string,
     variables: Record<string, unknown>,
@@ -96,15 +96,15 @@ export interface TestTenant {
   tenantId: string
   name: string
   admin: Caller
-  /** Creates a key with these scopes. */
+  /** Creates an API key with these scopes. */
   key(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
-  /** Creates a context that accepts txt, csv, json, png and pdf up to 5 MB by default. */
+  /** Creates a context that accepts txt, csv, json, png and pdf files up to 5 MB by default. */
   context(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
   /** Creates and signs in a dashboard user with these scopes. */
   user(scopes: string[], email?: string): Promise<Caller & { email: string; password: string }>
 }
 
-/** The real application on a real PostgreSQL, listening. */
+/** The real application, listening, with a real PostgreSQL. */
 export class World {
   private constructor(
     readonly app: App,
@@ -117,12 +117,12 @@ export class World {
     private readonly owned: boolean,
   ) {}
 
-  /** `env` overrides the defaults. `shared` starts a second application on the database and folder of a first. */
+  /** `env` overrides the defaults. `shared` starts a second application on the first one's database and folder. */
   static async open(env: Record<string, string> = {}, shared?: World): Promise<World> {
     const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
     const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
-    // Signed URLs of local downloads contain the port, so that it must be known first.
+    // The port must be known in advance because signed URLs of local downloads contain it.
     const port = Number(await freePort())
     const config = readConfig({
       HOST: '127.0.0.1',
@@ -153,12 +153,12 @@ export class World {
     return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
   }
 
-  /** A client without credentials. */
+  /** Client without credentials. */
   get unauthenticated(): Caller {
     return new Caller(this.url, undefined)
   }
 
-  /** The key of the first tenant. */
+  /** Client with the key of the first tenant. */
   get first(): Caller {
     return new Caller(this.url, this.app.firstRun?.apiKey)
   }

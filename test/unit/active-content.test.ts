@@ -37,7 +37,7 @@ const linking = createPdf([
   ],
 ])
 
-/** A Word document with an additional relationship of its main part. */
+/** Creates a Word document with an additional relationship of its main part. */
 const related = (type: string, target: string, mode = 'External') => {
   const parts = docx()
   const rels = String(parts['word/_rels/document.xml.rels'])
@@ -100,7 +100,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('reports active content of a gzipped page with any name, but not of harmless or damaged content', async () => {
+  test('reports active content of a gzipped page with any name but not of harmless or damaged content', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
@@ -114,7 +114,7 @@ describe('the evidence names active content', () => {
       expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
-  test('searches up to 8 MiB of a member and 32 MiB of an archive, and reports the limit', async () => {
+  test('searches 8 MiB of a member and 32 MiB of an archive for active content and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examined('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
@@ -171,7 +171,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
-  test('reports active Word fields, even if they are split into letters', async () => {
+  test('reports active Word fields even if they are split into single letters', async () => {
     const field = (...texts: string[]) =>
       texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
     expect(await runSearch('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
@@ -230,7 +230,7 @@ describe('the evidence names active content', () => {
   })
 })
 
-test('reports cells that a spreadsheet evaluates as formulas', async () => {
+test('reports spreadsheet cells that are evaluated as formulas', async () => {
   const notesOf = async (text: string) => {
     const verdict = (await examined('csv', Buffer.from(text))).soundness?.verdict
     return verdict?.sound ? verdict.notes : undefined

@@ -16,7 +16,7 @@ const anchors: Anchor[] = [
 const search = new AnchorSearch(anchors)
 const found = (bytes: Buffer) => [...search.in(bytes)].map(({ text }) => text)
 
-/** The same bytes at an unaligned address. */
+/** Returns the same bytes at an unaligned address. */
 function shifted(bytes: Buffer, by: number): Buffer {
   const room = Buffer.alloc(bytes.length + 8, 'x')
   const start = (-room.byteOffset & 3) + by
@@ -34,7 +34,7 @@ describe('string anchors', () => {
             expect(found(shifted(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
-  test('does not match partial text, another case, or a position too far from the start', () => {
+  test('an anchor matches no partial text, other letter case, or position too far from the start', () => {
     for (const nothing of [
       '',
       '<',
@@ -50,7 +50,7 @@ describe('string anchors', () => {
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
-  test('finds the same strings as a plain search', () => {
+  test('anchor search finds the same strings as a plain search', () => {
     const chunks = fc.constantFrom(
       'power',
       'Shell',
@@ -76,7 +76,7 @@ describe('string anchors', () => {
         .map(({ text: sought }) => sought)
     fc.assert(
       fc.property(fc.array(chunks, { maxLength: 40 }), fc.nat(3), (parts, by) => {
-        // One byte per character, so that positions are equal.
+        // Each character is one byte, so positions in text and bytes are equal.
         const text = parts.join('')
         expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
       }),
@@ -84,14 +84,14 @@ describe('string anchors', () => {
     )
   })
 
-  test('reports every string if several share a prefix', () => {
+  test('anchor search reports every string that shares a prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.in(Buffer.from(text))]).toEqual(alike)
     for (const text of ['<?xml ?>', 'php =']) expect([...found.in(Buffer.from(text))]).toEqual([])
   })
 
-  test('rejects a string that cannot be searched', () => {
+  test('rejects an anchor string that cannot be searched', () => {
     expect(() => new AnchorSearch([{ text: 'eval', nocase: true }])).toThrow("'eval'")
   })
 })
@@ -109,7 +109,7 @@ describe('countNonTextControls', () => {
     expect(wrong).toEqual([])
   })
 
-  test('counts the same in groups of four bytes as one by one', () => {
+  test('counts control characters in groups of four bytes exactly as one by one', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
         expect(countNonTextControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)

@@ -2,30 +2,30 @@ import { describe, expect, test } from '@jest/globals'
 import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/platform/actor.js'
 
 describe('scopes', () => {
-  test.each(scopes)('the scope admin implies %s', (scope) => {
+  test.each(scopes)('the admin scope implies %s', (scope) => {
     expect(hasScope({ scopes: ['admin'] }, scope)).toBe(true)
   })
 
-  test('only admin implies other scopes', () => {
+  test('only the admin scope implies other scopes', () => {
     for (const held of scopes.filter((scope) => scope !== 'admin')) {
       expect(scopes.filter((requested) => hasScope({ scopes: [held] }, requested))).toEqual([held])
     }
   })
 
-  test('the error names the missing scope', () => {
+  test('the error for a missing scope names the scope', () => {
     expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
     )
   })
 
-  test('a key restricted to contexts sees only those contexts', () => {
+  test('a key restricted to contexts has access to only those contexts', () => {
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(maySeeContext({ contexts: [] }, 'ctx_a')).toBe(false)
     expect(maySeeContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
-  test('reports the service itself as system', () => {
+  test('the actor of the service itself is system', () => {
     expect(systemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })
@@ -38,11 +38,11 @@ describe('user agents', () => {
     ['UTF-8 that Node.js decoded as Latin-1', Buffer.from('Überträger/1 ☂').toString('latin1'), 'Überträger/1 ☂'],
     ['Latin-1 that is not UTF-8', 'M\u00fcller', 'Müller'],
     ['without C1 controls and bidirectional marks', 'a\u0085b\u202ec', 'abc'],
-  ])('cleans a user agent: %s', (_, header, clean) => {
+  ])('sanitizes a user agent: %s', (_, header, clean) => {
     expect(cleanUserAgent(header)).toBe(clean)
   })
 
-  test('truncates a user agent to 512 bytes of whole characters', () => {
+  test('truncates a user agent to 512 bytes without splitting characters', () => {
     expect(cleanUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
     expect(cleanUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
     expect(cleanUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))

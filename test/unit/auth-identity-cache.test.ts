@@ -21,7 +21,7 @@ const counting = (value: Value | null) => {
 }
 
 describe('the identity cache', () => {
-  test('queries an identity once, and then returns it without a promise', async () => {
+  test('the identity cache queries an identity once and then returns it without a promise', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)
@@ -29,14 +29,14 @@ describe('the identity cache', () => {
     expect(load.calls).toBe(1)
   })
 
-  test('queries an identity once for concurrent lookups', async () => {
+  test('the identity cache queries an identity once for concurrent lookups', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await Promise.all(Array.from({ length: 50 }, () => cache.get('k', load)))
     expect(load.calls).toBe(1)
   })
 
-  test('caches unknown identities, but not errors', async () => {
+  test('the identity cache stores unknown identities but not errors', async () => {
     const cache = cacheWith()
     const unknown = counting(null)
     await cache.get('k', unknown)
@@ -46,7 +46,7 @@ describe('the identity cache', () => {
     expect(await cache.get('f', counting({ id: 'f', text: 'back' }))).toMatchObject({ text: 'back' })
   })
 
-  test('limits its entries for any number of unknown keys, and drops the least recently used', async () => {
+  test('the identity cache has a limit and evicts the least recently used entries', async () => {
     const cache = cacheWith({ capacity: 3, unknownCapacity: 10 })
     const load = counting({ id: 'a', text: 'A' })
     for (const key of ['1', '2', '3']) await cache.get(key, load)
@@ -58,7 +58,7 @@ describe('the identity cache', () => {
     expect(cache.get('2', load)).toBeInstanceOf(Promise)
   })
 
-  test('queries every time while the cache is not trusted, and expires entries', async () => {
+  test('the identity cache expires entries and is bypassed while notifications are unavailable', async () => {
     let trusted = true
     const cache = cacheWith({ trusted: () => trusted })
     const load = counting({ id: 'a', text: 'A' })
@@ -73,7 +73,7 @@ describe('the identity cache', () => {
     expect(load.calls).toBe(5)
   })
 
-  test('neither caches nor returns a value that was loaded before a change', async () => {
+  test('the identity cache never stores a value loaded before a change', async () => {
     const cache = cacheWith()
     let finish = (_: Value) => {}
     const before = cache.get('k', () => new Promise<Value>((resolve) => (finish = resolve)))
@@ -85,7 +85,7 @@ describe('the identity cache', () => {
     expect(await cache.get('k', counting({ id: 'a', text: 'newer' }))).toMatchObject({ text: 'new' })
   })
 
-  test('a change invalidates only the cache entries that depend on it', async () => {
+  test('a change invalidates only the cached identities that depend on it', async () => {
     const cache = cacheWith()
     await cache.get('1', counting({ id: 'a', text: '1' }))
     await cache.get('2', counting({ id: 'a', text: '2' }))

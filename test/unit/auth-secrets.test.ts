@@ -12,7 +12,7 @@ const two = Buffer.alloc(32, 2)
 const secret = Buffer.from('a private key')
 
 describe('encrypted secrets', () => {
-  test('a secret can be decrypted only with the same key and label', async () => {
+  test('an encrypted secret can be decrypted only with the same key and label', async () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
@@ -20,7 +20,7 @@ describe('encrypted secrets', () => {
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('encrypting the same secret twice produces different results', () => {
+  test('encrypting the same secret twice produces different ciphertexts', () => {
     const key = new MasterKey([one])
     expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
   })
@@ -53,7 +53,7 @@ describe('DATA_DIR/master.key', () => {
   })
   afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
 
-  test('many concurrent starts create one master key, readable only by its owner', async () => {
+  test('many concurrent starts create one master key that only its owner can read', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
     const sealed = keys[0]!.encrypt(secret, 'x')
     for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)
@@ -64,7 +64,7 @@ describe('DATA_DIR/master.key', () => {
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
   })
 
-  test('replaces the master key during a running service, and both decrypt the secrets of the other', async () => {
+  test('a running service can use secrets after a command replaces the master key', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
     await renewMasterKeyFile(dataDir)
@@ -77,7 +77,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('reports a damaged key file and never replaces it', async () => {
+  test('reports a damaged key file without replacing it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key has 5 bytes\. It must be 32/)
@@ -85,7 +85,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
 
-  test('does not need a key file with a MASTER_KEY, which must have 32 bytes', async () => {
+  test('MASTER_KEY must have 32 bytes and makes a key file unnecessary', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
     await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY has 16 bytes/)
@@ -115,21 +115,21 @@ describe('passwords', () => {
     expect(passwords.needsRehash(stored)).toBe(false)
   })
 
-  test('matches a password in any Unicode composition', async () => {
+  test('matches a password in any Unicode normalization form', async () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
-  test('never matches a password without an account', async () => {
+  test('password verification always fails without an account', async () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 
-  test('matches a hash with other costs, and marks it for renewal', async () => {
+  test('verifies a password hash with outdated parameters and marks it for renewal', async () => {
     const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
     expect(passwords.needsRehash(stored)).toBe(true)
   })
 
-  test('rejects password checks as overloaded if too many wait', async () => {
+  test('rejects password verification as overloaded if too many requests wait', async () => {
     const few = new Passwords({ atOnce: 1, waiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
@@ -137,7 +137,7 @@ describe('passwords', () => {
     await few.hash('and on it goes')
   })
 
-  test('checks the password rules, which generated passwords follow', async () => {
+  test('password rules reject weak passwords and accept generated ones', async () => {
     expect(findPasswordError('short')).toMatch(/at least 8/)
     expect(findPasswordError('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(findPasswordError('long enough')).toBeUndefined()

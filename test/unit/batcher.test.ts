@@ -1,7 +1,7 @@
 import { expect, jest, test } from '@jest/globals'
 import { Batcher } from '../../src/platform/batcher.js'
 
-/** A batcher that doubles numbers. Each batch ends when the test calls `finish`. */
+/** Creates a batcher that doubles numbers. Each batch ends when the test calls `finish`. */
 function heldBatcher(
   options: { groupOf?: (item: number) => string; pauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
 ) {
@@ -22,7 +22,7 @@ function heldBatcher(
   return { batcher, batches, finish }
 }
 
-test('starts the first item immediately and combines later items while it runs', async () => {
+test('a batcher runs the first item immediately and combines later items while it runs', async () => {
   const { batcher, batches, finish } = heldBatcher()
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1]])
@@ -39,7 +39,7 @@ test('limits the size of a batch', async () => {
   expect(batches).toEqual([[1], [2, 3], [4]])
 })
 
-test('rejects the items of a failed batch and runs the next one', async () => {
+test('a failed batch rejects its items without stopping the next batch', async () => {
   const { batcher, finish } = heldBatcher()
   const [first, second] = [batcher.add(1), batcher.add(2)]
   await finish(new Error('no connection'))
@@ -48,7 +48,7 @@ test('rejects the items of a failed batch and runs the next one', async () => {
   expect(await second).toBe(4)
 })
 
-test('rejects an item as overloaded if too many items wait', async () => {
+test('a batcher rejects an item as overloaded if too many items wait', async () => {
   const { batcher, finish } = heldBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1), batcher.add(2)]
   await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
@@ -57,7 +57,7 @@ test('rejects an item as overloaded if too many items wait', async () => {
   expect(await Promise.all(accepted)).toEqual([2, 4])
 })
 
-test('runs the batches of different groups at the same time', async () => {
+test('a batcher runs batches of different groups concurrently', async () => {
   const { batcher, batches, finish } = heldBatcher({ groupOf: (item) => (item % 2 ? 'odd' : 'even') })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1], [2]])
@@ -68,7 +68,7 @@ test('runs the batches of different groups at the same time', async () => {
   expect(await Promise.all(results)).toEqual([2, 4, 6])
 })
 
-test('pauses between batches', async () => {
+test('a batcher pauses between batches', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { batcher, batches, finish } = heldBatcher({ pauseMs: () => 50 })

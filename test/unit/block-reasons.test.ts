@@ -18,12 +18,12 @@ beforeAll(() => {
 })
 
 describe('a row for a new block reason', () => {
-  test('a new block reason has a code and a status', async () => {
+  test('each block reason has a code and a status', async () => {
     const { httpStatus } = await import('../../src/platform/errors/errors.js')
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
 
-  test('a new block reason is in the schema, the REST statistics and the codes of an upload', async () => {
+  test('each block reason is in the schema, the REST statistics and the upload error codes', async () => {
     const { buildSchema, schemaText } = await import('../../src/api/graphql/schema.js')
     const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')
@@ -37,13 +37,13 @@ describe('a row for a new block reason', () => {
     )
   })
 
-  test('a new block reason has a position in the order of checks', async () => {
+  test('each block reason has a position in the order of checks', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })
 })
 
-test('generates the migration of a new block reason for every table that counts block reasons', () => {
+test('generates a migration for a new block reason that covers every table with block reasons', () => {
   expect(migrationOf('too_odd')).toContain('ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;')
   for (const reason of known.blockReasons) expect(migrationOf(reason)).toBe(`-- ${reason} already has its columns`)
 })

@@ -8,7 +8,7 @@ const reasonOf = (attempt: (nth: number) => Promise<never>) => {
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
-test('a call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
+test('a bucket call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
   const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
   expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',
@@ -16,7 +16,7 @@ test('a call whose last attempt is aborted fails with the reason of the previous
   ])
 })
 
-test('a call without any response fails with that reason', async () => {
+test('a bucket call without any response fails with the connection error', async () => {
   expect(await reasonOf(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),

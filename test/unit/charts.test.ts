@@ -6,7 +6,7 @@ import { getBuckets } from '../../src/features/stats/charts.js'
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
   getBuckets(period, window, new Date(now)).map((time) => new Date(time).toISOString())
 
-test('days are UTC days, with the current one last', () => {
+test('daily chart points are UTC days, with the current day last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
     '2026-02-27T00:00:00.000Z',
     '2026-02-28T00:00:00.000Z',
@@ -16,13 +16,13 @@ test('days are UTC days, with the current one last', () => {
   expect(days('daily', 1, '2026-03-01T00:00:00.000Z')).toEqual(['2026-03-01T00:00:00.000Z'])
 })
 
-test('hours end with the current one', () => {
+test('hourly chart points end with the current hour', () => {
   const hours = days('hourly', 1, '2026-03-01T05:30:00.000Z')
   expect([hours[0], hours.at(-1), hours.length]).toEqual(['2026-02-28T06:00:00.000Z', '2026-03-01T05:00:00.000Z', 24])
   expect(days('hourly', null, '2026-03-01T05:30:00.000Z')).toHaveLength(168)
 })
 
-test('weeks start on Monday, for a Sunday, for a Monday and across the end of a year', () => {
+test('weekly chart points start on Monday, even for a Sunday and across years', () => {
   expect(days('weekly', 1, '2026-03-01T12:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z'])
   expect(days('weekly', 1, '2026-03-02T00:00:00.000Z')).toEqual(['2026-03-02T00:00:00.000Z'])
   expect(days('weekly', 8, '2026-03-02T00:00:00.000Z')).toEqual(['2026-02-23T00:00:00.000Z', '2026-03-02T00:00:00.000Z'])
@@ -30,12 +30,12 @@ test('weeks start on Monday, for a Sunday, for a Monday and across the end of a 
   expect(days('weekly', null, '2026-03-04T00:00:00.000Z')).toHaveLength(5)
 })
 
-test('a year of days contains every day', () => {
+test('a chart of a year contains every day', () => {
   const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
   expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
 })
 
-test('formats whole hours like toISOString, in any order and any year', () =>
+test('formats full hours like toISOString, in any order and any year', () =>
   fc.assert(
     fc.property(fc.integer({ min: -2_399_999_900, max: 2_399_999_900 }), fc.integer({ min: 0, max: 48 }), (hour, later) => {
       for (const each of [hour, hour + later, hour + 0.5]) {

@@ -26,7 +26,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 }
 
 describe('the report', () => {
-  test('the report of an accepted file contains all five checks in order, with outcome, message and time', async () => {
+  test('the report of an accepted file contains all five checks in order with outcome, message and time', async () => {
     const bytes = basic.png()
     const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
@@ -44,7 +44,7 @@ describe('the report', () => {
       expect([typeof check.message, typeof check.evidence, check.durationMs >= 0]).toEqual(['string', 'object', true])
   })
 
-  test('the report marks checks after a failure as skipped, including the scan', async () => {
+  test('the report marks checks after a failed check as skipped, including the scan', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const own = createInspector({ scanner })
     const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
@@ -54,7 +54,7 @@ describe('the report', () => {
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
-  test('the report marks disabled checks as skipped, and names no engine without a scan', async () => {
+  test('the report marks disabled checks as skipped and names no engine if no scan ran', async () => {
     const report = await inspect('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
@@ -90,7 +90,7 @@ describe('extension', () => {
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
   })
 
-  test('an allowed extension does not allow a longer or shorter one', async () => {
+  test('an allowed extension does not allow a longer or shorter extension', async () => {
     expect(await reasonOf('a.docx', basic.docx(), { allowedExtensions: ['doc'] })).toBe('invalid_extension')
     expect(await reasonOf('a.htm', Buffer.from('<p>hello'), { allowedExtensions: ['html'] })).toBe('invalid_extension')
   })
@@ -114,7 +114,7 @@ describe('extension', () => {
     ['invalid JSON named .json', 'a.json', Buffer.from('{"a":')],
     ['text named .rar', 'a.rar', Buffer.from('just text')],
     ['noise named .png', 'a.png', Buffer.from(Array.from({ length: 999 }, (_, at) => (at * 91) & 255))],
-  ])('rejects %s as corrupt_file, not as invalid_extension', async (_, name, bytes) => {
+  ])('rejects %s as corrupt_file instead of invalid_extension', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBe('corrupt_file')
   })
 
@@ -128,7 +128,7 @@ describe('extension', () => {
     expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
-  test('checks a type without a reader by its signature, and reports it', async () => {
+  test('validates a type without a reader by its signature and reports it', async () => {
     const report = await inspect('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
@@ -139,7 +139,7 @@ describe('extension', () => {
 })
 
 describe('size, blank', () => {
-  test('accepts exactly the size limit and rejects one more byte', async () => {
+  test('the size check accepts exactly the limit and rejects one more byte', async () => {
     const limit = 1_048_576
     expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
     expect(await decisive('a.txt', Buffer.alloc(limit + 1, 'x'), { maxFileSizeMb: 1 })).toMatchObject({
@@ -147,7 +147,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('rejects a truncated upload as size_exceeded, after the check of its name', async () => {
+  test('rejects a truncated upload as size_exceeded after the check of its name', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
@@ -159,7 +159,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('rejects every kind of blank file, with any extension', async () => {
+  test('rejects every kind of blank file with any extension', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(3000), Buffer.from(' \n'), text.utf16le(' ')])
       expect(await reasonOf('a.pdf', bytes)).toBe('blank_file')
     expect(await reasonOf('a.txt', Buffer.alloc(0), { rejectBlankFiles: false })).toBeNull()
@@ -234,7 +234,7 @@ describe('virus', () => {
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
 
-  test('rejects a virus as virus_detected with the name of its signature', async () => {
+  test('rejects a virus as virus_detected with its signature name', async () => {
     const report = await scan(infected)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
     expect(report.checks[4]).toMatchObject({
@@ -253,7 +253,7 @@ describe('virus', () => {
     })
   })
 
-  test('rejects a file with an encrypted part as scan_incomplete, although the scanner found nothing', async () => {
+  test('rejects a file with an encrypted part as scan_incomplete even if the scanner found nothing', async () => {
     const report = await inspect('a.7z', encrypted7z, { scanForViruses: true })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
@@ -262,7 +262,7 @@ describe('virus', () => {
     })
   })
 
-  test('accepts an incomplete scan if the context allows it, and reports it', async () => {
+  test('accepts and reports an incomplete scan if the context allows it', async () => {
     const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
     const report = await own.inspect(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
@@ -270,7 +270,7 @@ describe('virus', () => {
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
 
-  test('returns no report if the scan failed', async () => {
+  test('a failed scan produces no report', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })
@@ -284,7 +284,7 @@ describe('virus', () => {
     ).toMatchObject({ reason: 'corrupt_file', engine: null })
   })
 
-  test('prefers a virus of one scanner to an incomplete scan of another, and that to clean', async () => {
+  test('a virus takes precedence over an incomplete scan, and an incomplete scan over a clean result', async () => {
     expect((await scan(new CombinedScanner(incomplete, infected))).reason).toBe('virus_detected')
     expect((await scan(new CombinedScanner(clean, incomplete))).reason).toBe('scan_incomplete')
     expect((await scan(new CombinedScanner(clean, clean))).checks[4]?.message).toBe(

@@ -11,7 +11,7 @@ const streamOf = (...texts: string[]) => {
   return stream
 }
 
-test('returns buffered chunks unchanged', async () => {
+test('the chunk reader returns buffered chunks unchanged', async () => {
   const stream = streamOf('one', 'two', 'three')
   const observed: string[] = []
   for await (const chunk of readChunks(stream)) {
@@ -24,12 +24,12 @@ test('returns buffered chunks unchanged', async () => {
   expect(observed).toEqual(['one', 'two', 'three', 'four', 'five'])
 })
 
-test('returns nothing for an empty stream', async () => {
+test('the chunk reader returns nothing for an empty stream', async () => {
   expect(await Readable.from([]).toArray()).toEqual([])
   for await (const chunk of readChunks(new PassThrough().end())) throw new Error(`${chunk}`)
 })
 
-test('waits for a slow reader', async () => {
+test('the chunk reader waits for a slow consumer', async () => {
   let created = 0
   const source = new Readable({
     highWaterMark: 10,
@@ -58,13 +58,13 @@ describe('a stream that fails', () => {
     return observed
   }
 
-  test('a stream that fails rejects after its earlier chunks', async () => {
+  test('the chunk reader returns the chunks before a stream error, then rejects', async () => {
     const stream = streamOf('one', 'two')
     setTimeout(() => stream.destroy(new Error('broken')), 20)
     expect(await readAll(stream)).toEqual(['one', 'two', 'broken'])
   })
 
-  test('a stream that is closed early rejects, with or without an error', async () => {
+  test('the chunk reader rejects if the stream closes early, with or without an error', async () => {
     const stream = streamOf('one')
     setTimeout(() => stream.destroy(), 20)
     expect(await readAll(stream)).toEqual(['one', 'ERR_STREAM_PREMATURE_CLOSE'])
@@ -75,7 +75,7 @@ describe('a stream that fails', () => {
   })
 })
 
-test('destroys a stream if its reader stops early, without remaining listeners', async () => {
+test('the chunk reader destroys its stream and removes listeners if the consumer stops early', async () => {
   const stream = streamOf('one', 'two')
   const before = stream.listenerCount('data')
   for await (const chunk of readChunks(stream)) {

@@ -13,7 +13,7 @@ const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)
 
-/** A stream of this many bytes, generated in chunks. */
+/** Creates a stream of this size that is generated in chunks. */
 function endless(size: number, onChunk = () => {}): Content {
   const chunk = Buffer.alloc(64 * 1024, 'endless ')
   const stream = (range = { start: 0, end: size - 1 }) =>
@@ -75,20 +75,20 @@ describe('unexpected responses', () => {
     ['garbage without an end', { response: 'x'.repeat(100_000) }],
     ['a signature without a name', { response: 'stream:  FOUND\0' }],
     ['another protocol', { response: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
-  ])('reports %s neither as clean nor as infected', async (_, script) => {
+  ])('reports a clamd response with %s neither as clean nor as infected', async (_, script) => {
     const scanner = createScanner([await startDaemon(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
-    'reports a finding of %s as incomplete',
+    'reports a clamd finding of %s as incomplete',
     async (signature) => {
       const scanner = createScanner([await startDaemon({ response: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
     },
   )
 
-  test('reports a size limit during the transfer as incomplete', async () => {
+  test('reports a clamd size limit during the transfer as incomplete', async () => {
     const daemon = await startDaemon({ limit: mebibyte })
     let chunks = 0
     const scanner = createScanner([daemon])
@@ -106,7 +106,7 @@ describe('unexpected responses', () => {
     expect(daemon.streams).toBe(2)
   })
 
-  test('a scan times out if the daemon does not respond, and does not query it again', async () => {
+  test('a clamd scan times out without a second query if the daemon does not respond', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
@@ -114,13 +114,13 @@ describe('unexpected responses', () => {
     expect(daemon.streams).toBe(1)
   })
 
-  test('a scan times out if the daemon stops reading the file', async () => {
+  test('a clamd scan times out if the daemon stops reading the file', async () => {
     const daemon = await startDaemon({ pauseMs: 60_000 })
     const scanner = createScanner([daemon], { deadlines: { idleMs: 60 } })
     await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('a scan times out after the total deadline if the daemon responds slowly', async () => {
+  test('a clamd scan times out after its total deadline if the daemon responds slowly', async () => {
     const daemon = await startDaemon({ pauseMs: 20 })
     const scanner = createScanner([daemon], { deadlines: { overallMs: 150 } })
     await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
@@ -128,7 +128,7 @@ describe('unexpected responses', () => {
     })
   })
 
-  test('reports content that cannot be read again neither as a daemon error nor as a verdict', async () => {
+  test('content that cannot be read again causes neither a daemon error nor a verdict', async () => {
     const deleted: Content = {
       ...endless(mebibyte),
       stream: () =>
@@ -144,7 +144,7 @@ describe('unexpected responses', () => {
     })
   })
 
-  test('aborting a scan ends it and its connection immediately', async () => {
+  test('aborting a clamd scan closes its connection immediately', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon])
     const controller = new AbortController()
@@ -156,7 +156,7 @@ describe('unexpected responses', () => {
   })
 })
 
-test('a slow daemon applies backpressure, so that unsent content is not buffered', async () => {
+test('a slow clamd applies backpressure so that unsent content is not buffered', async () => {
   const daemon = await startDaemon({ pauseMs: 1 })
   let sent = 0
   let maxUnsent = 0

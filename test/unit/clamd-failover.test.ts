@@ -10,7 +10,7 @@ import { describeWith } from '../support/real-parts.js'
 const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
 
-/** A content that awaits `interrupt` at a position of its first read. */
+/** Creates content that awaits `interrupt` at a position of its first read. */
 function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
   let reads = 0
   const content: Content = {
@@ -52,9 +52,9 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     ['in the middle', 'infected', eicar],
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
-  ] as const)('another daemon scans the complete file if one is killed %s of a scan: %s', async (place, verdict, head) => {
+  ] as const)('another clamd scans the complete file if one is killed %s of a scan: %s', async (place, verdict, head) => {
     const [first] = daemons as [RealClamd]
-    // Equally busy daemons alternate, starting with the first.
+    // Equally busy daemons alternate, starting with the first one.
     const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
     expect(await scanner.scan(content, never())).toMatchObject({ verdict })
     expect(reads()).toBe(2)
@@ -65,12 +65,12 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     await expect(scanner.prove()).resolves.toBeUndefined()
   })
 
-  test('another daemon scans the file if one is killed while it processes the received file', async () => {
+  test('another clamd scans the file if one is killed while it processes the received file', async () => {
     const [first] = daemons as [RealClamd]
     const { content, reads } = interrupted(
       async () => {
         first.freeze()
-        // Long enough for the last bytes to be sent.
+        // The delay is long enough for the last bytes to be sent.
         setTimeout(() => void first.kill('SIGKILL'), 300)
       },
       'at the end',
@@ -80,7 +80,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     expect(reads()).toBe(2)
   })
 
-  test('reports the scanner as unavailable if both daemons are killed, and scans again after a restart', async () => {
+  test('reports the scanner as unavailable if both clamd daemons are killed, and recovers after a restart', async () => {
     const [first, second] = daemons as [RealClamd, RealClamd]
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
     await expect(scanner.scan(inMemory('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })

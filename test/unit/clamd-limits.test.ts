@@ -23,7 +23,7 @@ const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('text')
 
-/** Returns the coverage of a file, and deletes its parts. */
+/** Returns the scan coverage of a file and deletes its unpacked parts. */
 async function coverageOf(content: Parameters<typeof scanCoverage>[0], options: { pool?: WorkerPool } = {}) {
   const partsFile = join(tmpdir(), `assay-test-parts-${randomUUID()}`)
   await writeFile(partsFile, '')
@@ -35,7 +35,7 @@ async function coverageOf(content: Parameters<typeof scanCoverage>[0], options: 
 }
 
 describe('scan coverage', () => {
-  test('reports encryption, too many members and the declared sizes of a zip', async () => {
+  test('scan coverage includes encryption, the number of members and the declared sizes of a zip', async () => {
     const of = (zip: Buffer) => coverageOf(inMemory(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
@@ -51,7 +51,7 @@ describe('scan coverage', () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('reports the same coverage for files and memory, with and without a worker', async () => {
+  test('scan coverage is the same for files and memory, with and without a worker', async () => {
     const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
@@ -83,21 +83,21 @@ describe('scan coverage', () => {
     expect(await coverageOf(inMemory(ole.subarray(0, 600)))).toMatchObject({ incomplete: expect.stringContaining('damaged') })
   })
 
-  test.each(['zstd', 'lz4', 'lzip'])('reports the container %s, which nothing unpacks, as incomplete', async (name) => {
+  test.each(['zstd', 'lz4', 'lzip'])('reports the container %s as incomplete because no unpacker supports it', async (name) => {
     const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
     expect(await coverageOf(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
       incomplete: expect.any(String),
     })
   })
 
-  test('reports an encrypted 7z as incomplete, and unpacks the members of another 7z for ClamAV', async () => {
+  test('reports an encrypted 7z as incomplete and unpacks the members of another 7z for ClamAV', async () => {
     const of = async (switches: string[]) => coverageOf(inMemory(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
-  test('detects a PDF that requires a password as encrypted, but not one that only forbids printing', async () => {
+  test('detects a PDF that requires a password as encrypted but not one that only forbids printing', async () => {
     expect(await coverageOf(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
     expect((await coverageOf(inMemory(pdfWith('')))).incomplete).toBeUndefined()
     expect((await coverageOf(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
@@ -135,7 +135,7 @@ describe('scan limits of a daemon', () => {
     const probe = await reachProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
-    // Otherwise an unanchored signature matches without unpacking.
+    // Otherwise, an unanchored signature would match without unpacking.
     expect(bytes.includes(eicar)).toBe(false)
     const sizes: number[] = []
     const zip = await fromBufferPromise(bytes)
@@ -148,7 +148,7 @@ describe('scan limits of a daemon', () => {
     expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
   })
 
-  test('the largest probe is a thousandth of its unpacked size, and is generated in a few small chunks', async () => {
+  test('the largest probe is a thousandth of its unpacked size and is generated in a few small chunks', async () => {
     const probe = await reachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
@@ -161,7 +161,7 @@ describe('scan limits of a daemon', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('probes the limits once for large contents, and never for small ones', async () => {
+  test('probes clamd limits once for large contents and never for small ones', async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')
@@ -191,14 +191,14 @@ describe('scan limits of a daemon', () => {
       0,
       { verdict: 'incomplete', reason: expect.stringContaining('measures') },
     ],
-  ])('a daemon %s', async (_, maxProbeBytes, verdict) => {
+  ])('a clamd %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('sends a zip that declares sizes above any limit to the daemon member by member, without a probe', async () => {
+  test('sends a zip that declares sizes above any limit to clamd member by member without a probe', async () => {
     const sent: Buffer[] = []
     const scanner = await scannerOn((stream) => {
       sent.push(stream)
@@ -218,7 +218,7 @@ describe('scan limits of a daemon', () => {
     await declaring(...Array(9).fill(1024 * mebibyte))
   })
 
-  test('probes the limits again after the daemon was unavailable', async () => {
+  test('probes clamd limits again after the daemon was unavailable', async () => {
     const daemon = await startClamdEmulator({
       response: (stream) =>
         stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
@@ -238,7 +238,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('reports the scan as unavailable if a probe returns ERROR', async () => {
+  test('reports the scan as unavailable if a probe of clamd returns ERROR', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',
@@ -263,7 +263,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
   const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
 
-  test('detects infected files and passes clean files within the clamd limits', async () => {
+  test('clamd detects infected files and passes clean files within its limits', async () => {
     expect(await scan(zeros(6 * mebibyte))).toEqual(clean)
     expect(await scan(createZip({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
@@ -284,7 +284,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('reports 50 MiB of zeros as incomplete and does not crash', async () => {
+  test('reports 50 MiB of zeros as incomplete without crashing', async () => {
     const large = await inFile(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })
@@ -301,7 +301,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
 })
 
 describeWith('clamd')('a real clamd that does not unpack archives', () => {
-  test('receives each member of a small zip alone', async () => {
+  test('scans each member of a small zip separately', async () => {
     const daemon = await startRealClamd(['ScanArchive no'])
     const scanner = await openScanner(daemon.unixUrl)
     try {
@@ -322,7 +322,7 @@ async function membersOf(bytes: Buffer): Promise<Buffer[]> {
   return members
 }
 
-/** Revision 2, 40 bits (ISO 32000-2, 7.6.4). Implemented independently of the tested code. */
+/** Builds a PDF with encryption revision 2, 40 bits (ISO 32000-2, 7.6.4), independently of the tested code. */
 function pdfWith(password: string): Buffer {
   const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
   const owner = Buffer.alloc(32, 'o')

@@ -29,7 +29,7 @@ describe('a clamd needs a recent proof', () => {
     daemon = await startDaemon({})
   })
 
-  test('one proof of detection covers the scans of a minute, and every verdict contains its time', async () => {
+  test('one detection proof covers all scans within a minute, and every verdict contains its time', async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -56,7 +56,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('repeats the scan if clamd detects the EICAR string only after it reloaded its signatures', async () => {
+  test('repeats the scan if clamd passes its detection proof only after reloading its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
@@ -64,7 +64,7 @@ describe('a clamd needs a recent proof', () => {
     expect([daemon.proofs, daemon.streams]).toEqual([2, 3])
   })
 
-  test('detects within a minute that a daemon lost its signatures', async () => {
+  test('detects within a minute that clamd lost its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind
@@ -72,7 +72,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('requires a new proof of detection after a connection failure', async () => {
+  test('requires a new detection proof after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.response = ''
@@ -84,14 +84,14 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('scans with another daemon if one does not detect the EICAR string', async () => {
+  test('scans with another clamd if one does not detect the EICAR string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
-  test('concurrent scans share one proof of detection', async () => {
+  test('concurrent scans share one detection proof', async () => {
     const scanner = createScanner([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
@@ -110,12 +110,12 @@ test.each([
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
-test('reports a finding without a signature name as incomplete, not as a virus', async () => {
+test('reports a finding without a signature name as incomplete instead of a virus', async () => {
   const scanner = createScanner([await startDaemon({ response: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test('the report contains the time at which the scanner proved its detection', async () => {
+test("the report contains the time of the scanner's detection proof", async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
@@ -126,7 +126,7 @@ test('the report contains the time at which the scanner proved its detection', a
 })
 
 describeWith('clamd')('a real clamd whose signatures are removed while it runs', () => {
-  test('reports no file as clean a minute after the signatures are removed', async () => {
+  test('stops reporting files as clean within a minute after the signatures are removed', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(daemon.unixUrl)
     try {

@@ -32,13 +32,13 @@ describe('addresses of clamd', () => {
     'clamav',
     '',
     'clamd://a,yara:',
-  ])("rejects the clamd address '%s' in a sentence", async (url) => {
+  ])("rejects the clamd address '%s' with one sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })
 
 describe('several daemons', () => {
-  test('skips an unavailable daemon', async () => {
+  test('skips an unavailable clamd', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const alive = await startDaemon({})
@@ -48,18 +48,18 @@ describe('several daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('another daemon scans the complete file if a daemon dies during a scan', async () => {
+  test('another clamd scans the complete file if one dies during a scan', async () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])
     const file = inMemory(Buffer.concat([eicar, Buffer.alloc(200_000)]))
     for (let count = 0; count < 4; count++) expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
     expect(dying.streams).toBeGreaterThan(0)
-    // A failed daemon pauses, and is not tried for every file.
+    // A failed daemon is paused instead of tried for every file.
     expect(dying.streams).toBeLessThan(4)
   })
 
-  test('reports the last reason if all daemons are unavailable', async () => {
+  test('reports the last failure reason if all clamd daemons are unavailable', async () => {
     const daemons = [await startDaemon({ response: '' }), await startDaemon({ response: 'stream: Broken ERROR\0' })]
     await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -68,7 +68,7 @@ describe('several daemons', () => {
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
 
-  test('daemons share the load, and none receives more connections than its limit', async () => {
+  test('clamd daemons share the load, and none receives more connections than its limit', async () => {
     const daemons = [await startDaemon({ pauseMs: 5 }), await startDaemon({ pauseMs: 5 }, 'unix')]
     const scanner = createScanner(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
@@ -78,7 +78,7 @@ describe('several daemons', () => {
     for (const { maxOpen } of daemons) expect(maxOpen).toBeLessThanOrEqual(4)
   })
 
-  test('a scan waits for a free connection, and fails after a time-out', async () => {
+  test('a scan waits for a free clamd connection and fails after a time-out', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
     const first = scanner.scan(text, never())
@@ -89,19 +89,19 @@ describe('several daemons', () => {
     await expect(first).rejects.toMatchObject(unavailable)
   })
 
-  test('reports the oldest signatures of all daemons', async () => {
+  test('reports the oldest signatures among all clamd daemons', async () => {
     const daemons = [await startDaemon({}), await startDaemon({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
     expect(await createScanner(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
   })
 })
 
 describe('proof and identity', () => {
-  test('reports a daemon that treats the EICAR string as clean as not ready', async () => {
+  test('a clamd that treats the EICAR string as clean is not ready', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
-  test('reports each reason if no daemon responds', async () => {
+  test('reports each failure reason if no clamd responds', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const scanner = createScanner([dead])
@@ -113,7 +113,7 @@ describe('proof and identity', () => {
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
   })
 
-  test('queries the identity of a daemon again after a failure', async () => {
+  test('queries the identity of a clamd again after a failure', async () => {
     const daemon = await startDaemon({ version: 'no clamd at all' })
     const scanner = createScanner([daemon])
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
@@ -129,7 +129,7 @@ describe('proof and identity', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('the scanner none: returns no verdicts, and an error with instructions', async () => {
+  test('the scanner "none" returns an error with instructions instead of verdicts', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -25,7 +25,7 @@ describe('addresses of a command-line scanner', () => {
     ['clamscan:', { program: 'clamscan' }],
     ['clamscan:?database=/var/lib/clamav', { program: 'clamscan', database: '/var/lib/clamav' }],
     ['clamscan:?program=clamdscan&config=/etc/clamd.conf', { program: 'clamdscan', config: '/etc/clamd.conf' }],
-  ])('parses the scanner address %s', (url, parsed) => {
+  ])('parses the command-line scanner address %s', (url, parsed) => {
     expect(parseClamscanUrl(url)).toEqual(parsed)
   })
 
@@ -35,7 +35,7 @@ describe('addresses of a command-line scanner', () => {
     'clamscan:?config=/a',
     'clamscan:?program=clamdscan&database=/a',
     'clamscan:?x=1',
-  ])("rejects the scanner address '%s' in a sentence", async (url) => {
+  ])("rejects the command-line scanner address '%s' with one sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })
@@ -54,7 +54,7 @@ describe('output of a command-line scanner', () => {
   test.each([
     ['echo "stdin: OK"', 'stream: OK'],
     ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
-  ])('converts the output of the program %s', async (script, answer) => {
+  ])('parses the scanner program output %s', async (script, answer) => {
     expect(await ask(script)).toBe(answer)
   })
 
@@ -69,11 +69,11 @@ describe('output of a command-line scanner', () => {
     ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
     ['too much output', 'yes'],
     ['truncated output', 'printf "stdin: O"; kill -9 $$'],
-  ])('reports %s neither as clean nor as infected', async (_, script) => {
+  ])('reports a scanner program with %s neither as clean nor as infected', async (_, script) => {
     await expect(ask(script)).rejects.toThrow(/ended with status|exceeds the maximum length/)
   })
 
-  test('kills a hanging process when the scan is aborted', async () => {
+  test('kills a hanging clamscan process when the scan is aborted', async () => {
     const controller = new AbortController()
     const path = await programThat('echo $$ >"$0.pid"; exec sleep 1000')
     const scanned = programLine({ path, flags: [] }).scan({ label: 'x', connect: { path: '' } }, text, controller.signal)
@@ -94,7 +94,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('scans files in place, and content in memory', async () => {
+  test('clamscan scans files in place and content in memory', async () => {
     const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
@@ -104,13 +104,13 @@ describeWith('clamscan')('real clamscan', () => {
     }
   })
 
-  test('scans each member of a zip that declares more than its limits', async () => {
+  test('clamscan scans each member of a zip that declares more than its limits', async () => {
     const scan = (bytes: Buffer) => scanner.scan(inMemory(createZip({ name: 'a', bytes, declaredSize: 3_000_000_000 })), never())
     expect(await scan(Buffer.from('text'))).toMatchObject({ verdict: 'clean' })
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports nothing as clean without its signatures', async () => {
+  test('clamscan reports nothing as clean without its signatures', async () => {
     const other = join(folder, 'other.ndb')
     await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     const blind = await openScanner(`clamscan:?database=${other}`)
@@ -119,7 +119,7 @@ describeWith('clamscan')('real clamscan', () => {
     await blind.close()
   })
 
-  test('reports a missing database at the start', async () => {
+  test('a missing clamscan database is reported at startup', async () => {
     await expect(openScanner('clamscan:?database=/nowhere/db')).rejects.toThrow("'/nowhere/db'")
   })
 })

@@ -5,7 +5,7 @@ import { commitGroup, LockTimeoutError, type Waiting } from '../../src/ledger/gr
 const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
 
-/** Entries by name, with their results. */
+/** Creates entries by name and records their results. */
 function groupOf(...names: string[]) {
   const outcomes: Record<string, string> = {}
   const group = names.map(
@@ -23,7 +23,7 @@ function groupOf(...names: string[]) {
 }
 const namesOf = (group: Waiting[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
-test('a lock time-out during the separate writes of a failed group repeats no entry', async () => {
+test('a lock time-out during the separate commits of a failed group repeats no entry', async () => {
   const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')
   const written: string[] = []
   await commitGroup(client, group, async (_client, part) => {
@@ -36,7 +36,7 @@ test('a lock time-out during the separate writes of a failed group repeats no en
   expect(outcomes).toEqual({ first: 'done', culprit: '22P02', locked: 'database_unavailable', last: 'done' })
 })
 
-test('a lock time-out of a whole group is reported separately, and completes no entry', async () => {
+test('a lock time-out of a whole group is reported separately and completes no entry', async () => {
   const { group, outcomes } = groupOf('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
   await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockTimeoutError)

@@ -29,7 +29,7 @@ function openScheduler() {
     scheduler.wake()
     await loopIterations(3)
   }
-  /** Announces work. Its entry follows when the work ends. */
+  /** Announces work whose entry follows when the work ends. */
   const announce = () => {
     const { done, end, fail } = work()
     const came = scheduler.before(done).then(arrive)
@@ -38,14 +38,14 @@ function openScheduler() {
   return { at, scheduler, arrive, announce }
 }
 
-test('starts a group immediately if no work is announced', async () => {
+test('starts a commit group immediately if no other entries are expected', async () => {
   const { at, arrive } = openScheduler()
   await arrive()
   await arrive()
   expect(at.groups).toEqual([1, 1])
 })
 
-test('waits for announced work until its entry has arrived or it has failed', async () => {
+test('a commit group waits for expected entries until they arrive or fail', async () => {
   const { at, arrive, announce } = openScheduler()
   const [one, other] = [announce(), announce()]
   await arrive()
@@ -58,7 +58,7 @@ test('waits for announced work until its entry has arrived or it has failed', as
   expect(at.groups).toEqual([2])
 })
 
-test('starts a group immediately for the entry of the only announced work', async () => {
+test('starts a commit group immediately if it contains all expected entries', async () => {
   const { at, announce } = openScheduler()
   const { came, end } = announce()
   end()
@@ -66,7 +66,7 @@ test('starts a group immediately for the entry of the only announced work', asyn
   expect(at.groups).toEqual([1])
 })
 
-test('waits two milliseconds for announced work, without delaying the next group', async () => {
+test('waits two milliseconds for expected entries without delaying the next group', async () => {
   const { at, scheduler, arrive, announce } = openScheduler()
   announce()
   await arrive()
@@ -81,7 +81,7 @@ test('waits two milliseconds for announced work, without delaying the next group
   expect(at.groups).toEqual([1, 1])
 })
 
-test('does not wait for work that is announced after the first entry of the group', async () => {
+test('a commit group does not wait for entries that are expected after its first entry', async () => {
   const { at, arrive, announce } = openScheduler()
   const first = announce()
   await arrive()

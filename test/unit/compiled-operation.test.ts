@@ -26,7 +26,7 @@ function compiled(text: string, of: GraphQLSchema = schema) {
 
 const call = {} as Call
 
-/** The result of graphql-js for the same document. */
+/** Returns the result of graphql-js for the same document. */
 async function interpreted(text: string, variableValues: Record<string, unknown>) {
   const { data } = await execute({ schema, document: parse(text), contextValue: call, variableValues })
   return JSON.stringify(data!.data)
@@ -38,7 +38,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
   `
 
-  test('executes aliases, fragments, defaults, lists, enums and nulls like graphql-js', async () => {
+  test('a compiled GraphQL operation executes aliases, fragments, lists, enums and nulls like graphql-js', async () => {
     answerWith('things', (args) => [
       { id: 7, colour: args.colour ?? 'BLUE', size: args.first, tags: null },
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
@@ -47,7 +47,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       expect(await stringifyInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
   })
 
-  test('executes a long list like graphql-js, and creates its items when they are written', async () => {
+  test('a compiled GraphQL operation executes a long list like graphql-js and creates its items while writing', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,
@@ -60,7 +60,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
     expect(await stringifyInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
   })
 
-  test('passes the call and the path of the field to the resolver like graphql-js', async () => {
+  test('a compiled GraphQL operation passes the same arguments to resolvers as graphql-js', async () => {
     let observed: unknown[] = []
     queries.one!.resolve = (source, args, context, info) => {
       observed = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
@@ -72,13 +72,13 @@ describe('a compiled document returns the same response as graphql-js', () => {
 })
 
 describe('throws', () => {
-  test('throws the error of the resolver unchanged', async () => {
+  test("a compiled GraphQL operation throws the resolver's error unchanged", async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
     await expect(compiled('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('throws if a non-null value is missing, or a value has another type', async () => {
+  test('a compiled GraphQL operation throws if a non-null value is missing or a value has another type', async () => {
     const run = (of: Call, input: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,14 +91,14 @@ describe('throws', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('throws if a variable has another type', async () => {
+  test('a compiled GraphQL operation throws if a variable has another type', async () => {
     await expect(compiled('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )
   })
 })
 
-test('graphql-js executes a nested field that has a resolver or a directive', () => {
+test('graphql-js executes nested fields that have a resolver or a directive', () => {
   expect(compiled('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compiled('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

@@ -16,7 +16,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
 }
 
 describe('without any variable', () => {
-  test('the defaults without any variable are those of the contract', () => {
+  test('the default configuration matches the documented defaults', () => {
     expect(readConfig({})).toMatchObject({
       port: 8080,
       host: '0.0.0.0',
@@ -170,14 +170,14 @@ describe('reports an invalid variable in one sentence with its name and the vali
     ])
   })
 
-  test('reports all errors together', () => {
+  test('reports all configuration errors together', () => {
     expect(
       faults({ PORT: 'x', MAX_UPLOAD_MB: 'y', LOG_LEVEL: 'z', DATABASE_URL: 'mysql://h/d' }).map((fault) => fault.split(' ')[0]),
     ).toEqual(['PORT', 'DATABASE_URL', 'MAX_UPLOAD_MB', 'MASTER_KEY', 'LOG_LEVEL'])
   })
 
   test.each(['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD', 'REDIS_URL'])(
-    'never shows the value of %s',
+    'configuration errors never show the value of %s',
     (name) => {
       const secret = 'hushed!'
       const reported = faults({ [name]: secret }).join()
@@ -186,7 +186,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
     },
   )
 
-  test('rejects a BOOTSTRAP_API_KEY of fewer than 32 characters together with other errors', () => {
+  test('rejects a BOOTSTRAP_API_KEY below 32 characters together with other errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
       expect.stringMatching(/^PORT is 'x'\. /),
       "BOOTSTRAP_API_KEY is a value of 31 characters. It must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",
@@ -194,7 +194,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
     expect(faults({ BOOTSTRAP_API_KEY: 'k'.repeat(32) })).toEqual([])
   })
 
-  test('rejects a BOOTSTRAP_API_KEY that no Authorization header can carry', () => {
+  test('rejects a BOOTSTRAP_API_KEY that cannot be sent in an Authorization header', () => {
     for (const character of ['.', '!', '=k'])
       expect(faults({ BOOTSTRAP_API_KEY: `${'k'.repeat(40)}${character}k` })).toHaveLength(1)
     expect(faults({ BOOTSTRAP_API_KEY: `${'k/+_~-'.repeat(7)}==` })).toEqual([])

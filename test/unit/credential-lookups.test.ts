@@ -1,7 +1,7 @@
 import { expect, jest, test } from '@jest/globals'
 import { credentialLookups } from '../../src/access/credential-lookups.js'
 
-/** Lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
+/** Creates lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
 function heldLookups() {
   const statements: number[][] = []
   const responses: ((error?: Error) => void)[] = []
@@ -17,7 +17,7 @@ function heldLookups() {
   return { lookups, statements, completeLookup }
 }
 
-test('runs one statement at a time for a flood of lookups and returns each result to its lookup', async () => {
+test('runs one statement at a time for a flood of credential lookups and returns each lookup its result', async () => {
   const { lookups, statements, completeLookup } = heldLookups()
   const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
@@ -27,12 +27,12 @@ test('runs one statement at a time for a flood of lookups and returns each resul
   expect(await Promise.all(requested)).toEqual(requested.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('starts a lookup immediately if none runs, and rejects only the lookups of a failed statement', async () => {
+test('runs a credential lookup immediately if none runs, and a failed statement rejects only its lookups', async () => {
   const { lookups, statements, completeLookup } = heldLookups()
   const first = lookups.add(1)
   const second = lookups.add(2)
-  await completeLookup(new Error('the database is away'))
-  await expect(first).rejects.toThrow('the database is away')
+  await completeLookup(new Error('the database is unavailable'))
+  await expect(first).rejects.toThrow('the database is unavailable')
   await completeLookup()
   expect(await second).toBe('found 2')
   const third = lookups.add(4)
@@ -41,7 +41,7 @@ test('starts a lookup immediately if none runs, and rejects only the lookups of 
   expect(await third).toBe('found 4')
 })
 
-test('rejects a lookup as overloaded if 5,000 lookups wait', async () => {
+test('rejects a credential lookup as overloaded if 5,000 lookups wait', async () => {
   const { lookups, completeLookup } = heldLookups()
   const requested = Array.from({ length: 5_001 }, () => lookups.add(2))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
@@ -49,7 +49,7 @@ test('rejects a lookup as overloaded if 5,000 lookups wait', async () => {
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
-test('delays and combines lookups after guesses, until one finds a credential', async () => {
+test('delays and batches credential lookups after guesses until one finds a credential', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { lookups, statements, completeLookup } = heldLookups()

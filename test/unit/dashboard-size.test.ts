@@ -7,14 +7,14 @@ const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
 const readBuilt = (name: string) => readFileSync(new URL(name, built), 'utf8')
 
-/** Returns the names of the scripts and styles that the browser loads for the first page. */
+/** Returns the names of the scripts and styles that the first page loads. */
 function findFirstPageFiles(): Set<string> {
   const found = new Set<string>()
   const add = (name: string) => {
     if (found.has(name)) return
     found.add(name)
     if (!name.endsWith('.js')) return
-    // Static imports of minified modules: `from"./chunk-X.js"` and `import"./chunk-X.js"`.
+    // Matches static imports of minified modules: `from"./chunk-X.js"` and `import"./chunk-X.js"`.
     for (const [, imported] of readBuilt(name).matchAll(/(?:from|import)"\.\/([\w.-]+)"/g)) add(imported!)
   }
   for (const [, name] of readBuilt('index.html').matchAll(/\/assets\/([\w.-]+)/g)) add(name!)
@@ -22,7 +22,7 @@ function findFirstPageFiles(): Set<string> {
   return found
 }
 
-test('the scripts and styles of the first page have at most 160 KB gzip', () => {
+test('the scripts and styles of the first dashboard page have at most 160 KB after gzip', () => {
   const files = findFirstPageFiles()
   expect([...files].filter((name) => /^(app|overview|style)-/.test(name))).toHaveLength(3)
   const bytes = [...files].reduce((sum, name) => sum + statSync(new URL(`${name}.gz`, built)).size, 0)
@@ -30,7 +30,7 @@ test('the scripts and styles of the first page have at most 160 KB gzip', () => 
   expect(bytes).toBeLessThan(160 * 1024)
 })
 
-test('the code of other pages is not part of the first page', () => {
+test('the code of other dashboard pages is not part of the first page', () => {
   const files = findFirstPageFiles()
   for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
     const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))
@@ -64,7 +64,7 @@ test.each([
   ['', ''],
 ])('describes the user agent %s as %s', (userAgent, description) => expect(describeUserAgent(userAgent)).toBe(description))
 
-test('every built file has a brotli and a gzip version', () => {
+test('every built dashboard file has a brotli and a gzip version', () => {
   const names = readdirSync(built)
   for (const name of names.filter((each) => !/\.(br|gz)$/.test(each)))
     expect(names).toEqual(expect.arrayContaining([`${name}.br`, `${name}.gz`]))
@@ -81,7 +81,7 @@ test.each([
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
-test('predicts the day of a full quota from the rate of recent days', () => {
+test('predicts the day on which the quota is full from the growth of recent days', () => {
   const days = (predictFullDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
@@ -91,4 +91,4 @@ test.each([
   ['usage shrinks', points(300, 200), 1000],
   ['only one day is known', points(300), 1000],
   ['the day is more than ten years away', points(0, 1), 1_000_000],
-])('predicts no day if %s', (_what, input, quota) => expect(predictFullDate(input, quota)).toBeNull())
+])('predicts no day for a full quota if %s', (_what, input, quota) => expect(predictFullDate(input, quota)).toBeNull())

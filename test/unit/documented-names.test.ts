@@ -4,7 +4,7 @@ import { eventTypes } from '../../src/ledger/event-types.js'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
-/** Event types in the table of docs/events.md, where `.updated` after `user.created` means `user.updated`. */
+/** Returns the event types in the table of docs/events.md, where `.updated` after `user.created` means `user.updated`. */
 function documentedTypes(page: string): string[] {
   const section = page.split('## Event types')[1]?.split('\n## ')[0] ?? ''
   return [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) => {
@@ -14,7 +14,7 @@ function documentedTypes(page: string): string[] {
   })
 }
 
-describe('names that are listed in two places', () => {
+describe('names documented in two places', () => {
   test('docs/events.md lists exactly the event types of the service', () => {
     expect(documentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })

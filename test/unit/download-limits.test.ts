@@ -14,7 +14,7 @@ afterEach(() => {
   server?.close()
 })
 
-/** Sends more than any kernel buffers, while it is read. */
+/** Sends more bytes than kernel buffers can hold. */
 async function serve(limits: DownloadLimits) {
   const closed: Promise<void>[] = []
   const app = express()
@@ -47,7 +47,7 @@ async function serve(limits: DownloadLimits) {
   return { begin: start, closed }
 }
 
-test('limits the downloads of one URL and of all URLs, and releases the slot of a finished download', async () => {
+test('limits the concurrent downloads per URL and in total, and frees the slot of a finished download', async () => {
   const { begin: start, closed } = await serve({ byUrl: 2, inAll: 3 })
   const first = await start('/download/one')
   expect([first.status, (await start('/download/one')).status]).toEqual([200, 200])

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import { Durability } from '../../src/platform/db/durability.js'
 
-/** A pool whose statements end when the test allows it. */
+/** Creates a pool whose statements end when the test allows it. */
 function heldPool() {
   const running: { resolve: () => void; reject: (error: Error) => void }[] = []
   const query = () => new Promise((resolve, reject) => running.push({ resolve: () => resolve({ rows: [] }), reject }))
@@ -10,7 +10,7 @@ function heldPool() {
 }
 const settled = () => new Promise(setImmediate)
 
-test('concurrent callers share one commit, which starts after their calls', async () => {
+test('concurrent callers share one flush that starts after their calls', async () => {
   const { running, durability } = heldPool()
   const first = durability.flush()
   await settled()
@@ -25,7 +25,7 @@ test('concurrent callers share one commit, which starts after their calls', asyn
   await Promise.all(later)
 })
 
-test('a failed commit fails its callers, but not later callers', async () => {
+test('a failed flush fails its callers but not later callers', async () => {
   const { running, durability } = heldPool()
   const failed = expect(durability.flush()).rejects.toThrow('lost')
   await settled()
@@ -37,7 +37,7 @@ test('a failed commit fails its callers, but not later callers', async () => {
   await next
 })
 
-test('tests a database that does not respond again instead of treating it as one without the functions', async () => {
+test('repeats the check for WAL functions if the database did not respond', async () => {
   const { running, durability } = heldPool()
   const first = expect(durability.expression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))

@@ -34,7 +34,7 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
 describe('background work', () => {
-  test('background work waits for all other work, and leaves one worker free', () => {
+  test('background work waits for all other work and leaves one worker free', () => {
     const [first, second] = files(background, 2)
     const own = file('a')
     const queue = opened([first!, second!, own], { workers: 2 })
@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('other work displaces background work from a full queue, but not the reverse', () => {
+  test('other work displaces background work from a full queue but not the reverse', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -56,7 +56,7 @@ describe('background work', () => {
 })
 
 describe('order of the queue', () => {
-  test('starts files of one owner or without an owner in order, up to the number of workers', () => {
+  test('starts queued files of one owner in order, up to the number of workers', () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -66,31 +66,31 @@ describe('order of the queue', () => {
     expect(drain(opened(ownerless))).toEqual(ownerless)
   })
 
-  test('alternates between owners with one worker', () => {
+  test('the fair queue alternates between owners with one worker', () => {
     expect(ownersOf(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
-  test('prefers owners with fewer busy workers', () => {
+  test('the fair queue prefers owners with fewer busy workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.release(quick)
     for (const each of files('b', 3)) queue.add(each)
     const started = [queue.next()!, queue.next()!]
     for (const each of started) queue.release(each)
-    // Owner a had as many turns and older files, but one of them is still in progress.
+    // Owner a has had as many turns, but one of its files is still in progress.
     expect(ownersOf([...started, queue.next()!])).toBe('bbb')
     queue.release(slow)
     expect(queue.next()?.owner).toBe('a')
   })
 
-  test('prefers an owner that recently had few turns', () => {
+  test('the fair queue prefers an owner that recently used fewer workers', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(ownersOf(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('a new owner waits for one file of each other owner, not for all their files', () => {
+  test('a new owner waits for one file of each other owner instead of all their files', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.release(queue.next()!)
@@ -115,7 +115,7 @@ describe('large files', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('large files also use a single worker, in order of arrival', () => {
+  test('large files use even a single worker, in order of arrival', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
@@ -131,7 +131,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(3)
   })
 
-  test('a full queue drops the latest file of the largest owner for an owner with clearly fewer files', () => {
+  test("a full queue drops the largest owner's latest file for an owner with clearly fewer files", () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -161,14 +161,14 @@ describe('a full queue', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('accepts a file after another file has started or lost its client', () => {
+  test('a full queue accepts a file after another file has started or lost its client', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
     queue.remove(waiting[1]!)
     queue.remove(waiting[3]!)
     const started = queue.next()!
-    // A file that no longer waits.
+    // Removing a file that no longer waits has no effect.
     queue.remove(started)
     queue.release(started)
     const more = files('a', 3)
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test('always accepts a retried file before other files of its owner, and does not drop it', () => {
+  test('always queues a retried file before other files of its owner', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('returns all waiting files when the queue is closed', () => {
+  test('closing the fair queue returns all waiting files', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)
@@ -200,7 +200,7 @@ describe('a full queue', () => {
   })
 })
 
-test('behaves like a simple list after random operations', () => {
+test('the fair queue behaves like a simple list after random operations', () => {
   const random = seeded(20_261_122)
   const [maxLength, workers] = [12, 3]
   const queue = open(maxLength, workers)

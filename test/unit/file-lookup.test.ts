@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
 import { FileLookup } from '../../src/features/files/file-lookup.js'
 
-/** Each tenant has files named after it, and `ten_away` has no database. */
+/** Creates lookups in which each tenant has files named after it and `ten_away` has no database. */
 function lookupOver(statements: unknown[][]) {
   const database = {
     query: async ({ values }: { values: unknown[] }) => {
@@ -15,7 +15,7 @@ function lookupOver(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('combines the lookups of one event loop turn into one statement per tenant', async () => {
+test('combines the file lookups of one event loop turn into one statement per tenant', async () => {
   const statements: unknown[][] = []
   const lookup = lookupOver(statements)
   const found = await Promise.all([
@@ -31,7 +31,7 @@ test('combines the lookups of one event loop turn into one statement per tenant'
   ])
 })
 
-test('does not cache results for a later turn', async () => {
+test('does not cache file lookups for a later event loop turn', async () => {
   const statements: unknown[][] = []
   const lookup = lookupOver(statements)
   await lookup.find('a', 'one-a')
@@ -39,7 +39,7 @@ test('does not cache results for a later turn', async () => {
   expect(statements).toHaveLength(2)
 })
 
-test('a failed statement affects only lookups of its tenant', async () => {
+test('a failed statement affects only the file lookups of its tenant', async () => {
   const lookup = lookupOver([])
   const away = lookup.find('ten_away', 'x')
   const found = lookup.find('a', 'one-a')

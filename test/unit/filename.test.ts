@@ -30,7 +30,7 @@ test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
   },
 )
 
-test('a long name keeps its extension, whole characters and at most 255 bytes', () => {
+test('a long file name keeps its extension, splits no character and has at most 255 bytes', () => {
   for (const character of ['x', 'ü', '€', '\u{1F600}'])
     for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
       const name = cleanFilename(character.repeat(300) + extension)
@@ -41,7 +41,7 @@ test('a long name keeps its extension, whole characters and at most 255 bytes', 
     }
 })
 
-test('does not change a sanitized name again, even if it was shortened at a space', () => {
+test('sanitizing a file name twice does not change it again, even if it was truncated at a space', () => {
   for (const name of [
     `${'x'.repeat(250)}${' '.repeat(20)}y`,
     `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,
@@ -53,6 +53,6 @@ test('does not change a sanitized name again, even if it was shortened at a spac
   }
 })
 
-test('the extension is the part after the last dot, in lower case', () => {
+test('the extension is the part of the file name after the last dot, in lower case', () => {
   expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(getExtension)).toEqual(['gz', '', '', '', 'c'])
 })

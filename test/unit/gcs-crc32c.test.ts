@@ -9,18 +9,18 @@ const summed = (...parts: Buffer[]): string => {
   return sum.toString()
 }
 
-// RFC 3720, appendix B.4.
+// Test vectors are from RFC 3720, appendix B.4.
 test.each([
   ['no bytes', Buffer.alloc(0), '00000000'],
   ['nine digits', Buffer.from('123456789'), 'e3069283'],
   ['32 bytes of zeros', Buffer.alloc(32), '8a9136aa'],
   ['32 bytes of ones', Buffer.alloc(32, 0xff), '62a8ab43'],
   ['32 ascending bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
-])('the CRC32C of %s matches the standard', (_what, bytes, sum) => {
+])('the CRC32C of %s matches the reference value', (_what, bytes, sum) => {
   expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
-test('computes the same checksum as the official library for parts of any length and offset', () => {
+test('computes the same CRC32C as the official library for parts of any length and offset', () => {
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
     const library = new CRC32C()

@@ -8,8 +8,7 @@ import { BucketEmulator } from '../support/bucket/bucket.js'
 import { createLoopbackCertificate } from '../support/bucket/certificate.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
 
-// Requests to Google use TLS. The certificate is trusted through the environment of a process, like a private endpoint of an
-// operator.
+// Requests to Google use TLS. An environment variable makes the process trust the test certificate.
 const compiled = new URL('../../dist/', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'
@@ -23,12 +22,12 @@ const script = `
       const bytes = randomBytes(size)
       await storage.put('a/' + size, memoryContent(bytes), { contentType: 'application/pdf' })
       const read = Buffer.concat(await (await storage.open('a/' + size)).toArray())
-      if (!read.equals(bytes)) throw new Error('other bytes')
+      if (!read.equals(bytes)) throw new Error('The downloaded bytes differ.')
       const grant = {
   tenantId: 'ten_1',
   by: 'key_1', fileId: 'file_1', path: 'a/' + size, filename: 'a.pdf', contentType: 'application/pdf', expiresInSeconds: 300 }
       const answer = await fetch(await storage.signDownload(grant))
-      if (!Buffer.from(await answer.arrayBuffer()).equals(bytes)) throw new Error('other bytes by the signed URL')
+      if (!Buffer.from(await answer.arrayBuffer()).equals(bytes)) throw new Error('The bytes at the signed URL differ.')
     }
     await storage.ready()
     await storage.remove('a/100000')
@@ -68,13 +67,13 @@ async function run(env: NodeJS.ProcessEnv): Promise<unknown> {
   return JSON.parse((await child.stdout.setEncoding('utf8').toArray()).join(''))
 }
 
-test('uploads, downloads, URLs, lists and deletions use TLS with a trusted certificate authority', async () => {
+test('all bucket requests use TLS with a trusted certificate authority', async () => {
   expect(bucket.url).toMatch(/^https:/)
   expect(await run({ NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toEqual(['a/9000000'])
   expect(new Set(bucket.calls)).toEqual(new Set(['upload', 'session', 'chunk', 'media', 'signed', 'delete', 'list']))
 })
 
-test('reports a bucket with an untrusted certificate authority as unavailable, and sends no data', async () => {
+test('reports a bucket with an untrusted certificate authority as unavailable and sends no data', async () => {
   expect(await run({})).toEqual({ code: 'storage_unavailable', cause: expect.stringMatching(/certificate/) })
   expect(bucket.calls).toEqual([])
 })

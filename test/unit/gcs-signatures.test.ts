@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { crc32c } from '../support/bucket/crc32c.js'
 import { canonicalRequest, stringToSign } from '../support/bucket/signatures.js'
 
-// Conformance vectors of Google for V4 signed URLs (googleapis/conformance-tests, storage/v1, Apache-2.0), limited to the
-// features in use. All share bucket, account, time and lifetime.
+// Google's conformance vectors for V4 signed URLs (googleapis/conformance-tests, storage/v1, Apache-2.0), limited to the features
+// in use. All share bucket, account, time and lifetime.
 const credential = 'test-iam-credentials%40dummy-project-id.iam.gserviceaccount.com%2F20190201%2Fauto%2Fstorage%2Fgoog4_request'
 const common = `X-Goog-Algorithm=GOOG4-RSA-SHA256&X-Goog-Credential=${credential}&X-Goog-Date=20190201T090000Z&X-Goog-Expires=10`
 const object = '/test-bucket/test-object'
@@ -51,17 +51,20 @@ const vectors: {
 ]
 
 describe('the signature check of the emulator, on test vectors of Google', () => {
-  test.each(vectors)('verifies the Google test vector $name', ({ path = object, query, headers = {}, canonical, hash }) => {
-    const request = {
-      method: 'GET',
-      target: `${path}?${query}&X-Goog-Signature=00`,
-      headers: { host: 'storage.googleapis.com', ...headers },
-    }
-    expect(canonicalRequest(request)).toBe(canonical)
-    expect(stringToSign(request)).toBe(`GOOG4-RSA-SHA256\n20190201T090000Z\n20190201/auto/storage/goog4_request\n${hash}`)
-  })
+  test.each(vectors)(
+    'the emulator verifies the Google test vector $name',
+    ({ path = object, query, headers = {}, canonical, hash }) => {
+      const request = {
+        method: 'GET',
+        target: `${path}?${query}&X-Goog-Signature=00`,
+        headers: { host: 'storage.googleapis.com', ...headers },
+      }
+      expect(canonicalRequest(request)).toBe(canonical)
+      expect(stringToSign(request)).toBe(`GOOG4-RSA-SHA256\n20190201T090000Z\n20190201/auto/storage/goog4_request\n${hash}`)
+    },
+  )
 
-  test('the CRC32C of the emulator matches the test vectors of RFC 3720', () => {
+  test("the emulator's CRC32C matches the test vectors of RFC 3720", () => {
     expect(crc32c(Buffer.alloc(32))).toBe('ipE2qg==')
     expect(crc32c(Buffer.alloc(32, 0xff))).toBe('YqirQw==')
     expect(crc32c(Buffer.from('123456789'))).toBe('4waSgw==')

@@ -13,7 +13,7 @@ import { createServiceAccount } from '../support/bucket/service-account.js'
 const account = createServiceAccount()
 const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024 + 7)
-// A machine may stand still for a second: what counts calls has the patience for it.
+// Time-outs are long because a stalling machine must not change the number of calls.
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 20_000, retryDelayMs: 10 }
 const hastyLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, retryDelayMs: 10 }
 const unavailable = { code: 'storage_unavailable' }
@@ -22,7 +22,7 @@ let keys: string
 let keyFile: string
 let bucket: BucketEmulator
 let storage: GcsStorage
-/** A store with short time-outs, for tests of silence. */
+/** A store with short time-outs for a bucket that does not respond. */
 let hasty: GcsStorage
 /** A store with a short total time-out. */
 let impatient: GcsStorage
@@ -53,7 +53,7 @@ const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind)
 const readBack = async (path: string, store = storage) => readBytes(await store.open(path))
 
 describe('uploads', () => {
-  test('sends a small upload in one request, and a large one in a session with chunks', async () => {
+  test('sends a small bucket upload in one request and a large one in a session with chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
     await storage.put('a/large', inMemory(large), type)
@@ -70,14 +70,14 @@ describe('uploads', () => {
     ['a missing response', { kind: 'silent' }],
   ]
 
-  test.each(passing)('a small upload survives %s, twice', async (_name, fault) => {
+  test.each(passing)('a small bucket upload survives %s twice', async (_name, fault) => {
     bucket.faults.plan('upload', fault, fault.kind === 'silent' ? 1 : 2)
     await (fault.kind === 'silent' ? hasty : storage).put('a/small', inMemory(noise(100_000)), type)
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
   test.each(passing)(
-    'a large upload survives %s in its session and chunks, and continues at its last position',
+    'a large bucket upload survives %s in its session and chunks and continues at its last position',
     async (_name, fault) => {
       if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
       bucket.faults.plan('chunk', fault)
@@ -89,7 +89,7 @@ describe('uploads', () => {
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])('%s: a lost response creates no second blob, and an object of another upload is not claimed', async (path, size) => {
+  ])('a lost response (%s) neither creates a second blob nor claims an object of another upload', async (path, size) => {
     bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
     await storage.put(path, inMemory(noise(size)), type)
     await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
@@ -99,19 +99,19 @@ describe('uploads', () => {
   test.each([
     ['upload', 100_000],
     ['chunk', 9_000_000],
-  ] as const)('detects a bucket that stores other bytes (%s), and deletes them', async (call, size) => {
+  ] as const)('detects and deletes wrong bytes stored by a bucket (%s)', async (call, size) => {
     bucket.faults.plan(call, { kind: 'wrong-crc32c' }, 3)
     await expect(storage.put('a/b', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a small upload may take longer than other requests', async () => {
+  test('a small bucket upload may take longer than other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
     await hasty.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
   })
 
-  test('detects a truncated response immediately and queries the status', async () => {
+  test('detects a truncated bucket response immediately and queries the status', async () => {
     bucket.faults.plan('upload', { kind: 'half' })
     await storage.put('a/small', inMemory(noise(1000)), type)
     expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
@@ -120,13 +120,16 @@ describe('uploads', () => {
   test.each([
     ['upload', 100_000],
     ['session', 9_000_000],
-  ] as const)('repeats a 412 without an object (%s) once, then reports the bucket as unavailable', async (call, size) => {
-    bucket.faults.plan(call, { kind: 'status', status: 412 })
-    await storage.put('a/b', inMemory(noise(size)), type)
-    bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
-    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
-    expect(bucket.objects.names).toEqual(['a/b'])
-  })
+  ] as const)(
+    'retries a 412 response without an object (%s) once, then reports the bucket as unavailable',
+    async (call, size) => {
+      bucket.faults.plan(call, { kind: 'status', status: 412 })
+      await storage.put('a/b', inMemory(noise(size)), type)
+      bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
+      await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+      expect(bucket.objects.names).toEqual(['a/b'])
+    },
+  )
 
   test.each([
     ['upload', 400, 100_000],
@@ -134,37 +137,37 @@ describe('uploads', () => {
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
   ] as const)(
-    'repeats a %s request rejected with %i once, then reports the bucket as unavailable',
+    'retries a %s request rejected with %i once, then reports the bucket as unavailable',
     async (call, status, size) => {
       bucket.faults.plan(call, { kind: 'status', status })
       await storage.put('a/b', inMemory(noise(size)), type)
       expect((await readBack('a/b')).equals(noise(size))).toBe(true)
-      // The end of the first session is rejected as well.
+      // The request that ends the first session is rejected too.
       bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
       await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
       expect(bucket.objects.names).toEqual(['a/b'])
     },
   )
 
-  test('passes the Retry-After of the bucket to the caller', async () => {
+  test("passes the bucket's Retry-After header to the caller", async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject({ ...unavailable, retryAfter: 120 })
   })
 
-  test('reports a permanent rejection immediately, without a retry', async () => {
+  test('reports a permanent bucket error immediately without a retry', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 403 })
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject(unavailable)
     expect(calls('upload')).toBe(1)
   })
 
   test.each(['session', 'chunk', 'upload'] as const)(
-    'abandons a bucket that always returns 503 (%s), and leaves no session',
+    'gives up on a bucket that always returns 503 (%s) and leaves no session',
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
-      // The last bytes may reach the bucket only now, which still returns 503.
+      // The last bytes may reach the bucket only now, but the bucket still returns 503.
       expect(bucket.objects.names).toEqual([])
-      // Retries of one call do not disable those of another.
+      // Retries of one kind of call do not prevent those of another.
       bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
       expect(await storage.size('a/b')).toBeNull()
     },
@@ -176,7 +179,7 @@ describe('reads', () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('a truncated read fails, and a complete read succeeds', async () => {
+  test('a truncated bucket read fails and a complete read succeeds', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -188,7 +191,7 @@ describe('reads', () => {
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
     ['upload', (store) => store.ready()],
-  ])('retries %s after 503, silence and lost connections, and times out', async (call, doing) => {
+  ])('retries %s after 503, missing responses and lost connections until it times out', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
@@ -197,7 +200,7 @@ describe('reads', () => {
     await expect(doing(impatient)).rejects.toMatchObject(unavailable)
   })
 
-  test('the readiness check writes one object occasionally, and reads it each time', async () => {
+  test('the bucket readiness check reads one object each time and rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let requested = 0; requested < 5; requested++) await storage.ready()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -206,7 +209,7 @@ describe('reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('reports an object without a size as empty, as emulators in Go describe it', async () => {
+  test('reports a bucket object without a size as empty, as some emulators describe it', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
     expect(await storage.size('a/empty')).toBe(0)
@@ -216,7 +219,7 @@ describe('reads', () => {
     await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
-  test('a reader that stops does not disturb other readers', async () => {
+  test('a bucket reader that stops does not affect other readers', async () => {
     bucket.objects.store({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
@@ -227,7 +230,7 @@ describe('reads', () => {
 })
 
 describe('an inaccessible bucket', () => {
-  test('reports a wrong bucket name and a missing permission with the message of the bucket', async () => {
+  test("reports a wrong bucket name and a missing permission with the bucket's message", async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.ready()).rejects.toMatchObject({
       ...unavailable,
@@ -247,7 +250,7 @@ describe('URLs signed with an HMAC key', () => {
   const hmac = { accessId: 'GOOGTS7C7FUP3AIRVJTE2BCD', secret: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ' }
   const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
 
-  test('the bucket accepts URLs signed with a known HMAC key, without a call to IAM, until they expire', async () => {
+  test('the bucket accepts URLs signed with an HMAC key until they expire, without a call to IAM', async () => {
     const keyed = await BucketEmulator.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
     keyed.objects.store({ name: 'p/a/d é' }, Buffer.from('content'))
@@ -279,7 +282,7 @@ describe('signed URLs', () => {
   beforeEach(() => void bucket.objects.store({ name: grant.path, contentType: 'text/html' }, noise(1000)))
   const get = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } })
 
-  test('signs URLs offline with the requested expiry, name and type', async () => {
+  test('signs bucket URLs offline with the requested expiry, name and type', async () => {
     const url = await storage.signDownload(grant)
     expect(bucket.calls).toEqual([])
     expect(new URL(url).searchParams.get('X-Goog-Expires')).toBe('300')
@@ -294,7 +297,7 @@ describe('signed URLs', () => {
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
-  test('rejects signed URLs that are changed, expired or signed with another key', async () => {
+  test('the bucket rejects signed URLs that are changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
     const rejection = async (changed: string) => {
       const response = await get(changed)
@@ -314,7 +317,7 @@ describe('signed URLs', () => {
     expect((await get(url)).status).toBe(404)
   })
 
-  test('signs URLs even while the bucket is down', async () => {
+  test('signs bucket URLs even while the bucket is down', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
     await expect(impatient.ready()).rejects.toMatchObject(unavailable)
@@ -325,7 +328,7 @@ describe('signed URLs', () => {
     await storage.ready()
   })
 
-  test('reports an unreadable key file as an outage instead of crashing', async () => {
+  test('reports an unreadable credentials file as an outage instead of crashing', async () => {
     const damaged = join(keys, 'broken.json')
     await writeFile(damaged, '{')
     const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: damaged, limits })

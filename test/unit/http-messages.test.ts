@@ -23,7 +23,7 @@ test('a reused connection keeps no listeners of early responses', async () => {
     const closed = once(call, 'close')
     call.flushHeaders()
     const [response] = await once(call, 'response')
-    // The response precedes the body, so that the service watches for the rest of it.
+    // The response precedes the body, so the service waits for the rest of the body.
     call.end(Buffer.alloc(20_000))
     response.resume()
     await closed
@@ -52,7 +52,7 @@ test('continues reading after an early response with Connection: close, and clos
   })
   await once(client, 'end')
   expect(text).toMatch(/^HTTP\/1.1 413 .*Connection: close.*too large/s)
-  // The default close of Node.js would have destroyed the socket, and the rest would cause a reset.
+  // Node.js would destroy the socket by default, and the remaining bytes would cause a reset.
   expect(socket.destroyed).toBe(false)
   const before = socket.bytesRead
   client.end(Buffer.alloc(length))

@@ -8,7 +8,7 @@ afterEach(() => setClock(Date.now()))
 
 const created = () => idTime(newId('file')).getTime()
 
-test('ids of one process ascend, even within a millisecond and after the clock steps back by seconds', () => {
+test('ids of one process ascend, even within a millisecond and after the clock steps back', () => {
   setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   setClock(start - 4_000)
@@ -21,7 +21,7 @@ test.each([
   ['nine years', 9 * year],
   ['two days', 2 * 86_400_000],
   ['six seconds', 6_000],
-])('ids have correct times after a clock that jumped ahead by %s has returned', (_name, leap) => {
+])('ids have correct times after a clock that jumped ahead by %s is corrected', (_name, leap) => {
   setClock(start + leap)
   expect(created() - start - leap).toBeLessThan(60_000)
   setClock(start)
@@ -30,7 +30,7 @@ test.each([
   expect([...ids].sort()).toEqual(ids)
 })
 
-test('the current time does not depend on changes of the system clock', () => {
+test('the current time does not change when the system clock changes', () => {
   setClock(start)
   const { now: machine } = Date
   Date.now = () => machine() + 9 * year

@@ -5,7 +5,7 @@ import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
 import { createList, stringifyInTurns } from '../../src/api/bodies/json-responses.js'
 import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
-/** Number of event loop turns during `work`. */
+/** Returns the number of event loop turns during `work`. */
 async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0
   let going = true
@@ -21,13 +21,13 @@ async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: n
 }
 
 describe('JSON of a response', () => {
-  test('produces the same JSON as JSON.stringify', () =>
+  test('serializes a response in slices to the same JSON as JSON.stringify', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInTurns(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
     ))
 
-  test('serializes long lists, dates, undefined values and toJSON', async () => {
+  test('serializes long lists, dates, undefined values and toJSON in slices', async () => {
     const value = {
       none: undefined,
       data: { points: Array.from({ length: 2001 }, (_, at) => ({ at: new Date(at), gone: undefined })), 'a "name"': [undefined] },
@@ -55,13 +55,13 @@ describe('a long list', () => {
     return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }
 
-  test('completes a long list in slices, in order', async () => {
+  test('resolves a long list in slices and in order', async () => {
     const { lists, turns } = await completed('{ points { at } }')
     expect(lists[0]!.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(5)
   })
 
-  test('completes a long list after its neighbors, each slice in its own event loop turn', async () => {
+  test('resolves each slice of a long list in a separate event loop turn', async () => {
     const { lists, turns } = await completed('{ a: points { at } b: points { at } c: points { at } }')
     for (const list of lists) expect(list.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(15)
@@ -71,7 +71,7 @@ describe('a long list', () => {
 describe('number of values of a body', () => {
   const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
 
-  test('accepts a body with the maximum number of values and rejects one more', () => {
+  test('accepts a body with the maximum number of values and rejects one more value', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues).fill(1)))).toBe(false)
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
@@ -80,7 +80,7 @@ describe('number of values of a body', () => {
     expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true),
   )
 
-  test('ignores the content of strings when counting values', () => {
+  test('ignores the content of strings when counting JSON values', () => {
     expect(tooMany(JSON.stringify('[,{"\\'.repeat(100_000)))).toBe(false)
     expect(tooMany(`"${'['.repeat(100_000)}`)).toBe(false)
     expect(tooMany(`${'"\\'}`)).toBe(false)
@@ -102,7 +102,7 @@ describe('the breadth of a document', () => {
     ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
     ['list literals', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
     ['object literals', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
-  ])('limits the number of %s in a document', (_what, make, max) => {
+  ])('limits the number of %s in a GraphQL document', (_what, make, max) => {
     expect(fault(make(max))).toBeUndefined()
     expect(fault(make(max + 1))).toContain(String(max))
   })

@@ -26,7 +26,7 @@ test('descriptions, messages, comments, names and docs follow the language rules
 test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
   const damaged: string[] = []
   JSON.stringify(openApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))), (key, text) => {
-    // A summary such as "List events" is short on purpose. An example is data.
+    // Summaries such as "List events" are deliberately short, and examples are data.
     const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
     if (kind && typeof text === 'string') damaged.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
     return /^examples?$/.test(key) ? undefined : text
@@ -43,11 +43,11 @@ test.each([
   ['short description', { kind: 'description', text: 'It is.' }],
   ['repeated name', { kind: 'description', name: 'contextKeyOfFile', text: 'The context key of the file.' }],
   ['long sentence', { kind: 'docs', text: 'word '.repeat(36) }],
-])('rejects a %s', (rule, item) => {
+])('the language check rejects a %s', (rule, item) => {
   expect(brokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
 })
 
-test('accepts plain descriptions, questions and quoted code', () => {
+test('the language check accepts plain descriptions, questions and quoted code', () => {
   for (const text of ['Number of failed calls.', 'What is a context?', 'Text of `where it is` and `he`.'])
     expect(brokenRules({ kind: 'description', text })).toEqual([])
 })

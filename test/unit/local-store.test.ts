@@ -22,16 +22,16 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 
 const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
 
-describe('how blobs lie on disk', () => {
-  test('distributes ids over folders by their time, but not short names', () => {
+describe('blob paths on disk', () => {
+  test('distributes blobs over folders by the time in their ids', () => {
     expect(toFilePath('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
       'ten_a/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8nabcdefghjkmnpqrs',
     )
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('no directory grows with the ids of a year', () => {
-    // Computes paths without writing files.
+  test('no store directory has more than 1,024 entries for the ids of a year', () => {
+    // Only computes paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
     for (let at = 0; at < 100_000; at++) {
@@ -47,7 +47,7 @@ describe('how blobs lie on disk', () => {
     expect([...children.values()].reduce((max, names) => Math.max(max, names.size), 0)).toBeLessThanOrEqual(1024)
   })
 
-  test('deletes empty time windows, and keeps others', async () => {
+  test('deletes time-window folders only when they are empty', async () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
@@ -64,7 +64,7 @@ describe('how blobs lie on disk', () => {
 })
 
 describe('the local store', () => {
-  test('moves a temporary file on the same disk without copying it', async () => {
+  test('moves a temporary file into a store on the same disk without copying it', async () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
     await store.put('a/b', content, type)
@@ -73,7 +73,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('writes memory once under a unique name, and leaves no file of truncated content', async () => {
+  test('writes content in memory once under a unique name and leaves no file if it is truncated', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
@@ -85,7 +85,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, 'a'))).toEqual(['b'])
   })
 
-  test('does not store a content with another length than declared', async () => {
+  test('rejects content with a length other than declared', async () => {
     const store = await open()
     await expect(store.put('a/b', { ...inMemory(noise(10)), size: 11 }, type)).rejects.toMatchObject({
       code: 'storage_unavailable',
@@ -97,7 +97,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('removes files of killed processes at the next start, but not those of running processes', async () => {
+  test('startup removes temporary files of killed processes but not of running ones', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -117,7 +117,7 @@ describe('the local store', () => {
     expect((await readBytes(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('releases its reserved space if a deletion needs it, and reserves it again', async () => {
+  test('releases its reserved disk space if a deletion needs it, and reserves it again', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {
@@ -133,7 +133,7 @@ describe('the local store', () => {
     expect((await store.list().next()).done).toBe(true)
   })
 
-  test('reports an empty directory instead of the mounted disk as an outage, not as an empty store', async () => {
+  test('reports an empty directory in place of the mounted disk as an outage', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('x')), type)
     await rename(root, `${root}-away`)
@@ -149,7 +149,7 @@ describe('the local store', () => {
     await store.ready()
   })
 
-  test('two stores on one directory see the files of each other immediately', async () => {
+  test("two stores on one directory see each other's files immediately", async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
@@ -177,18 +177,18 @@ describe('openStorage', () => {
     ['gs://bucket?x=1', 'contains no valid bucket'],
     ['file://server/share', "contains the host 'server'"],
     ['file:///', 'contains no directory'],
-  ])('reports the error in %j', async (url, message) => {
+  ])('opening a store reports the error in %j', async (url, message) => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })
 
-  test('reports an inaccessible directory in one sentence', async () => {
+  test('opening a store reports an inaccessible directory in one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
     await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
       /^The file store currently cannot use '.*' as its directory \(.+\)\. Retry later\.$/,
     )
   })
 
-  test('opens a bucket without a request', async () => {
+  test('opens a bucket store without sending a request', async () => {
     const storage = await openStorage('gs://some-bucket/a/prefix/', options)
     expect([storage.kind, storage.description]).toEqual(['gcs', 'gs://some-bucket/a/prefix'])
     await storage.close()

@@ -22,7 +22,7 @@ const written = async (count: number) => {
   while (readFileSync(file, 'utf8').split('\n').length <= count) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('writes lines in order and soon, without a flush', async () => {
+test('writes log lines in order and soon without a flush', async () => {
   const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} ${'ü'.repeat(50)}`)
   const got = await intoFile(
     async (output) => {
@@ -34,7 +34,7 @@ test('writes lines in order and soon, without a flush', async () => {
   expect(got).toEqual(lines)
 })
 
-test('writes waiting lines before the end', async () => {
+test('writes pending log lines before the process ends', async () => {
   const got = await intoFile((output) => {
     output.write('one\n')
     output.write('two\n')
@@ -43,7 +43,7 @@ test('writes waiting lines before the end', async () => {
   expect(got).toEqual(['one', 'two'])
 })
 
-test('drops lines above the limit, and reports their number', async () => {
+test('drops log lines above the limit and reports their number', async () => {
   const got = await intoFile(
     (output) => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
@@ -55,7 +55,7 @@ test('drops lines above the limit, and reports their number', async () => {
   expect(got.slice(1)).toEqual(['line 0', 'line 1', 'line 2'])
 })
 
-/** A process that logs more than a pipe buffers, prints to standard error, and exits. */
+/** A program that logs more than a pipe buffers, prints to standard error, and exits. */
 const program = `
   import { LogOutput } from '${pathToFileURL('dist/platform/telemetry/log-output.js').href}'
   process.stdout.on('error', () => {})

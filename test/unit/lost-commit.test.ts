@@ -9,7 +9,7 @@ const addresses = [
   { address: '127.0.0.2', family: 4 },
 ]
 
-test('reports no unknown outcome if no address of the database could be reached', async () => {
+test('reports no unknown outcome if no address of the database was reachable', async () => {
   const port = Number(await freePort())
   const socket = connect({
     host: 'database.test',
@@ -22,7 +22,7 @@ test('reports no unknown outcome if no address of the database could be reached'
   await expect(committed(Promise.reject(error))).rejects.toBe(error)
 })
 
-test('reports an unknown outcome if an open connection is lost', async () => {
+test('reports an unknown outcome if an open database connection is lost', async () => {
   const lost = new Error('Connection terminated unexpectedly')
   await expect(committed(Promise.reject(lost))).rejects.toMatchObject({ details: { outcome: 'unknown' } })
 })

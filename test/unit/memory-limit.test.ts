@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** A control group tree as in Linux, and the line with the group of this process. */
+/** Creates a control group tree like Linux and returns it with the line that names the group of the process. */
 async function groups(line: string, limits: Record<string, string>) {
   const root = await mkdtemp(join(folder, 'root-'))
   for (const [path, text] of Object.entries(limits)) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/features/uploads/merge-parts.js'
 
-/** Adds bytes by requests of these sizes. Returns the parts, the most small parts at any time, and the bytes that were written. */
+/** Adds requests of these sizes. Returns the parts, the maximum number of small parts, and the number of written bytes. */
 function receive(requests: Iterable<number>) {
   const parts: number[] = []
   let [received, written, maxSmall] = [0, 0, 0]
@@ -38,13 +38,13 @@ describe('parts of an upload', () => {
     ['random', [...random(7, 5_000)]],
     ['other random', [...random(20_261_124, 5_000)]],
   ] as [string, number[]][])(
-    'stores %s requests in few parts, and writes each byte a bounded number of times',
+    'stores %s requests in few parts and writes each byte a bounded number of times',
     (_what, requests) => {
       const { parts, received, written, maxSmall, count } = receive(requests)
       expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
       expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
       expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
-      // Once per size class, plus one block per request.
+      // Each byte is written once per size class, plus one block per request.
       expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
     },
   )

@@ -34,7 +34,7 @@ const taken: Take = async (file) => {
   return bytes.toString('latin1')
 }
 
-/** Parts in a body with these chunks. */
+/** Returns the parts of a body with these chunks. */
 async function read(contentType: string, chunks: readonly Buffer[], take: Take = taken): Promise<Seen[]> {
   const request = Object.assign(Readable.from(chunks, { objectMode: false }), {
     headers: { 'content-type': contentType },
@@ -74,7 +74,7 @@ const turns = async (count: number) => {
   for (let each = 0; each < count; each++) await turn()
 }
 
-/** Parts that the plain parser finds. */
+/** Returns the parts that a simple reference parser finds. */
 function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]> {
   const options = {
     preservePath: true,
@@ -102,7 +102,7 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
     parser.on('close', async () => resolve(await Promise.all(observed)))
     for (const chunk of chunks) parser.write(chunk)
     parser.end()
-    // The parser reports nothing for some forms.
+    // The reference parser reports nothing for some forms.
     turns(10).then(() => resolve([['broken']]))
   })
 }
@@ -110,7 +110,7 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
 const oneOf = <T>(random: (below: number) => number, ...all: readonly T[]): T => all[random(all.length)]!
 const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
 
-/** A form whose contents resemble its boundary, and sometimes equal it. */
+/** Generates a form whose contents resemble its boundary and sometimes equal it. */
 function form(random: (below: number) => number): { contentType: string; bytes: Buffer } {
   const boundary = oneOf(random, 'b', '----assayForm', "a'b(c)+_,-./:=?d")
   const line = `\r\n--${boundary}`
@@ -138,7 +138,7 @@ function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
   return chunks
 }
 
-test('parses the same parts of a form for any chunk size', async () => {
+test('parses the same multipart form for any chunk size', async () => {
   const random = seeded(7)
   let complete = 0
   for (let round = 0; round < 200; round++) {
@@ -184,11 +184,11 @@ describe('the name of a file', () => {
     ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
     ['is the extended name of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
     ['may contain the syntax of an extended name', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
-  ])('a file name %s', async (_what, disposition, expected) => {
+  ])('parses a file name %s', async (_what, disposition, expected) => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
     expect(await named(disposition, 1000)).toBe(expected)
   })
-  test('rejects an unescaped line break, and control characters outside the quotes of a file name', async () => {
+  test('rejects an unescaped line break in a file name and control characters outside its quotes', async () => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++)
       for (const disposition of [
         'filename="a\r\nX: b.txt"',

@@ -29,12 +29,12 @@ describe('the TypeScript type of a schema', () => {
     expect(typeOfSchema(schema)).toBe(type)
   })
 
-  test('stops the build for an unknown keyword, because the type would be wrong', () => {
+  test('type generation stops the build for an unknown schema keyword', () => {
     expect(() => typeOfSchema({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })
 
-test('a description cannot end the comment that contains it', () => {
+test('a schema description cannot end the generated comment', () => {
   const schemas = { A: { type: 'string', description: 'Matches */ and more' } }
   expect(openApiTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })
@@ -46,21 +46,21 @@ describe('operations', () => {
     components: { schemas: {} },
   })
 
-  test('have query parameters that are optional, unless one is required', () => {
+  test('generated query parameters are optional unless one is required', () => {
     const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
     const typesOf = (required: boolean) => openApiTypes(documentOf({ parameters: [{ ...parameter, required }] }))
     expect(typesOf(false)).toContain('parameters: { query?: {\n"page"?: number\n} }')
     expect(typesOf(true)).toContain('parameters: { query: {\n"page": number\n} }')
   })
 
-  test('have the types of their JSON body and of the data in their response', () => {
+  test('generated operations have types for their JSON body and response data', () => {
     const requestBody = { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
     expect(openApiTypes(documentOf({ requestBody }))).toContain(`body: components['schemas']["A"]\ndata: number`)
     const text = { 200: { content: { 'text/plain': { schema: { type: 'string' } } } } }
     expect(openApiTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
   })
 
-  test('are listed with their path, and with true if they accept an Idempotency-Key', () => {
+  test('generated operations list their path and whether they accept an Idempotency-Key', () => {
     const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
     expect(openApiEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
     expect(openApiEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { openOtlp, timedExporter } from '../../src/platform/telemetry/otlp.js'
 
-test('closes while an export waits for a collector that responded with 101', async () => {
+test('the exporter closes while a collector that responded with 101 holds an export open', async () => {
   const collector = createServer((socket) =>
     socket
       .on('error', () => {})
@@ -21,7 +21,7 @@ test('closes while an export waits for a collector that responded with 101', asy
   collector.close()
 })
 
-test('replaces an exporter that does not finish an export', async () => {
+test('replaces a telemetry exporter that does not finish an export', async () => {
   const exporters: string[] = []
   const open = (): SpanExporter => {
     const isFirst = exporters.push('opened') === 1

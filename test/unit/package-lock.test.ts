@@ -9,8 +9,8 @@ const { packages } = JSON.parse(readFileSync(new URL('../../package-lock.json', 
   packages: Record<string, Entry>
 }
 
-// If a registry lacks packages for other platforms, npm install omits them, and npm ci then rejects the file.
-test('package-lock.json names every optional package, as npm ci requires (repair: node scripts/complete-lock.mjs)', () => {
+// If a registry lacks packages for other platforms, npm install omits them, and npm ci rejects the lock file.
+test('package-lock.json contains every optional package, as npm ci requires', () => {
   const named = new Set(
     Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),
   )

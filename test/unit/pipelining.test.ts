@@ -24,7 +24,7 @@ async function open(handle: RequestListener): Promise<Socket> {
 }
 const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-test('starts pipelined requests one after another, and responds in order', async () => {
+test('starts pipelined requests one after another and responds in order', async () => {
   let underWay = 0
   let max = 0
   const client = await open((incoming, response) => {
@@ -42,17 +42,17 @@ test('starts pipelined requests one after another, and responds in order', async
   expect(max).toBe(1)
 })
 
-test('closes the connection of a client that pipelines too many requests, and starts no more of them', async () => {
+test('closes the connection of a client that pipelines too many requests and starts no more of them', async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
-  // A reset or an end.
+  // Resolves after a reset or an end.
   const closed = new Promise((resolve) => client.resume().once('close', resolve))
   client.write(request('/').repeat(1_000))
   await closed
   expect(started).toHaveLength(1)
 })
 
-test('does not start waiting requests of a disconnected client', async () => {
+test('does not start pipelined requests of a disconnected client', async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
   client.write(request('/').repeat(3))

@@ -8,12 +8,12 @@ describe('limits shared by all processes', () => {
     [5, [3, 2]],
     [8, [3, 3, 2]],
     [4, [1, 1, 1, 1]],
-  ])('divides a total of %i without a remainder: %j', (total, shares) => {
+  ])('splits a shared limit of %i without a remainder: %j', (total, shares) => {
     const of = shares.length
     expect(shares.map((_, at) => getShare(total, { number: at + 1, of }))).toEqual(shares)
   })
 
-  test('gives each process at least one if a total is too small', () => {
+  test('gives each process a limit of at least one if the shared limit is too small', () => {
     expect(getShare(2, { number: 3, of: 3 })).toBe(1)
   })
 })
@@ -22,7 +22,7 @@ describe('metrics of several processes', () => {
   const of = (number: number) =>
     `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
 
-  test('describes each metric once, before all samples', () => {
+  test('describes each metric of several processes once, before all samples', () => {
     expect(mergeMetrics([of(1), of(2)])).toBe(
       '# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="1"} 1\ncalls_total{process="2"} 2\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="1"} 1\nup{process="2"} 1\n',
     )

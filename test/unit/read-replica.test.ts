@@ -3,10 +3,10 @@ import type pg from 'pg'
 import { ReadReplica } from '../../src/platform/db/read-replica.js'
 import { replicaReadContext } from '../../src/platform/db/replica-read-context.js'
 
-/** A primary with a scripted log position, and its replica. */
+/** Creates a primary with a scripted log position and its replica. */
 function databases() {
   const standing = { primary: '0/10', replica: '0/10' }
-  /** Called before the replica returns its position. */
+  /** Hook that runs before the replica returns its position. */
   let requested = async () => {}
   const client = {
     query: async () => {
@@ -29,7 +29,7 @@ function databases() {
   }
 }
 
-test('a replica with all commits before a request has age zero, regardless of later reports of the primary', async () => {
+test('a read replica that has all commits before a request has age zero', async () => {
   const { standing, replica, whenAsked } = databases()
   await replica.getLagMs()
   const ages: number[] = []

@@ -18,13 +18,13 @@ const pages = [
 ]
 const everything = pages.map(read).join('\n')
 
-/** `variable` and `default` of every row of the configuration table. */
+/** Rows of the configuration table with `variable` and `default`. */
 const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
   name: name!,
   standard: standard!,
 }))
 
-/** Variables that the configuration reads, found by a read. */
+/** Returns the variables that the configuration reads. */
 function variablesRead(): string[] {
   const requested = new Set<string>()
   const env = new Proxy({} as NodeJS.ProcessEnv, {
@@ -37,7 +37,7 @@ function variablesRead(): string[] {
   return [...requested]
 }
 
-test('the configuration table contains exactly the variables that are read', () => {
+test('the configuration table contains exactly the variables that the service reads', () => {
   const files = secretVariables.map((name) => `${name}_FILE`)
   expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(variablesRead().sort())
 })
@@ -57,7 +57,7 @@ test('numeric defaults in the configuration table match the service', () => {
   )
 })
 
-test('the Node.js versions in the documentation are the minimum of package.json and the version of the image', () => {
+test('documented Node.js versions match package.json and the container image', () => {
   const [, minimum] = /^>=(\d+\.\d+)$/.exec(JSON.parse(read('package.json')).engines.node)!
   const [, image] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(read('Dockerfile'))!
   expect(read('README.md')).toContain(`Node.js\n${minimum}, 22 or ${image} (`)
@@ -65,7 +65,7 @@ test('the Node.js versions in the documentation are the minimum of package.json 
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
 })
 
-test('the README starts with the two commands, and names only existing npm scripts', () => {
+test('the README starts with the two commands and names only existing npm scripts', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
   const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
@@ -77,7 +77,7 @@ test('the documentation lists exactly the existing operator commands', () => {
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
-test('every folder of src is in the diagram, and every named file exists', () => {
+test('every folder of src is in the architecture diagram, and every named file exists', () => {
   const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
@@ -94,14 +94,14 @@ test('the README has at most 8 KB', () => {
   expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(8192)
 })
 
-/** Anchor of a heading on GitHub. */
+/** Returns the anchor of a heading on GitHub. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('every link of %s inside the repository exists', (page) => {
+test.each(pages)('every repository link in %s exists', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,
@@ -115,19 +115,19 @@ test.each(pages)('every link of %s inside the repository exists', (page) => {
   expect(damaged).toEqual([])
 })
 
-test('docs/index.md, which the README links, links every page of docs', () => {
+test('docs/index.md links every documentation page, and the README links docs/index.md', () => {
   expect(read('README.md')).toContain('](docs/index.md)')
   const linked = [...read('docs/index.md').matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, path]) => `docs/${path}`)
   expect(pages.filter((page) => page.startsWith('docs/') && ![...linked, 'docs/index.md'].includes(page))).toEqual([])
 })
 
-test('the image contains llms.txt, which the service serves', () => {
+test('the container image contains llms.txt, which the service serves', () => {
   expect(read('Dockerfile')).toMatch(/^COPY llms\.txt \.\/$/m)
   expect(read('.dockerignore').split('\n')).not.toContain('llms.txt')
 })
 
-// A data directory contains the master key, which neither a commit nor an image may contain.
-test('git and Docker ignore every data directory that a page suggests', () => {
+// Commits and images must not contain a data directory because it contains the master key.
+test('Git and Docker ignore every data directory that the documentation suggests', () => {
   const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)
   expect(suggested.length).toBeGreaterThan(0)
   for (const path of ['.data', ...suggested]) expect(path).toMatch(/^(\.data[\w-]*|\/.+)$/)

@@ -20,7 +20,7 @@ afterEach(() => {
 
 const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, maxBytes: 1_048_576 }
 
-/** A request with received headers, and the socket that sends its body. */
+/** Opens a request with received headers and returns the socket that sends its body. */
 async function requested(headers: string): Promise<{ request: IncomingMessage; socket: Socket }> {
   const listening = createServer({ highWaterMark: 262_144, ...createMessageClasses(undefined) }).listen(0, '127.0.0.1')
   server = listening
@@ -36,7 +36,7 @@ async function requested(headers: string): Promise<{ request: IncomingMessage; s
 
 const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
 
-test('reads a body of one-byte chunks completely', async () => {
+test('reads a request body of one-byte chunks completely', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const name = 'x'.repeat(10_000)
   const read = readJson(request, patient)
@@ -78,7 +78,7 @@ test('buffers chunks of any size in one buffer per few KiB', () => {
   expect([batch.size, batch.take()]).toEqual([0, []])
 })
 
-test('rejects a body that is incomplete after its time-out, even if bytes still arrive', async () => {
+test('rejects a request body that is incomplete after its time-out, even if bytes still arrive', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
@@ -124,7 +124,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits a body without a credential to 16 KiB, ten seconds, and a few per address', async () => {
+test('limits a body without a credential to 16 KiB, ten seconds and a few per address', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

@@ -5,7 +5,7 @@ describe('the concurrent cost of a tenant', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  /** Requests in the order in which they were admitted or rejected. */
+  /** Records requests in the order in which they are admitted or rejected. */
   const track = (costs: ConcurrentCosts) => {
     const settled: string[] = []
     const enter = (name: string, cost: number, tenantId = 'ten_1') =>
@@ -22,20 +22,20 @@ describe('the concurrent cost of a tenant', () => {
     return { settled, enter }
   }
 
-  test('limits the concurrent cost of a tenant, whose further requests wait in order', async () => {
+  test('limits the concurrent cost of a tenant and queues its further requests in order', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     const [first, second] = [await enter('first', maxCost - 1_000), enter('second', 2_000)]
     const third = enter('third', 500)
     await enter('other', maxCost, 'ten_2')
     expect(settled).toEqual(['first', 'other'])
     first()
-    // A second call has no effect.
+    // A second release has no effect.
     first()
     await Promise.all([second, third])
     expect(settled).toEqual(['first', 'other', 'second', 'third'])
   })
 
-  test('rejects a request that waits for five seconds with its cost and the limit, and admits cheaper ones', async () => {
+  test('rejects a request that waits for five seconds with its cost and the limit', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost - 1_000)
     const second = expect(enter('second', 2_000)).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'second rate_limited', 'third'])
   })
 
-  test('removes a waiting request whose client disconnects, and admits the requests behind it', async () => {
+  test('removes a queued request whose client disconnects and admits the requests behind it', async () => {
     const costs = new ConcurrentCosts()
     await costs.enter('ten_1', maxCost - 1_000)
     const client = new AbortController()
@@ -98,11 +98,11 @@ describe('the root fields of a request', () => {
     return { before, log }
   }
 
-  test('executes the root fields of an expensive request one after another, even after an error', async () => {
+  test('executes the root fields of an expensive GraphQL request one after another, even after an error', async () => {
     expect(await started(1_001)).toEqual({ before: ['a'], log: ['a', 'b'] })
   })
 
-  test('executes the root fields of a cheap request together', async () => {
+  test('executes the root fields of a cheap GraphQL request together', async () => {
     expect((await started(1_000)).before).toEqual(['a', 'b'])
   })
 })

@@ -9,10 +9,10 @@ import { expect, test } from '@jest/globals'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 
-// Outage tests depend on these checks.
+// A check without a waiting time, which outage tests rely on.
 const immediately = { timeoutMs: 0 }
 
-test('finds a temporary file as residue, and ignores a folder', async () => {
+test('the residue check finds a temporary file and ignores a folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
   await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
   expect(await findResidue({ spool: [folder, join(folder, 'not-there')] }, immediately)).toEqual([])
@@ -22,7 +22,7 @@ test('finds a temporary file as residue, and ignores a folder', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('finds a request in progress and connections outside of the pool as residue', async () => {
+test('the residue check finds a request in progress and excess bucket connections', async () => {
   const bucket = await BucketEmulator.start({ name: 'blobs' })
   const { port } = new URL(bucket.url)
   const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
@@ -38,7 +38,7 @@ test('finds a request in progress and connections outside of the pool as residue
   await bucket.stop()
 })
 
-test('reports a warning of the test process', async () => {
+test('the residue check reports a warning of the test process', async () => {
   const watch = watchUnhandledErrors()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)

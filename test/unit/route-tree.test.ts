@@ -16,7 +16,7 @@ test('every route matches its own path, with its parameters', () => {
   }
 })
 
-test('a literal precedes a parameter, and a parameter matches any other decoded segment', () => {
+test('a literal path segment takes precedence over a parameter, which matches any other segment', () => {
   expect(found('/files/upload', 'POST')).toEqual(['UploadFile', {}])
   expect(found('/files/a%2Fb%20c')).toEqual(['CreateDownloadUrl', { file_id: 'a/b c' }])
   expect(found('/files/uploads')).toEqual(['CreateDownloadUrl', { file_id: 'uploads' }])

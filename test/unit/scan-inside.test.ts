@@ -20,7 +20,7 @@ const never = () => ({ signal: new AbortController().signal })
 const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
 const incomplete = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
-// A packer that has read the second half stores the string in two parts, so that the packed bytes do not contain it.
+// Repeating the content makes the packer split the EICAR string, so packed bytes do not contain it.
 const packable = Buffer.concat([eicar.subarray(43), Buffer.from(' '), eicar, Buffer.from(' ')])
 const thrice = Buffer.concat([packable, packable, packable])
 
@@ -50,7 +50,7 @@ test('does not report an engine failure during unpacking as a damaged file', asy
   await expect(search.finish()).rejects.toThrow('out of memory')
 })
 
-/** Zstandard at its highest level. */
+/** Compresses with Zstandard at its highest level. */
 const zstd = Buffer.from(
   '28b52ffd641d008d02005404414e544956495255532d544553542d46494c452124482b482a2058354f2150254041505b345c505a58353428505e2937434329377d2445494341522d5354414e444152442d02003b312828103b98016c862c68',
   'hex',
@@ -194,7 +194,7 @@ describe('unread content is never clean', () => {
     expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
   })
 
-  test('detects a deceptive name in any archive', async () => {
+  test('detects a deceptive member name in any archive', async () => {
     const file = { name: 'invoice.pdf.exe', bytes: noise(50) }
     for (const bytes of [rar5(file), cpio(file), oldCpio(file), await sevenZip({ [file.name]: file.bytes })])
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
@@ -233,7 +233,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
     ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
     ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
     ['an OpenDocument text', 'a.odt', encryptedOdt],
-  ])('reports %s with a password as incomplete, regardless of the response of the scanner', async (_, name, make) => {
+  ])('reports %s with a password as incomplete, regardless of the scanner response', async (_, name, make) => {
     const bytes = await make()
     const scanned = await inspector.inspect(submission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
@@ -255,7 +255,7 @@ async function tarOf(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A PDF with an additional stream. */
+/** Creates a PDF with an additional stream. */
 function pdfWith(entries: string, data: Buffer): Buffer {
   const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
   return createPdf([
@@ -266,7 +266,7 @@ function pdfWith(entries: string, data: Buffer): Buffer {
   ])
 }
 
-/** Revision 2, 40 bits, with an empty user password. */
+/** Uses encryption revision 2 with 40 bits and an empty user password. */
 function printingForbidden(data: Buffer): Buffer {
   const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
   const owner = Buffer.alloc(32, 'o')
@@ -296,7 +296,7 @@ function ascii85(bytes: Buffer): Buffer {
   return Buffer.from(`${text}~>`)
 }
 
-/** A stream with the string across two non-adjacent sectors (MS-CFB). */
+/** Creates a stream whose EICAR string spans two non-adjacent sectors (MS-CFB). */
 function scattered(): Buffer {
   const content = Buffer.alloc(512 * 9, 1)
   for (let sector = 0; sector < 9; sector++) content[512 * sector] = sector

@@ -23,9 +23,9 @@ test('schema.graphql is current; update it with npm run schema', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
 })
 
-test('no generated code is committed, except schema.graphql', () => {
+test('the repository contains no generated code except schema.graphql', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
-  // A source download has no git history.
+  // A source download has no Git history.
   if (!existsSync(`${root}/.git`)) return
   expect(execFileSync('git', ['ls-files', '*/generated/*'], { cwd: root, encoding: 'utf8' })).toBe('')
 })
@@ -35,11 +35,11 @@ test('every type, field, argument, input field and enum value has a description'
   expect(types.length).toBeGreaterThan(40)
 })
 
-test('no description refers to a section of an internal document', () => {
+test('no GraphQL description refers to a section of an internal document', () => {
   expect(schemaText(schema)).not.toMatch(/§|specification, section/)
 })
 
-test('every root field documents the required scope', () => {
+test('every GraphQL root field documents the required scope', () => {
   for (const root of roots)
     for (const [name, field] of Object.entries(root!.getFields()))
       expect([name, (field.extensions.endpoint as Endpoint | undefined)?.access]).toEqual([

@@ -27,7 +27,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-/** A valid value of each variable. */
+/** A valid value for each variable. */
 const values: Record<(typeof secretVariables)[number], string> = {
   DATABASE_URL: 'postgresql://u:p@h/d',
   DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',
@@ -59,14 +59,14 @@ describe.each(secretVariables)('%s', (name) => {
     expect(readConfig({ ...without(name), [variable]: fileOf(values[name] + end) })).toEqual(direct)
   })
 
-  test('rejects a secret that is set in both ways', () => {
+  test('rejects a secret that is set both directly and by a file', () => {
     const path = fileOf(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
   })
 
-  test('reports a missing secret file by its path only', () => {
+  test('reports a missing secret file only by its path', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
@@ -74,7 +74,7 @@ describe.each(secretVariables)('%s', (name) => {
   })
 })
 
-test('rejects a secret file without a value, a file that is far too long, and a folder', () => {
+test('rejects a secret file that is empty, far too long or a folder', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
@@ -83,7 +83,7 @@ test('rejects a secret file without a value, a file that is far too long, and a 
   expect(reasonOf(nested)).toBe('it is not a regular file')
 })
 
-test('does not show the secret of a file in an error', () => {
+test('an error does not show the secret in a file', () => {
   expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 

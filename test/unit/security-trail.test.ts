@@ -18,7 +18,7 @@ const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
   trail.note({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
 
-test('stores a thousand identical entries as one, and counts each of them', () => {
+test('stores a thousand identical security entries as one with their number', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')
   expect(stored).toHaveLength(1)
   expect(stored[0]).toMatchObject({
@@ -30,7 +30,7 @@ test('stores a thousand identical entries as one, and counts each of them', () =
   expect(counted).toHaveLength(1000)
 })
 
-test('stores separate entries for each reason, user and tenant', () => {
+test('stores separate security entries for each reason, user and tenant', () => {
   for (let time = 0; time < 3; time++) {
     note('usr_1')
     note('usr_1', 'ten_1', 'scope_refused')
@@ -40,7 +40,7 @@ test('stores separate entries for each reason, user and tenant', () => {
   expect(stored).toHaveLength(4)
 })
 
-test('limits a tenant to sixty entries an hour, without affecting other tenants', () => {
+test('limits a tenant to sixty security entries an hour without affecting other tenants', () => {
   for (let user = 0; user < 5000; user++) note(`usr_${user}`)
   expect(stored).toHaveLength(60)
   note('usr_1', 'ten_2')

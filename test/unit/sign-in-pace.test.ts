@@ -13,7 +13,7 @@ const counter = (): WindowCounter => {
   }
 }
 
-/** A pace that records delays instead of waiting, unless `hold` delays them. */
+/** Creates a sign-in pace that records delays instead of waiting, unless `hold` delays them. */
 function paceOf({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
   const waits: number[] = []
   const pace = new SignInPace({
@@ -35,14 +35,14 @@ describe('attempts to sign in', () => {
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
-  test('treats spellings of an account as one, and addresses of an IPv6 /64 as one', async () => {
+  test('treats spellings of an account as one account and addresses of an IPv6 /64 as one address', async () => {
     const { pace, waits } = paceOf({ free: { pair: 1 } })
     await pace.begin(at(' Amy@Example.com', '2001:db8:1:2::1'))
     await pace.begin(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
-  test('attempts of other clients do not delay the owner at a recent address, and delay others slightly', async () => {
+  test('sign-in attempts of other clients do not delay the owner at a recently used address', async () => {
     const { pace, waits } = paceOf({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.begin(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])
@@ -54,7 +54,7 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(3)
   })
 
-  test('delays attempts on many accounts from one address, unless the owner signed in there before', async () => {
+  test('delays attempts on many accounts from one address unless the owner signed in there before', async () => {
     const { pace, waits } = paceOf({ free: { address: 2 } })
     for (let account = 0; account < 4; account++) await pace.begin(at(`user${account}@example.com`, '192.0.2.1'))
     expect(waits).toEqual([250, 500])
@@ -62,19 +62,19 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(2)
   })
 
-  test('counts failed attempts from a familiar address as guesses', async () => {
+  test('counts failed sign-in attempts from a familiar address as guesses', async () => {
     const { pace, waits } = paceOf({ free: { pair: 2 } })
     for (let time = 0; time < 3; time++) await pace.begin(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250])
   })
 
-  test('does not count successful attempts', async () => {
+  test('does not count successful sign-in attempts', async () => {
     const { pace, waits } = paceOf({ free: { pair: 1, account: 1, address: 1 } })
     for (let time = 0; time < 20; time++) await (await pace.begin(at('amy@example.com', '192.0.2.1'))).succeeded()
     expect(waits).toEqual([])
   })
 
-  test('queues eight attempts per address, rejects more as overloaded, and admits other addresses', async () => {
+  test('queues eight sign-in attempts per address and rejects more as overloaded', async () => {
     let go = () => {}
     const hold = new Promise<void>((resolve) => {
       go = resolve
@@ -89,7 +89,7 @@ describe('attempts to sign in', () => {
     await expect(pace.begin(at('more@example.com', '192.0.2.1'))).resolves.toBeDefined()
   })
 
-  test('removes a waiting attempt when its client disconnects', async () => {
+  test('removes a queued sign-in attempt when its client disconnects', async () => {
     const pace = new SignInPace({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
     await expect(pace.begin({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow('aborted')
   })

@@ -5,7 +5,7 @@ import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 
 const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.alloc(32, fill) })
 
-/** Keys as stored in the database: the last one signs, all verify. */
+/** Returns keys as stored in the database. The last key signs and all keys verify. */
 function ring(...keys: SigningSecret[]) {
   return {
     keys,
@@ -22,7 +22,7 @@ async function signed(urls: DownloadUrls, seconds = 300, once = false) {
 }
 
 describe('local download URLs', () => {
-  test('a download URL has the configured address, the file and the expiry', async () => {
+  test('a download URL contains the configured address, the file and the expiry', async () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
@@ -43,7 +43,7 @@ describe('local download URLs', () => {
     })
   })
 
-  test('a download URL is valid while its key is retired, and ends with the key', async () => {
+  test('a download URL is valid while its key is retired and ends with the key', async () => {
     const keys = ring(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)
@@ -64,7 +64,7 @@ describe('local download URLs', () => {
     const { query } = await signed(urls)
     const signature = query.signature as string
     const last = signature.at(-1) as string
-    // The last letter has two bits that decoding drops, which must still be verified.
+    // Verification must include the last two bits, which decoding ignores.
     const otherTenant = String.fromCharCode(last.charCodeAt(0) + (/[Z9z]/.test(last) ? -1 : 1))
     const changed: Record<string, unknown>[] = [
       { ...query, expires: String(Number(query.expires) + 1) },
@@ -93,7 +93,7 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
   })
 
-  test('a single-use download URL contains a separate member, which cannot be removed', async () => {
+  test('a single-use download URL contains a separate parameter that cannot be removed', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })

@@ -84,12 +84,12 @@ describe('accepts a valid file', () => {
     ['ten megabytes of zeros', 'gz', gzipSync(Buffer.alloc(10 * 1024 * 1024))],
     ['a QuickTime video named .mp4', 'mp4', brand(mp4(), 'qt  ')],
     ['Matroska named .webm', 'webm', media.webm({ type: 'matroska' })],
-  ])('accepts %s (.%s)', async (_, extension, bytes) => {
+  ])('accepts a valid file: %s (.%s)', async (_, extension, bytes) => {
     expect(await runReader(extension, bytes)).toBe('valid')
   })
 })
 
-test('opens a video named like a similar format, and reports its type', async () => {
+test('opens a video with the extension of a similar format and reports its actual type', async () => {
   const notesOf = async (extension: string, bytes: Buffer) => {
     const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
     return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
@@ -105,7 +105,7 @@ test('opens a video named like a similar format, and reports its type', async ()
 test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
-])('accepts a black-and-white plan of A0 at %d dpi, in color also or with a rejection', (_, width, height) => {
+])('accepts a black-and-white A0 plan at %d dpi and rejects the same plan in color', (_, width, height) => {
   expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
   expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
     maliciousConstruction: 'pixel_flood',
@@ -120,7 +120,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('rejects text output of office programs with an older extension, and names the real type', async () => {
+  test('rejects text output of office programs with an older extension and names the actual type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*extension is \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(
@@ -128,7 +128,7 @@ describe('rejects an invalid file', () => {
     )
   })
 
-  test('rejects a WAV that is shorter than declared', async () => {
+  test('rejects a WAV file that is shorter than declared', async () => {
     const complete = media.wav()
     expect(await runReader('wav', complete.subarray(0, complete.length >> 1))).toMatch(/corrupt/)
   })
@@ -141,13 +141,13 @@ describe('rejects an invalid file', () => {
     expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
-  test('rejects a zip that is truncated before a stored zip', async () => {
+  test('rejects a truncated zip that is followed by a stored zip', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
     expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
   })
 
-  test('rejects a zip with an empty directory and local headers', async () => {
+  test('rejects a zip with local headers and an empty directory', async () => {
     const bytes = basic.zip({ 'a.txt': noise(2_000_000) })
     const directory = bytes.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'))
     const empty = Buffer.alloc(22)
@@ -156,7 +156,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
   })
 
-  test('rejects an SVG that draws a billion times', async () => {
+  test('rejects an SVG that draws a billion shapes', async () => {
     const levels = Array.from({ length: 9 }, (_, at) => `<g id="a${at + 1}">${`<use href="#a${at}"/>`.repeat(10)}</g>`)
     const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
     expect(await runReader('svg', text(bomb))).toMatch(/^svg_use/)

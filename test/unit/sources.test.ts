@@ -46,7 +46,7 @@ describe('a file', () => {
         const file = new FileSource(path)
         try {
           const expected = places.map(({ offset, length }) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length)))
-          // All reads complete before the first is checked, so that an overwrite would be detected.
+          // All reads complete before the first is checked, so that an overwritten buffer is detected.
           const read = places.map(({ offset, length }) => file.read(offset, length))
           return read.every((each, at) => each.equals(expected[at]!))
         } finally {
@@ -158,15 +158,18 @@ describe('findings in a content', () => {
     ['eml', () => Buffer.from(`From: a\nContent-Type: text/html\n\n<p>${words}`)],
   ]
 
-  test.each(samples)('reports the same findings in memory, in shared memory and in a file: .%s', async (extension, sample) => {
-    const bytes = await sample()
-    const shared = Buffer.from(new SharedArrayBuffer(bytes.length + 3), 3)
-    bytes.copy(shared)
-    const file = new FileSource(await fileOf(bytes), extension)
-    const expected = await found(new MemorySource(bytes, extension))
-    expect(await found(new MemorySource(shared, extension))).toEqual(expected)
-    expect(await found(file)).toEqual(expected)
-    file.close()
-    expect(shared.equals(bytes)).toBe(true)
-  })
+  test.each(samples)(
+    'reports the same findings for .%s content in memory, in shared memory and in a file',
+    async (extension, sample) => {
+      const bytes = await sample()
+      const shared = Buffer.from(new SharedArrayBuffer(bytes.length + 3), 3)
+      bytes.copy(shared)
+      const file = new FileSource(await fileOf(bytes), extension)
+      const expected = await found(new MemorySource(bytes, extension))
+      expect(await found(new MemorySource(shared, extension))).toEqual(expected)
+      expect(await found(file)).toEqual(expected)
+      file.close()
+      expect(shared.equals(bytes)).toBe(true)
+    },
+  )
 })

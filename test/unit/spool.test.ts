@@ -26,7 +26,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('stores a large upload in a file, and deletes it with the upload', async () => {
+test('spools a large upload to a file and deletes it with the upload', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)
@@ -37,7 +37,7 @@ test('stores a large upload in a file, and deletes it with the upload', async ()
   await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('keeps a small upload in memory, and rejects one above its limit', async () => {
+test('keeps a small upload in memory and rejects an upload above its limit', async () => {
   await open()
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
@@ -88,20 +88,17 @@ test('spools an upload to a file in full if it is larger than declared', async (
   await dispose()
 })
 
-test.each([1_000, 100_000, 3_000_000])(
-  'does not store %i bytes above a limit that is known after the last byte',
-  async (size) => {
-    for (const expected of [0, size]) {
-      let requested = 0
-      const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
-      const source = Readable.from([noise(size)], { objectMode: false })
-      const { content, sizeBytes } = await spool.take(source, limit, { expected })
-      expect([content, sizeBytes]).toEqual([undefined, size])
-    }
-  },
-)
+test.each([1_000, 100_000, 3_000_000])('does not store %i bytes above a limit that is set after the last byte', async (size) => {
+  for (const expected of [0, size]) {
+    let requested = 0
+    const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
+    const source = Readable.from([noise(size)], { objectMode: false })
+    const { content, sizeBytes } = await spool.take(source, limit, { expected })
+    expect([content, sizeBytes]).toEqual([undefined, size])
+  }
+})
 
-test('an upload above its limit releases its memory', async () => {
+test('an upload above its limit frees its memory', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
     expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
@@ -111,7 +108,7 @@ test('an upload above its limit releases its memory', async () => {
   }
 })
 
-test('uploads share one memory budget, and small uploads use files once it is exhausted', async () => {
+test('uploads share one memory budget, and small uploads use files when it is exhausted', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -123,7 +120,7 @@ test('uploads share one memory budget, and small uploads use files once it is ex
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
 
-test('does not accumulate consumed chunks', async () => {
+test('does not accumulate consumed chunks of an upload', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()
@@ -137,7 +134,7 @@ test('does not accumulate consumed chunks', async () => {
   const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
     expected: 100_000_000,
   })
-  // The garbage collector decides when memory is released. Keeping everything would take twice as much.
+  // The garbage collector decides when to free memory. Keeping all memory would exceed twice this value.
   expect(max).toBeLessThan(50_000_000)
   await dispose()
 })
@@ -146,7 +143,7 @@ describe('the memory of an upload', () => {
   const size = 300_000
   const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
 
-  test('reuses the memory of an upload only after it was recycled', async () => {
+  test('reuses the memory of an upload only after it is recycled', async () => {
     await open()
     const read = await receive(1)
     await read.dispose()
@@ -170,7 +167,7 @@ describe('the memory of an upload', () => {
     for (const upload of uploads) await upload.dispose()
   })
 
-  test('counts idle memory blocks towards the budget, and releases them for an upload that they do not fit', async () => {
+  test('counts idle memory blocks towards the budget and frees blocks that are too small for an upload', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
     const [complete, beyond] = [await receive(4, 900_000), await receive(5)]

@@ -14,7 +14,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Serves `answer`. Returns a client that has sent its request, and the end of the response. */
+/** Serves a response and returns a client that has sent its request, with the end of the response. */
 async function request(respond: (response: ServerResponse) => void, stalledMs = 200) {
   let closed: Promise<unknown> = Promise.resolve()
   server = createServer((_request, response) => {
@@ -31,7 +31,7 @@ async function request(respond: (response: ServerResponse) => void, stalledMs = 
   return { client, ended: () => closed }
 }
 
-// More than all kernel buffers in between.
+// The response exceeds all kernel buffers.
 const large = Buffer.alloc(32 * 1_048_576)
 
 test('disconnects a client that stops reading', async () => {

@@ -10,7 +10,7 @@ test.each([
   'Größe/{month}',
   '{year}{month}{context_key}',
   'x'.repeat(200),
-])('accepts the template %s', (template) => {
+])('accepts the storage path template %s', (template) => {
   expect(findTemplateError(template)).toBeNull()
 })
 
@@ -39,11 +39,11 @@ test.each([
   ' a',
   'x'.repeat(256),
   `{context_key}${'x'.repeat(150)}`,
-])('rejects the template %j', (template) => {
+])('rejects the storage path template %j', (template) => {
   expect(findTemplateError(template)).toEqual(expect.any(String))
 })
 
-test('a path consists of the tenant and the filled template, in UTC', () => {
+test('a storage path consists of the tenant and the filled template in UTC', () => {
   const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
   expect(blobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
   expect(blobFolder({ ...file, template: 'x' })).toBe('ten_1/x')

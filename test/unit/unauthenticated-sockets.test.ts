@@ -13,7 +13,7 @@ describe('the pool of unauthenticated sockets', () => {
     return { ...socket, place: pool.enter(ip, socket) }
   }
 
-  test('drops the oldest idle socket of an address that exceeds its share', () => {
+  test('drops the oldest idle unauthenticated socket of an address that exceeds its share', () => {
     const pool = new UnauthenticatedSockets()
     const elsewhere = enter(pool, '192.0.2.2')
     const sockets = Array.from({ length: 65 }, () => enter(pool, '192.0.2.1'))
@@ -21,13 +21,13 @@ describe('the pool of unauthenticated sockets', () => {
     expect(elsewhere.drop).not.toHaveBeenCalled()
   })
 
-  test('drops the oldest idle socket of all addresses if the pool is full', () => {
+  test('drops the oldest idle unauthenticated socket of all addresses if the pool is full', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 257 }, (_, at) => enter(pool, `192.0.2.${at % 16}`))
     expect(sockets.map(({ drop }) => drop.mock.calls.length)).toEqual([1, ...Array(256).fill(0)])
   })
 
-  test('keeps a socket whose credential is being checked', () => {
+  test('keeps an unauthenticated socket while its credential is validated', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 64 }, () => enter(pool, '192.0.2.1'))
     for (const { place } of sockets) place!.checking()
@@ -37,7 +37,7 @@ describe('the pool of unauthenticated sockets', () => {
     expect(sockets.every(({ drop }) => drop.mock.calls.length === 0)).toBe(true)
   })
 
-  test('reports a socket that is still open after five seconds, even if its credential is being checked', () => {
+  test('reports an unauthenticated socket that is still open after five seconds', () => {
     const pool = new UnauthenticatedSockets()
     const [checking, remaining] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
     checking.place!.checking()
@@ -70,7 +70,7 @@ describe('one connection', () => {
     return socket
   }
 
-  test('closes a connection if its client does not read', async () => {
+  test('closes a WebSocket connection if its client does not read', async () => {
     const socket = new FakeSocket()
     await sendBounded(socket as unknown as WebSocket, 'text')
     expect(socket.terminate).not.toHaveBeenCalled()
@@ -79,7 +79,7 @@ describe('one connection', () => {
     expect(socket.terminate).toHaveBeenCalledTimes(1)
   })
 
-  test('accepts 60 messages and ping frames on a connection in 12 seconds, and 60 in the next', () => {
+  test('accepts 60 WebSocket messages and ping frames within 12 seconds, and 60 in the next interval', () => {
     const socket = limited()
     for (let interval = 0; interval < 2; interval++) {
       for (let message = 0; message < 30; message++) {
@@ -95,7 +95,7 @@ describe('one connection', () => {
     expect(socket.pong).toHaveBeenCalledTimes(60)
   })
 
-  test('closes a connection if its client does not respond to a ping within an interval', () => {
+  test('closes a WebSocket connection if its client does not respond to a ping within an interval', () => {
     const [silent, alive] = [limited(), limited()]
     jest.advanceTimersByTime(12_000)
     alive.emit('pong')

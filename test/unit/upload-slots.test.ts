@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { UploadSlots } from '../../src/access/upload-admission.js'
 
-/** Acquires all slots for one holder. Returns their number and the reason for the limit. */
+/** Acquires all slots for one holder and returns their number and the reason for the limit. */
 function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
   for (let held = 0; ; held++) {
     try {
@@ -12,7 +12,7 @@ function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): 
   }
 }
 
-test('counts a slot that is released twice once, and rejects an upload above the limit with 429 and a wait time', () => {
+test('frees an upload slot once and rejects an upload above the limit with 429 and a wait time', () => {
   const slots = new UploadSlots(4)
   const giveBack = slots.take({ tenantId: 'ten_1', id: 'key_1' })
   expect(() => slots.take({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
@@ -24,7 +24,7 @@ test('counts a slot that is released twice once, and rejects an upload above the
   expect(taken).toEqual([1, 1, 1])
 })
 
-test('leaves half of the slots of a tenant to other credentials, and always accepts 64 uploads', () => {
+test("leaves half of a tenant's upload slots to other credentials and always accepts 64 uploads", () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: 'ten_1', id }))).toEqual([
     [64, 'this credential already has 64, the maximum'],
@@ -33,7 +33,7 @@ test('leaves half of the slots of a tenant to other credentials, and always acce
   ])
 })
 
-test('two busy tenants leave slots for a third, and three for a fourth up to a quarter', () => {
+test('two busy tenants leave upload slots for a third, and three for a fourth, up to a quarter', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
     const [first] = takeAll(slots, { tenantId, id: `${tenantId} a` })

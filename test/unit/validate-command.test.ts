@@ -28,7 +28,7 @@ const run = async (...argv: string[]) => {
   return { status, out, err, scanner }
 }
 
-test('prints the report of a file with the names of REST', async () => {
+test('the validate command prints the report of a file with the REST field names', async () => {
   const { status, out, scanner } = await run(join(folder, 'good.png'))
   expect(JSON.parse(out.join('\n'))).toMatchObject({
     outcome: 'accepted',
@@ -40,7 +40,7 @@ test('prints the report of a file with the names of REST', async () => {
   expect([status, scanner.scanned]).toEqual([0, 1])
 })
 
-test('prints a line for each file below a folder, and a summary', async () => {
+test('the validate command prints a line for each file below a folder and a summary', async () => {
   const { status, out } = await run('--no-scan', folder)
   expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
     [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
@@ -51,12 +51,12 @@ test('prints a line for each file below a folder, and a summary', async () => {
   expect(status).toBe(1)
 })
 
-test('resolves paths from INIT_CWD, in which npm stores the current directory of the user', async () => {
+test('the validate command resolves paths from INIT_CWD, the directory in which npm was started', async () => {
   const { status, stdout } = await runCommand(['validate', '--no-scan', '../good.png'], { INIT_CWD: join(folder, 'below') })
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('skips packages and git files in a folder, and reads them if named', async () => {
+test('the validate command skips packages and Git files in a folder but reads them if named', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('skips packages and git files in a folder, and reads them if named', async 
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('prints differing verdicts and both error rates with their confidence if labels are given', async () => {
+test('the validate command prints differing verdicts and error rates with confidence intervals for labels', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))
@@ -79,13 +79,13 @@ test('prints differing verdicts and both error rates with their confidence if la
   expect(status).toBe(1)
 })
 
-test('--no-scan does not use the scanner', async () => {
+test('the validate command does not use the scanner with --no-scan', async () => {
   const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
 })
 
 test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])(
-  'reports the arguments %j in a sentence and exits with status 1',
+  'the validate command rejects the arguments %j in one sentence with status 1',
   async (argv) => {
     const { status, err } = await run(...argv)
     expect([status, err.length]).toEqual([1, 1])

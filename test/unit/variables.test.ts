@@ -20,16 +20,16 @@ describe('numbers', () => {
     ['7', 7],
     ['2147483647', 2_147_483_647],
     ['007', 7],
-  ])('parses the text %s as %d', (text, number) => {
+  ])('parses the configuration text %s as %d', (text, number) => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
-    'rejects the text %j',
+    'rejects the configuration text %j as a number',
     (text) => {
       expect(coerce('Int', text, 'text')).toBe('fault')
     },
   )
-  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j', (value) => {
+  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j as a number', (value) => {
     expect(coerce('Int', value)).toBe('fault')
   })
   test('accepts negative JSON numbers if the rules allow them', () => {
@@ -46,13 +46,13 @@ test.each([
   ['[Colour!]', ['red'], [[]], ['blue']],
   ['[String!]', ['a'], [['b']], [null]],
   ['[String!]', ['a'], [['b']], 'a'],
-])('the type %s accepts %j and similar values, and rejects others', (type, good, alsoGood, bad) => {
+])('the variable type %s accepts %j and similar values and rejects others', (type, good, alsoGood, bad) => {
   expect(coerce(type, good)).toEqual(good)
   for (const value of alsoGood) expect(coerce(type, value)).toEqual(value)
   expect(coerce(type, bad)).toBe('fault')
 })
 
-test('preserves omitted values, so that schema defaults apply, and null unless it is invalid', () => {
+test('preserves omitted variables so that schema defaults apply, and null unless it is invalid', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
@@ -60,7 +60,7 @@ test('preserves omitted values, so that schema defaults apply, and null unless i
   expect(coerceVariables(types, nothing, { rejectsNull: true }).errors).toEqual([{ field: 'a', message: 'must not be null' }])
 })
 
-test('reports a missing required value, and substitutes one so that the document still runs', () => {
+test('reports a missing required variable and substitutes a value so that the document still runs', () => {
   const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
   const { variables, errors } = coerceVariables(types, new Map(), { rejectsNull: false })
   expect(errors.map(({ field, message }) => `${field} ${message}`)).toEqual(

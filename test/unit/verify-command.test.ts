@@ -44,7 +44,7 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
   expect(status).toBe(0)
 })
 
-test('reports that no file was compared if none is given, and accepts the response of the service', async () => {
+test('verify reports that it compared no file if none is named', async () => {
   const receipt = await createReceipt(keys)
   const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(output).toContain('Not checked: no file was compared.')
@@ -147,7 +147,7 @@ describe('rejects an invalid proof', () => {
     }
   })
 
-  test('rejects a session token, and a receipt without a signature', async () => {
+  test('rejects a session token or an unsigned receipt as a receipt', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)
@@ -173,13 +173,13 @@ describe('reports invalid input in a sentence', () => {
     [[filePath, '--keys', filePath], 'This file is not a key set'],
     [[filePath, '--keys', keysPath], 'The receipt is not a compact JWS'],
     [[keysPath, '--keys', keysPath], 'The receipt is not a compact JWS'],
-  ])('reports the invalid arguments %j in a sentence', async (argv, message) => {
+  ])('the verify command reports the invalid arguments %j in one sentence', async (argv, message) => {
     const { status, output } = await verify(...argv)
     expect(output).toContain(message)
     expect(status).toBe(1)
   })
 
-  test('rejects a malformed key set without valid keys', async () => {
+  test('rejects a malformed key set or one without valid keys', async () => {
     const odd = place(
       'odd.json',
       JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),

@@ -13,7 +13,7 @@ const mebibyte = 1_048_576
 const text = (size: number, head: Buffer | string = 'text') =>
   Buffer.concat([Buffer.from(head), Buffer.alloc(size, 'text\n')]).subarray(0, size)
 
-test('a measured scanner still scans in the worker that reads the file, and its time is counted', async () => {
+test('counts the scan time of a scanner that runs in the worker', async () => {
   const pool = new WorkerPool({ workers: 1 })
   const engine = await YaraScanner.open({ pool })
   const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
@@ -34,7 +34,7 @@ test('a measured scanner still scans in the worker that reads the file, and its 
   }
 })
 
-/** Counts its scans, each of which runs until its signal is aborted. */
+/** A scanner that counts its scans, each of which runs until its signal is aborted. */
 class EndlessScanner implements VirusScanner {
   started = 0
   onStart = () => {}
@@ -80,7 +80,7 @@ describe('a scanner outside the process', () => {
     await inspector.close()
   })
 
-  test('does not scan for a client that disconnected before', async () => {
+  test('does not start a scan for a client that disconnected before', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const inspector = createInspector({ scanner, workers: 1 })
     const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))

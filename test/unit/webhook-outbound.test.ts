@@ -71,7 +71,7 @@ describe('addresses', () => {
     '5f00::1',
     'localhost',
     '',
-  ])('detects %s as not public', (address) => expect(isPublicAddress(address)).toBe(false))
+  ])('classifies %s as not public', (address) => expect(isPublicAddress(address)).toBe(false))
 
   test.each([
     '1.1.1.1',
@@ -82,7 +82,7 @@ describe('addresses', () => {
     '198.20.0.1',
     '2606:4700:4700::1111',
     '2a00:1450:4001::1',
-  ])('detects %s as public', (address) => expect(isPublicAddress(address)).toBe(true))
+  ])('classifies %s as public', (address) => expect(isPublicAddress(address)).toBe(true))
 })
 
 describe('URLs at creation', () => {
@@ -106,7 +106,7 @@ describe('URLs at creation', () => {
     expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }),
   )
 
-  test('rejects a host name with any internal address, and a name that does not resolve', async () => {
+  test('rejects a webhook host name that does not resolve or has any internal address', async () => {
     const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
@@ -118,7 +118,7 @@ describe('URLs at creation', () => {
     })
   })
 
-  test('WEBHOOK_ALLOW_PRIVATE accepts http and private addresses, but no credentials', async () => {
+  test('WEBHOOK_ALLOW_PRIVATE accepts http and private addresses but no credentials in the URL', async () => {
     const open = new Outbound({ allowPrivate: true })
     expect(await open.canonicalUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
     expect(await open.canonicalUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
@@ -133,11 +133,11 @@ describe('URLs at creation', () => {
     ['https:8.8.8.8', 'https://8.8.8.8/'],
     ['https://134744072/?q=é', 'https://8.8.8.8/?q=%C3%A9'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
-  ])('the canonical form of %s is %s', async (text, url) =>
+  ])('the canonical form of the webhook URL %s is %s', async (text, url) =>
     expect(await outbound(['8.8.8.8']).to.canonicalUrl(text)).toEqual({ url }),
   )
 
-  test('rejects a URL whose canonical form is too long', async () => {
+  test('rejects a webhook URL whose canonical form is too long', async () => {
     const url = `https://hooks.example.com/${'é'.repeat(1000)}`
     expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({
       error: 'must be an https: URL of at most 2048 characters',
@@ -146,7 +146,7 @@ describe('URLs at creation', () => {
 })
 
 describe('addresses of connections', () => {
-  test('does not connect to a name that resolves to an internal address later (DNS rebinding)', async () => {
+  test('a webhook does not connect to a name that later resolves to an internal address (DNS rebinding)', async () => {
     const { to, requested } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.canonicalUrl(url)).toEqual({ url })
@@ -155,8 +155,8 @@ describe('addresses of connections', () => {
     expect([requested.length, hits]).toEqual([2, 0])
   })
 
-  test('connects to the validated addresses, with one DNS query', async () => {
-    // A server without TLS replaces the public one, because only the connection matters.
+  test('a webhook connects only to the validated addresses with one DNS query', async () => {
+    // The receiver has no TLS because only the connection is tested.
     let requested = 0
     const to = new Outbound({
       allowPrivate: true,
@@ -171,7 +171,7 @@ describe('addresses of connections', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    'does not connect to %s, even if it was saved',
+    'a webhook does not connect to %s, even if it was saved',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe('addresses of connections', () => {
     },
   )
 
-  test('reports a missing response without any data of the receiver', () => {
+  test('reports a missing webhook response without any data from the receiver', () => {
     expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
       'no response in time',
@@ -206,7 +206,7 @@ describe('receivers that do not respond', () => {
     return { post, close }
   }
 
-  test('returns the status 101 and closes the connection', async () => {
+  test('a webhook receiver that responds with 101 is reported, and its connection is closed', async () => {
     let closed: Promise<unknown> | undefined
     const { post, close } = await raw((socket) => {
       closed = once(socket, 'close')
@@ -221,7 +221,7 @@ describe('receivers that do not respond', () => {
     ['no bytes', ''],
     ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['an incomplete head', 'HTTP/1.1 200 OK\r\nA: '],
-  ])('rejects with the reason of the abort signal if the receiver sends %s', async (_what, text) => {
+  ])('an aborted webhook delivery fails with the abort reason if the receiver sends %s', async (_what, text) => {
     const abort = new AbortController()
     const { post, close } = await raw((socket) => {
       socket.resume().write(text)

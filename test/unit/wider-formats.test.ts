@@ -82,7 +82,7 @@ const nii = () => {
   bytes.write('n+1\0', 344, 'latin1')
   return bytes
 }
-// Disk images of other systems share the extension, and these tables have no distinctive header.
+// Other disk image formats share these extensions and have no distinctive header.
 const uncertain = new Set(['iso', 'dbf', 'tta'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 
@@ -114,14 +114,14 @@ describe('recognizes other types by their signatures, and rejects other content 
     expect(await inspected(extension, pdfWithAttachment())).toMatchObject({ fits: false })
   })
 
-  test('detects .tga and .dmg by their end', async () => {
+  test('detects .tga and .dmg files by their last bytes', async () => {
     const picture = Buffer.concat([Buffer.alloc(18, 2), noise(300), latin('TRUEVISION-XFILE.\0')])
     expect(await inspected('tga', picture)).toMatchObject({ sound: true, mime: 'image/x-tga' })
     const disk = Buffer.concat([noise(600), latin('koly\0\0\0\x04'), Buffer.alloc(504)])
     expect(await inspected('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
   })
 
-  test('detects a signature in base64 text, and between lines', async () => {
+  test('detects a file signature in base64 text and between lines', async () => {
     const pem = `-----BEGIN PKCS7-----\n${'MIIB'.repeat(40)}\n-----END PKCS7-----\n`
     expect(await inspected('p7s', latin(pem))).toMatchObject({ sound: true })
     expect(await inspected('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })

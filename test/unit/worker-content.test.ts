@@ -29,13 +29,13 @@ const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settin
   return pool.run<string>(work, new AbortController().signal)
 }
 
-test('gives a worker exactly the content, regardless of its previous content', async () => {
+test('a worker reads exactly its content, regardless of its previous content', async () => {
   const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
   for (let round = 0; round < 3; round++)
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))
 })
 
-test('gives a second worker the complete content if the first dies, and returns it to the caller', async () => {
+test('a second worker reads the complete content if the first worker dies', async () => {
   const bytes = noise(1_000_000)
   await run(noise(2_000_000))
   const dying = run(bytes, { run: 'dieOnce', settings: new SharedArrayBuffer(1) })
@@ -45,7 +45,7 @@ test('gives a second worker the complete content if the first dies, and returns 
   expect(bytes.equals(noise(1_000_000))).toBe(true)
 })
 
-test('discards what a task prints in its thread, because it may contain the content of a file', async () => {
+test('discards worker output because it may include file content', async () => {
   const program = `
     const { WorkerPool } = await import('${pathToFileURL('dist/inspection/workers/worker-pool.js')}')
     const pool = new WorkerPool({ workers: 1 })

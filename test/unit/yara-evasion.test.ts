@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => scanner.close())
 const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
-/** Incompressible bytes. */
+/** Generates incompressible bytes. */
 function noise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
@@ -38,14 +38,14 @@ async function tarOf(name: string, bytes: Buffer): Promise<Buffer> {
 interface Local {
   name?: string
   method?: number
-  /** Data as stored in the file. */
+  /** Member data as stored in the file. */
   data: Buffer
   /** Sizes follow the data, as in streamed archives. */
   descriptor?: boolean
   encrypted?: boolean
 }
 
-/** A local header with data, without a directory. */
+/** Builds a local header with data but without a directory. */
 function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: Local): Buffer {
   const header = Buffer.alloc(30)
   header.write('PK\x03\x04', 'latin1')
@@ -63,7 +63,7 @@ function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: 
   return Buffer.concat([header, Buffer.from(name), data, behind])
 }
 
-/** A directory of one member at `offset`, after `before` bytes of members. */
+/** Builds a directory with one member at `offset`, after `before` bytes of members. */
 function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, before = 0 }): Buffer {
   const record = Buffer.alloc(46)
   record.write('PK\x01\x02', 'latin1')
@@ -82,7 +82,7 @@ function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, bef
   return Buffer.concat([record, Buffer.from(name), end])
 }
 
-/** A gzip header with all optional fields (RFC 1952). */
+/** Builds a gzip header with all optional fields (RFC 1952). */
 function named(member: Buffer): Buffer {
   const header = Buffer.from(member.subarray(0, 10))
   header[3] = 2 | 4 | 8 | 16
@@ -177,7 +177,7 @@ describe('finds the EICAR string', () => {
   })
 
   test('finds the EICAR string at every window boundary of a file above 64 MiB', async () => {
-    // Windows of 4 MiB that overlap by 64 KiB.
+    // Windows of 4 MiB overlap by 64 KiB.
     const step = 4 * mebibyte - 64 * 1024
     const large = Buffer.alloc(66 * mebibyte)
     for (const at of [
@@ -200,13 +200,13 @@ describe('finds the EICAR string', () => {
 })
 
 describe('limits of detection', () => {
-  test('reports a zip without a directory and with an encrypted member as incomplete', async () => {
+  test('reports a zip with an encrypted member and without a directory as incomplete', async () => {
     expect(await scan(local({ data: noise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
 describe('members without a directory entry', () => {
-  test('signatures of members without a directory entry have no effect if no member exists', async () => {
+  test('signatures of members without a directory entry have no effect if no such member exists', async () => {
     const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
     expect(await scan(createZip({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
     const zip = createZip({ name: 'a', bytes: text })
@@ -216,8 +216,8 @@ describe('members without a directory entry', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('abandons members without a directory entry that all overlap to the end', async () => {
-    // Each member contains the headers of the later ones, followed by data that unpacks to nothing but must be read.
+  test('stops searching members without a directory entry if they all overlap', async () => {
+    // Each member contains the headers of all later members, followed by data that unpacks to nothing but must be read.
     const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
     const headers = Array.from({ length: 400 }, () => [header, block]).flat()
@@ -226,7 +226,7 @@ describe('members without a directory entry', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('searches members without a directory entry once at any position, except in known members', () => {
+  test('searches members without a directory entry once, at any position outside known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

@@ -25,7 +25,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
   return scanner
 }
 
-/** Incompressible bytes that are not text. */
+/** Generates incompressible bytes that are not text. */
 function noise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
@@ -53,7 +53,7 @@ describe('built-in rules', () => {
 
   const scan = (bytes: Buffer | string) => scanner.scan(inMemory(bytes), never())
   const base64 = 'QUJD'.repeat(40)
-  // Split in two, like the EICAR string, so that scanners do not detect this file.
+  // Strings are split so that virus scanners do not detect this source file.
   const tricks: [string, string][] = [
     ['PHP.Webshell', `<?php @ev${''}al(base64_decode($_PO${''}ST['x'])); ?>`],
     ['PHP.Webshell', `GIF89a\x00\x01<?php sys${''}tem($_GE${''}T["cmd"]);`],
@@ -74,7 +74,7 @@ describe('built-in rules', () => {
     ],
   ]
 
-  test.each(tricks)('detects %s in %s', async (signature, sample) => {
+  test.each(tricks)('the built-in YARA rules detect %s in %s', async (signature, sample) => {
     expect(await scan(sample)).toMatchObject({ verdict: 'infected', signature })
   })
 
@@ -85,16 +85,16 @@ describe('built-in rules', () => {
     '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
     'CreateObject("WScript.Shell").Run "notepad"',
     'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
-  ])('the built-in rules do not match: %s', async (sample) => {
+  ])('the built-in YARA rules do not match: %s', async (sample) => {
     expect(await scan(sample)).toEqual(clean)
   })
 
-  test('finds the EICAR string at any position', async () => {
+  test('the built-in YARA rules find the EICAR string at any position', async () => {
     for (const before of [0, 1, 5_000, 60_000, 900_000])
       expect(await scan(Buffer.concat([noise(before), eicar, text]))).toMatchObject(infected)
   })
 
-  test('finds a macro in the compression of Office', async () => {
+  test('the built-in YARA rules find a compressed Office macro', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
@@ -127,7 +127,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
-  test('finds the string inside gz, tar, tar.gz, docx, and nested archives', async () => {
+  test('finds the EICAR string inside gz, tar, tar.gz, docx and nested archives', async () => {
     const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
     const zip = createZip({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
     for (const archive of [
@@ -143,13 +143,13 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(await tarOf(['a', text], ['b', noise(70_000)])))).toEqual(clean)
   })
 
-  test('finds the string in a zip with the prefix of another format', async () => {
+  test('finds the EICAR string in a zip that starts with the prefix of another format', async () => {
     const zip = createZip({ name: 'a', bytes: eicar })
     expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
     expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
 
-  test('finds the string across a window boundary, in a file and in an unpacked member', async () => {
+  test('finds the EICAR string across a window boundary in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
     const large = Buffer.concat([noise(border), eicar, noise(5 * mebibyte)])
     const file = await inFile(large)
@@ -162,7 +162,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(Buffer.concat([noise(9 * mebibyte), eicar]), { level: 1 }))).toMatchObject(infected)
   })
 
-  test('finds the string in a large tar and a large zip inside a gz, without buffering them', async () => {
+  test('finds the EICAR string in a large tar and a large zip inside a gz without buffering them', async () => {
     const members: [string, Buffer][] = [
       ['big', noise(5 * mebibyte)],
       ['eicar.com', gzipSync(eicar)],
@@ -173,14 +173,14 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
-  test('scans a file with a damaged header as plain bytes, and reports an incomplete scan', async () => {
+  test('scans a file with a damaged header as plain bytes and reports an incomplete scan', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
     expect(await scan(sevenZip)).toMatchObject(incompleteBecause('a damaged 7z'))
     expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('a damaged 7z'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
-  test('scans a damaged archive up to the damage, and reports an incomplete scan', async () => {
+  test('scans a damaged archive up to the damage and reports an incomplete scan', async () => {
     const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = createZip({ name: 'a', bytes: noise(10_000) })
@@ -189,7 +189,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 })
 
 describe('limits', () => {
-  test('reports archives nested too deep as incomplete', async () => {
+  test('reports archives nested above the limit as incomplete', async () => {
     const scanner = await open()
     expect(await scanner.scan(inMemory(nested(eicar, 8)), never())).toMatchObject(infected)
     expect(await scanner.scan(inMemory(nested(eicar, 9)), never())).toMatchObject({
@@ -219,7 +219,7 @@ describe('limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('reports a virus before the limit, or next to an encrypted member, as a virus', async () => {
+  test('reports a virus before the limit or next to an encrypted member as a virus', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject(infected)
@@ -238,7 +238,7 @@ describe('rules of the operator', () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test('operator rules match by name, change the identity, and do not disable built-in rules', async () => {
+  test('operator YARA rules match by name, change the engine identity, and do not disable built-in rules', async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',
@@ -262,7 +262,7 @@ describe('rules of the operator', () => {
   })
 
   test.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
-    'rejects an invalid rule at the start and names its file (%s)',
+    'rejects an invalid YARA rule at startup and names its file (%s)',
     async (kind) => {
       const source = (origin: string, text: string) => ({ origin, text })
       const sources = [
@@ -282,13 +282,13 @@ describe('rules of the operator', () => {
     },
   )
 
-  test('rejects a missing or empty rules folder in a sentence', async () => {
+  test('rejects a missing or empty YARA rules folder in one sentence', async () => {
     await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/contains no \*\.yar/)
     await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
   })
 })
 
-/** A zip after other data with adjusted offsets, like a self-extracting archive. */
+/** Moves a zip behind other data and adjusts its offsets, like a self-extracting archive. */
 function shifted(zip: Buffer, before: Buffer): Buffer {
   const moved = Buffer.from(zip)
   const end = moved.length - 22
@@ -298,7 +298,7 @@ function shifted(zip: Buffer, before: Buffer): Buffer {
   return Buffer.concat([before, moved])
 }
 
-/** Compression of MS-OVBA 2.4.1 with literal tokens only. */
+/** Compresses as defined in MS-OVBA 2.4.1, with literal tokens only. */
 function vbaPacked(source: string): Buffer {
   const tokens: number[] = []
   for (let at = 0; at < source.length; at += 8) tokens.push(0, ...Buffer.from(source.slice(at, at + 8), 'latin1'))

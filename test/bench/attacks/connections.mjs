@@ -1,4 +1,4 @@
-// 400 stalled downloads, 128 slow uploads, 20 one-byte-chunk bodies and 1,000 idle sockets at the same time.
+// Opens 400 stalled downloads, 128 slow uploads, 20 one-byte-chunk bodies and 1,000 idle sockets concurrently.
 import { attack } from '../../support/attack.mjs'
 
 export const name = 'Stalled downloads, dripping uploads, one-byte chunks and idle sockets'

@@ -1,4 +1,4 @@
-// One tenant sends the most expensive requests that are legal, on 64 connections. Another tenant reads metadata at the same time.
+// One tenant sends the most expensive valid requests on 64 connections while another tenant reads metadata.
 import { call, durationsOf, percentile, startAttackedService, startAttacker } from '../../support/attacked-service.mjs'
 
 export const name = 'Expensive GraphQL documents and yearly charts of one tenant, on 64 connections'
@@ -50,7 +50,7 @@ async function prepare(url, key) {
     body.append('metadata', JSON.stringify({ order: file }))
     body.append('file', new Blob([`text ${file}`]), `${file}.txt`)
     const { status } = await call(`${url}/api/v1/files/upload`, key, { method: 'POST', body })
-    if (status !== 201) throw new Error(`An upload was answered with ${status}.`)
+    if (status !== 201) throw new Error(`An upload returned the status ${status}.`)
   }
 }
 
@@ -61,7 +61,7 @@ async function measure({ service, otherKey, memoryMb }, options) {
   })
   const metadata = () => call(`${service.url}/api/v1/files?page_size=5`, otherKey).then(expectOk)
   let memory = 0
-  // The attack needs a moment to fill every queue.
+  // The attack needs some time to fill every queue.
   await durationsOf(metadata, { runs: 10_000, maxMs: 2_000 })
   const durations = await durationsOf(
     async () => {
@@ -76,5 +76,5 @@ async function measure({ service, otherKey, memoryMb }, options) {
 }
 
 function expectOk({ status }) {
-  if (status !== 200) throw new Error(`A call of the other tenant was answered with ${status}.`)
+  if (status !== 200) throw new Error(`A call of the other tenant returned the status ${status}.`)
 }

@@ -1,4 +1,4 @@
-// Resumable uploads: small PATCHes, parallel uploads beyond a quota, and HEAD requests while the scanner is unavailable.
+// Sends small PATCH requests, parallel uploads beyond a quota, and HEAD requests during a scanner outage.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ export async function run({ seed }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const port = await freePort()
-  // Nothing listens on port 1.
+  // No process listens on port 1.
   const env = { DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key, SCANNER_URL: 'clamd://127.0.0.1:1' }
   const service = await startWatched(env)
   try {
@@ -72,7 +72,7 @@ async function start(send, context, size) {
 const patch = (send, path, offset, body) =>
   send('PATCH', path, { 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream' }, body)
 
-/** Blobs that a part has replaced count until the sweep removes them. */
+/** Blobs of replaced parts count until the sweep removes them. */
 async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
   const path = await start(send, 'unscanned', first + count * size + 1)
   if (first > 0) await expectStatus(204, await patch(send, path, 0, Buffer.alloc(first, 'x')))
@@ -81,7 +81,7 @@ async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
   for (let n = 0; n < count; n++) {
     await expectStatus(204, await patch(send, path, first + n * size, Buffer.alloc(size, 'x')))
     const now = storedIn(blobs)
-    // New bytes count as written. Bytes that a sweep removes in the meantime are not subtracted.
+    // Only growth counts as written bytes, so bytes removed by a sweep are not subtracted.
     stored += Math.max(0, now - last)
     last = now
   }
@@ -121,7 +121,7 @@ async function beyondQuota({ send, blobs }) {
   return { beyond: Math.max(0, storedIn(blobs) - before - quotaMb * megabyte), statuses }
 }
 
-/** Bytes of all files in a directory, in whole blocks of 4 KB for files of less. */
+/** Returns the size of all files in a directory, in blocks of 4 KB. */
 function storedIn(directory) {
   let bytes = 0
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
@@ -132,10 +132,7 @@ function storedIn(directory) {
   return bytes
 }
 
-/**
- * Bytes that the service and its database passed to read and write system calls. `write_bytes` counts up to 2 MB of the page
- * cache for each page of the write-ahead log.
- */
+/** Counts bytes passed to system calls. `write_bytes` would count up to 2 MB of page cache per WAL page. */
 function ioOf(root) {
   const total = { written: 0, read: 0 }
   for (const pid of processesUnder(root)) {

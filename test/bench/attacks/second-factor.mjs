@@ -1,4 +1,4 @@
-// An attacker knows a user's password and guesses the codes of the second factor from five addresses, by sign-in and by removal.
+// Simulates an attacker who knows a password and guesses second-factor codes from five addresses.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
@@ -67,7 +67,7 @@ async function measure(client) {
     })(),
   ])
   const seconds = Math.max((performance.now() - start) / 1000, longestLock)
-  // Uses the code of the next time step, because the current one may have enabled the second factor.
+  // Uses the code of the next time step because the current code may have enabled the second factor.
   const right = await signIn(totp.generate({ timestamp: Date.now() + 30_000 }), addresses[0])
   return {
     figures: [
@@ -85,7 +85,7 @@ const beginDocument = 'mutation ($password: String!) { beginSecondFactor(passwor
 const confirmDocument = 'mutation ($code: String!) { confirmSecondFactor(code: $code) { recoveryCodes } }'
 const removeDocument = 'mutation ($code: String!) { removeSecondFactor(code: $code) }'
 
-/** GraphQL calls from a loopback address of choice. */
+/** Creates a GraphQL client that connects from a given loopback address. */
 const clientOf =
   (port) =>
   (query, variables, { token, address }) =>

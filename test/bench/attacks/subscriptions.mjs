@@ -1,4 +1,5 @@
-// Anonymous WebSockets from one address: 70 that send pings and read nothing, then 520 that do nothing. A subscriber connects again and again.
+// Opens anonymous WebSockets from one address: 70 that send pings without reading, then 520 idle ones. Another client subscribes
+// repeatedly.
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { call, durationsOf, percentile, startAttackedService, startAttacker } from '../../support/attacked-service.mjs'
@@ -35,7 +36,7 @@ export async function run() {
 }
 
 async function measure({ service, port, otherKey, memoryMb }, sockets) {
-  // An event that each subscriber receives immediately.
+  // Triggers an event that each subscriber must receive immediately.
   await call(`${service.url}/api/v1/tenant`, otherKey, { method: 'PATCH', body: { name: 'Subscriber' } })
   const attacker = await startAttacker(new URL('../../support/socket-attacker.mjs', import.meta.url), { port, ...sockets })
   await new Promise((resolve) => setTimeout(resolve, 1_000))

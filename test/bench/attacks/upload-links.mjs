@@ -1,5 +1,5 @@
-// Attackers guess tokens of upload links from five addresses, upload to a one-file link in parallel, flood a link with rejected
-// files, and use the token of a link for other purposes. A client of the same tenant uploads through its own links meanwhile.
+// Attackers guess upload link tokens, exceed the file limit of a link, flood a link with rejected files, and misuse its token.
+// Another client of the tenant uploads through its own links.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { call, startAttackedService } from '../../support/attacked-service.mjs'
@@ -46,7 +46,7 @@ export async function run() {
   }
 }
 
-/** Guesses the secret of an existing link, with the right tenant and link ID. */
+/** Guesses the secret of a link whose tenant and link ID are known. */
 async function guess({ base, create }) {
   const { url } = await create()
   const result = { accepted: 0, failedUploads: 0, statuses: {}, responses: new Set(), urls: [url] }
@@ -68,7 +68,7 @@ async function guess({ base, create }) {
       while (!isOver()) {
         const link = await create()
         result.urls.push(link.url)
-        // From an address of the attackers, because people may share an address.
+        // Uploads from the attackers' address because users may share an address with attackers.
         const { status } = await send(`${link.url}/a.txt`, { method: 'PUT', body: 'hello', localAddress: addresses[0] })
         if (status !== 201) result.failedUploads++
       }
@@ -128,7 +128,7 @@ async function misuse({ base, create, get }) {
   return { accepted, stored: (await get(link)).accepted_files, urls: [link.url] }
 }
 
-/** Sends a request from a loopback address of choice. `comparable` is its response without request ID and time. */
+/** Sends a request from a given loopback address. `comparable` is the response without request ID and time. */
 function send(url, { method = 'GET', headers = {}, body, localAddress } = {}) {
   return new Promise((resolve, reject) => {
     const options = { method, headers: { connection: 'close', ...headers }, localAddress }
@@ -139,7 +139,7 @@ function send(url, { method = 'GET', headers = {}, body, localAddress } = {}) {
       const content = text.replace(/"(request_id|timestamp)":"[^"]*"/g, '')
       resolve({ status: response.statusCode, comparable: JSON.stringify([rest, content]) })
     })
-    // The service closes the connection after it has rejected a body.
+    // The service closes the connection after rejecting a body.
     outgoing.on('error', (error) => (['EPIPE', 'ECONNRESET'].includes(error.code) ? resolve({ status: 499 }) : reject(error)))
     outgoing.end(body)
   })

@@ -33,7 +33,7 @@ export async function run() {
     const quiet = await latencies(victim, victims)
     const ids = []
     for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
-    // The service delivers to each new webhook while deliveries to the webhook that it replaced still wait for a response.
+    // Deliveries to replaced webhooks still wait for a response while the service delivers to new ones.
     let attacking = true
     const churn = (async () => {
       for (let nth = 0; attacking; nth++) {
@@ -56,7 +56,7 @@ export async function run() {
         { name: 'events of the other tenant that were not delivered', value: events - attacked.length, max: 0 },
         { name: 'most deliveries of the attacker at the same time', value: silent.maxOpen(), max: 16 },
         { name: 'slowest test of a webhook that answers 101, ms', value: Math.max(...tests.durations), max: 2_000 },
-        { name: 'attempts answered with 101 that were not logged', value: tests.durations.length - tests.logged, max: 0 },
+        { name: 'attempts with status 101 that were not logged', value: tests.durations.length - tests.logged, max: 0 },
         { name: 'databases that still run after the exit', value: locks.length, max: 0 },
         { name: 'from SIGTERM to the exit, ms', value: stopped, max: 20_000 },
       ],
@@ -71,7 +71,7 @@ export async function run() {
 
 const switchProtocols = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
 
-/** Receiver that sends `text` in response to every request, and leaves the connection open. */
+/** Starts a receiver that responds with `text` to every request and keeps the connection open. */
 async function rawReceiver(text) {
   const open = new Set()
   let max = 0
@@ -90,7 +90,7 @@ async function rawReceiver(text) {
   return { url: `http://127.0.0.1:${server.address().port}/`, maxOpen: () => max, close }
 }
 
-/** Records when the event of each change of the tenant's name arrives. */
+/** Starts a receiver that records when the event of each name change arrives. */
 async function receiver() {
   const arrivals = new Map()
   const server = http.createServer(async (request, response) => {
@@ -107,7 +107,7 @@ async function receiver() {
   return { url: `http://127.0.0.1:${server.address().port}/`, arrivals, close }
 }
 
-/** Milliseconds from the response to a change until its event arrives, for each event that arrives in time. */
+/** Measures the milliseconds from each change to the arrival of its event. */
 async function latencies(client, { arrivals }) {
   const found = []
   for (let nth = 0; nth < events; nth++) {
@@ -126,7 +126,7 @@ async function create(client, { url }, replaced) {
   return client('POST', '/webhooks', { url })
 }
 
-/** Two tests of one webhook may run at the same time; a fourth one must find a free place. */
+/** Two tests of one webhook may run concurrently, so a fourth one must find a free slot. */
 async function testsOf(client, webhookId) {
   const durations = []
   for (let nth = 0; nth < 4; nth++) {
@@ -144,7 +144,7 @@ async function testsOf(client, webhookId) {
 const percentile = (values, share) =>
   values.length === 0 ? Number.POSITIVE_INFINITY : values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]
 
-/** Milliseconds until the process has ended; it is killed if it does not end. */
+/** Stops the service and returns the milliseconds that it took. */
 async function stop(service) {
   const began = performance.now()
   const timer = setTimeout(() => process.kill(service.pid, 'SIGKILL'), maxWaitMs)

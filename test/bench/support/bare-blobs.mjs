@@ -1,5 +1,5 @@
-// Reference server of bench:storage: hashes and writes a body with fsync, and streams a file. Its argument is its directory. It
-// prints its port.
+// Reference server for bench:storage. It hashes and writes a body with fsync, streams a file, and prints its port. Its argument
+// is a directory.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// Reference of bench:validate: opens a complete file with the plain library in this process.
+// Reference for bench:validate, which opens a complete file with a plain library in this process.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
@@ -34,7 +34,7 @@ async function unzip(bytes) {
   })
 }
 
-/** Libraries by extension: the name, and a function that opens one file. */
+/** Libraries by extension, each with its name and a function that opens one file. */
 export const bareReaders = {
   png: ['sharp', decode],
   jpg: ['sharp', decode],

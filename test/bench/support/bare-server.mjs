@@ -1,5 +1,5 @@
-// Reference server: a node:http server that hashes a body, writes it to a temporary file (fsync, rename) and inserts one row with
-// pg. Its arguments are DATABASE_URL and a directory. It prints its port.
+// Reference server on node:http. It hashes a body, writes it to a temporary file (fsync, rename), inserts one row with pg, and
+// prints its port. Its arguments are DATABASE_URL and a directory.
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename } from 'node:fs/promises'

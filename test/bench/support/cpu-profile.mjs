@@ -1,10 +1,10 @@
-// Reads a profile that Node.js wrote with --cpu-prof.
+// Reads a CPU profile that Node.js wrote with --cpu-prof.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Yields the samples of the measured seconds: their milliseconds, and their call frames from the running function to its callers. Idle
- * time is left out. The process ended `endMs` after the measurement.
+ * Yields the samples of the measured seconds with their duration and call stack, innermost frame first, without idle time. The
+ * process ended `endMs` after the measurement.
  */
 export function* readProfile(folder, { seconds, endMs }) {
   const { nodes, samples, timeDeltas, endTime } = JSON.parse(readFileSync(join(folder, readdirSync(folder)[0]), 'utf8'))

@@ -1,15 +1,15 @@
-// CPU time of processes, from /proc. All values are milliseconds, in steps of 10.
+// Reads CPU times of processes from /proc in milliseconds, in steps of 10.
 import { readdirSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 
-/** The fields of a stat file from the third, which is the state. Names of processes may contain spaces. */
+/** Returns the fields of a stat file from the third on, because process names may contain spaces. */
 const fieldsOf = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
 const tick = 10
 const ownMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
 const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
 
-/** Milliseconds that a process, its main thread, and the PostgreSQL in its data folder have used. The profiler of V8 is left out. */
+/** Returns the CPU milliseconds of a process, its main thread and its PostgreSQL, without the V8 profiler. */
 export function usedCpu({ pid, dataDir }) {
   return {
     all: ownMs(fieldsOf(`/proc/${pid}/stat`)) - usedByProfiler(pid),
@@ -34,13 +34,13 @@ function usedByDatabase(dataDir) {
       const child = fieldsOf(`/proc/${pid}/stat`)
       if (Number(child[1]) === server) used += ownMs(child)
     } catch {
-      // The process has ended. Its time is part of `endedChildrenMs`.
+      // The time of an ended process is part of `endedChildrenMs`.
     }
   }
   return used
 }
 
-/** Milliseconds in which the cores did nothing, added up. */
+/** Returns the total idle milliseconds of all cores. */
 export const idleCpu = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 
 export const minus = (later, earlier) =>

@@ -1,11 +1,11 @@
-// Files of every format family, generated or read from a folder: { extension: [bytes, …] }.
+// Returns files of every format family, generated or read from a folder, by extension.
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import sharp from 'sharp'
 
-/** Reads files from the folder. Without a folder, or with '-', generates them. */
+/** Reads files from the folder, or generates them if the folder is omitted or '-'. */
 export async function families(folder) {
   if (folder && folder !== '-') return fromFolder(folder)
   const photo = sharp(randomBytes(640 * 480 * 3), { raw: { width: 640, height: 480, channels: 3 } }).blur(3)

@@ -1,4 +1,4 @@
-// One ledger of bench:ledger in its own process. Messages start the work, and a message returns the number of commits.
+// Runs one ledger of bench:ledger in a separate process, controlled by messages.
 import pg from 'pg'
 import { Fold } from '../../../dist/ledger/fold.js'
 import { Ledger } from '../../../dist/ledger/ledger.js'
@@ -76,7 +76,7 @@ function openLedger(commit) {
   const parts = { ledger: new Ledger(database, { fold }), paths: new ReservedPaths(database.writes) }
   return {
     commit: (tenant, n) => commit(parts, tenant, n),
-    // Leases paths in advance, like a replica that has served the tenant before.
+    // Leases paths in advance, like a replica that already served the tenant.
     prime: (some) => Promise.all(some.map(({ tenantId }) => parts.paths.take(tenantId, `${tenantId}/notes`))),
     close: async () => {
       await parts.ledger.drain()
@@ -99,7 +99,7 @@ CROSS JOIN LATERAL (VALUES ('hour', date_trunc('hour', created_at, 'UTC')), ('da
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = coalesce(u.metadata_success, 0) + excluded.metadata_success`
 
-/** The previous implementation: the same call rows, and counter rows per group that are locked until its commit. */
+/** Opens the previous implementation, whose groups lock counter rows until their commit. */
 function openUpserts() {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const waiting = []
@@ -145,12 +145,12 @@ const modes = {
   inserts: openInserts,
 }
 
-/** Commits `flight` entries at a time, after a warm-up in which every connection plans its statements. */
+/** Keeps `flight` entries in progress after a warm-up in which every connection plans its statements. */
 async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
   const { commit, close, prime } = modes[mode]()
   const some = tenants.slice(from, to)
   await prime?.(some)
-  // Entries of a locked tenant wait and are written at the end.
+  // Entries of a locked tenant wait and are written after the measurement.
   const wanting = setTimeout(
     () => {
       for (let n = 0; n < locked; n++) commit(tenants[0], n).catch(() => {})
@@ -171,7 +171,7 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
         try {
           await commit(some[created % some.length], created++)
         } catch (error) {
-          // The tenant is overloaded, or its lock timed out.
+          // An overloaded tenant or a lock time-out is expected.
           if (error.code !== 'database_unavailable' && error.code !== 'overloaded') throw error
           rejected++
           continue

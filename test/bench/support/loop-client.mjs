@@ -1,4 +1,4 @@
-// Client of the watched service: reads complete responses, and reports unexpected statuses.
+// HTTP client of the measured service that reads complete responses and reports unexpected statuses.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { multipart, request } from './service.mjs'
@@ -17,7 +17,7 @@ export class LoopClient {
       body: body && (Array.isArray(body) ? body : [Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))]),
     })
     if (expect && response.status !== expect)
-      throw new Error(`${method} ${path.slice(0, 100)} answered ${response.status}: ${response.text().slice(0, 500)}`)
+      throw new Error(`${method} ${path.slice(0, 100)} returned ${response.status}: ${response.text().slice(0, 500)}`)
     return response
   }
 
@@ -29,7 +29,7 @@ export class LoopClient {
     return this.call('POST', path, { ...multipart(context, name, content), ...more })
   }
 
-  /** Sends parts as `[headers, content]`. */
+  /** Sends a multipart form with parts given as `[headers, content]`. */
   form(path, parts, headers = {}) {
     const boundary = `form${randomBytes(8).toString('hex')}`
     const chunks = parts.flatMap(([head, content]) => [

@@ -1,8 +1,7 @@
-// The largest GraphQL documents, variables and lists.
 import { getIntrospectionQuery } from 'graphql'
 import { uploadDocument } from './loop-scenarios.mjs'
 
-/** The largest documents, variables and lists that are accepted. */
+/** Returns the largest accepted GraphQL documents, variables and lists. */
 export const graphqlAtItsLargest = (client, world) => [
   ['introspection', () => client.graphql(getIntrospectionQuery(), {}, { expect: 200 })],
   [

@@ -1,4 +1,4 @@
-// The largest REST requests.
+// Returns the largest accepted REST requests.
 
 export const restAtItsLargest = (client) => [
   ['100 files', () => client.get('/api/v1/files?page_size=100')],

@@ -1,4 +1,4 @@
-// The largest requests that a client can send, by name.
+// Combines the largest requests that a client can send, by name.
 import { getIntrospectionQuery } from 'graphql'
 
 const extensions =
@@ -12,7 +12,7 @@ const context = {
 
 const MiB = 1_048_576
 
-/** Each path once, as first used after a start. */
+/** Calls each path once, like the first requests after a start. */
 export const firstUses = (client, world) => [
   ['health', () => client.get('/health/ready')],
   ['create context', () => client.post('/api/v1/contexts', context, { expect: 201 })],
@@ -67,7 +67,7 @@ export const uploadDocument = 'mutation ($file: Upload!) { uploadFile(file: $fil
 const signIn = ({ email, password }) =>
   `mutation { signIn(email: ${JSON.stringify(email)}, password: ${JSON.stringify(password)}) { token } }`
 
-/** Malformed and maximal form bodies. */
+/** Returns malformed and maximum-size form bodies. */
 export const forms = (client) => {
   const disposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
   const file = [disposition('file', '; filename="a.txt"'), 'some text']

@@ -1,4 +1,4 @@
-// Uploads of many kinds and sizes, separately and concurrently.
+// Uploads files of many kinds and sizes, one by one and concurrently.
 import { randomBytes } from 'node:crypto'
 
 const MiB = 1_048_576
@@ -13,7 +13,7 @@ const created = {
 }
 const sizes = [10 * 1024, MiB, 20 * MiB, 100 * MiB]
 
-/** One of each family, and families of variable size in four sizes. */
+/** Returns one file per format family, and four sizes for families of variable size. */
 export function uploads(client, families) {
   const ofFamilies = Object.entries(families).map(([extension, [content]]) => [
     `${extension} of ${(content.length / 1024).toFixed(0)} KiB`,
@@ -31,7 +31,7 @@ export function uploads(client, families) {
   return [...ofFamilies, ...ofSizes]
 }
 
-/** A turn is the sum of the work that arrived together. */
+/** An event loop turn includes all work that arrived together. */
 export function manyAtOnce(client) {
   const together = (count, one) => () => Promise.all(Array.from({ length: count }, one))
   return [8, 64].flatMap((count) => [

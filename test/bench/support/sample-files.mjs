@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 
-/** A landscape in the colours of a hue, as a JPEG with the size of a photo. */
+/** Generates a landscape in shades of one hue as a JPEG with the size of a photo. */
 export const landscape = (hue) =>
   sharp(
     Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="1600" height="1067">
@@ -12,7 +12,7 @@ export const landscape = (hue) =>
     .jpeg({ quality: 88 })
     .toBuffer()
 
-/** An invoice of two pages. */
+/** Generates a two-page invoice as a PDF. */
 export function invoicePdf(number) {
   const line = (x, y, size, text) => `BT /F1 ${size} Tf ${x} ${y} Td (${text}) Tj ET`
   const items = ['Paper, A4, 500 sheets', 'Envelopes, C5', 'Toner, black', 'Labels, 70 x 37 mm', 'Ring binders'].map(

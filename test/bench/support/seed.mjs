@@ -1,9 +1,9 @@
-// Fills a database with a year of calls and files by set-based SQL, including their counters.
+// Fills a database with a year of calls and files by set-based SQL, including counters.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const operations = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure']
 
-/** SQL for the time part of a ULID, from milliseconds. */
+/** Returns an SQL expression for the time part of a ULID from milliseconds. */
 const ulidTime = (ms) =>
   Array.from({ length: 10 }, (_, place) => `substr('${alphabet}', ((${ms} >> ${5 * (9 - place)}) & 31)::int + 1, 1)`).join(' || ')
 
@@ -12,9 +12,8 @@ const callCounts = operations.flatMap((operation) =>
 )
 
 /**
- * `rows` calls and `files` files of one tenant, evenly over the year before now, and as many again of each neighbour. Gives the ids to
- * filter by: keys of every frequency (`rare` has a handful of calls, `idle` none), and contexts.
- * @param {import('pg').Client} client
+ * Inserts `rows` calls and `files` files of one tenant, spread over the last year, and as many for each neighbour. Returns ids
+ * to filter by: contexts, and keys of every frequency (`rare` has few calls, `idle` none). @param {import('pg').Client} client
  */
 export async function seedYear(client, { tenantId, rows, files, neighbours = 0, say = () => {} }) {
   const ids = await seedTenant(client, { tenantId, rows, files, say, letter: '0' })
@@ -35,7 +34,7 @@ export async function seedYear(client, { tenantId, rows, files, neighbours = 0, 
   return ids
 }
 
-/** `letter` distinguishes the ids of keys and contexts from those of other tenants. */
+/** `letter` distinguishes ids of keys and contexts from those of other tenants. */
 async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   const own = (statement) => statement.replaceAll("'key_01'", `'key_0${letter}'`).replaceAll("'ctx_01'", `'ctx_0${letter}'`)
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; SET maintenance_work_mem = '256MB'`)
@@ -57,7 +56,7 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   await partitions(client)
 
   const started = Date.now()
-  // Batches are in time order, so that indexes grow at their end as in production.
+  // Batches are inserted in time order so that indexes grow at their end as in production.
   for (let from = 1; from <= rows; from += 1_000_000) {
     const to = Math.min(rows, from + 999_999)
     await client.query(own(callsStatement), [tenantId, from, to, rows])
@@ -100,7 +99,7 @@ async function partitions(client) {
     END $$`)
 }
 
-// h is pseudo-random with a fixed seed. One call in 50,000 uses the rare key, with a minimum of a few. The idle key has none.
+// `h` is a pseudo-random number with a fixed seed. The rare key gets one call in 50,000 and the idle key none.
 const callsStatement = `
 INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, file_id, context_key, error_code, error_message, ip_address, user_agent, created_at)
 SELECT 'call_' || ${ulidTime('ms')} || substr(md5(i::text), 1, 16), $1,
@@ -121,7 +120,7 @@ FROM (
   SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($2::bigint - i) * 31536000000 / $2::bigint) AS ms
   FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series(1, $2::bigint) i) numbers) files`
 
-// Has the length of a report of a text that passed every check.
+// The report has the length of a report of a text file that passed every check.
 const reportsStatement = `
 INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
 SELECT tenant_id, file_id, created_at, jsonb_build_object('rulesVersion', 1, 'outcome', 'accepted', 'reason', NULL, 'detected_content_type', content_type, 'size_bytes', size_bytes,

@@ -1,4 +1,4 @@
-// Starts the built service as its own process, with its own database and folder, which are deleted afterwards.
+// Starts the built service as a process with a temporary database and folder.
 import { spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ownFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const ownBuild = join(ownFolder, 'dist', 'main.js')
 
-/** The options of Node.js in the `npm start` of a clone. */
+/** Returns the Node.js options that `npm start` of a clone uses. */
 export function startFlags(folder) {
   const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return scripts.start.match(/(?<= )--\S+/g) ?? []
@@ -23,7 +23,7 @@ export async function startService(env = {}, nodeOptions = startFlags(ownFolder)
   const port = await freePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const child = spawn(process.execPath, [...nodeOptions, main], {
-    // Equal to `npm start`.
+    // `npm start` sets the same values.
     env: {
       UV_THREADPOOL_SIZE: '12',
       MALLOC_ARENA_MAX: '1',
@@ -66,18 +66,18 @@ export async function startService(env = {}, nodeOptions = startFlags(ownFolder)
   }
 }
 
-/** Starts a process that prints its port when ready. */
+/** Starts a process that prints its port when it is ready. */
 export async function startProcess(script, args) {
   const child = spawn(process.execPath, [fileURLToPath(script), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   process.once('exit', () => child.kill('SIGTERM'))
   const port = await new Promise((resolve, reject) => {
     child.stdout.once('data', (data) => resolve(Number(String(data).trim())))
-    child.once('exit', () => reject(new Error(`${script} ended`)))
+    child.once('exit', () => reject(new Error(`${script} exited before it was ready`)))
   })
   return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => child.kill('SIGTERM') }
 }
 
-/** Below the range of outgoing connections, so that the port stays free during a restart. */
+/** Ports below the range of outgoing connections stay free during a restart. */
 export async function freePort() {
   for (;;) {
     const port = randomInt(10_000, 32_768)
@@ -91,7 +91,7 @@ export async function freePort() {
   }
 }
 
-/** Sends one request and returns status and body. `body` is a list of Buffers. */
+/** Sends one request with `body`, a list of Buffers, and returns status and body. */
 export function request(agent, url, { method = 'GET', headers = {}, body } = {}) {
   return new Promise((resolve, reject) => {
     const outgoing = http.request(
@@ -118,7 +118,7 @@ export function request(agent, url, { method = 'GET', headers = {}, body } = {})
   })
 }
 
-/** The multipart body of an upload. */
+/** Builds the multipart body of an upload. */
 export function multipart(context, name, content) {
   const boundary = `----assay${randomBytes(8).toString('hex')}`
   const part = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)
@@ -134,7 +134,7 @@ export function multipart(context, name, content) {
   }
 }
 
-/** Runs `one` on `connections` connections for `seconds`, and returns the rate per second. */
+/** Runs `one` on a number of connections for some seconds and returns the rate per second. */
 export async function perSecond(connections, seconds, one) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const until = performance.now() + seconds * 1000

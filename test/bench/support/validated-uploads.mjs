@@ -1,10 +1,10 @@
-// Sends the same uploads to a context with all checks enabled and to one without, in alternation.
+// Alternates the same uploads between a context with all checks enabled and one without checks.
 import http from 'node:http'
 import { median, multipart, request, startService } from './service.mjs'
 
 const rounds = 60
 
-/** Prints the medians of both per family, and the cost of validation. */
+/** Prints both medians per format family and the cost of validation. */
 export async function compareUploads(files, row) {
   const service = await startService()
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })

@@ -1,4 +1,4 @@
-// The package has its types in JSDoc comments, which tsc does not read from node_modules.
+// TypeScript does not read the JSDoc types of this package from node_modules.
 declare module 'apollo-upload-client/UploadHttpLink.mjs' {
   import type { ApolloLink } from '@apollo/client'
 

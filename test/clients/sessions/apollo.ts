@@ -25,10 +25,10 @@ const { data: listed, error } = await client.query({
   errorPolicy: 'all',
 })
 expectEqual([listed!.filesConnection!.totalCount, listed!.filesConnection!.edges.map((edge) => edge.node.id)], [1, [id]])
-// The error of one root field does not discard the data of the other.
+// The error of one root field does not discard the data of another field.
 expectEqual(listed!.file, null)
 expectEqual(CombinedGraphQLErrors.is(error) && error.errors[0]!.extensions?.code, 'NOT_FOUND')
-// The cache normalizes the file by its id, so that queries share it.
+// The cache normalizes the file by its id so that queries share it.
 expectEqual(Object.keys(client.cache.extract() as object).includes(`File:${id}`), true)
 const { data: found } = await client.query({ query: node, variables: { id } })
 const thing = found!.node!

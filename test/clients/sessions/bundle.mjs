@@ -1,4 +1,4 @@
-// node bundle.mjs BUNDLER: bundles bundle-entry.mjs for browsers into out/BUNDLER. Prints every error and warning.
+// node bundle.mjs BUNDLER: bundles bundle-entry.mjs for browsers into out/BUNDLER and prints every error and warning.
 import process from 'node:process'
 
 const entry = 'sessions/bundle-entry.mjs'

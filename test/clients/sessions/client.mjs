@@ -1,4 +1,4 @@
-// A session with @assay/client that runs unchanged in Node.js, Bun and Deno. Prints what the service stored.
+// Runs a session with @assay/client unchanged in Node.js, Bun and Deno, and prints what the service stored.
 import process from 'node:process'
 import { createClient, isAssayError, uploadTo } from '@assay/client'
 

@@ -2,10 +2,10 @@
 import type { components as Expected, operations as ExpectedOperations } from './generated/openapi-typescript/expected'
 import type { components as Own, operations as OwnOperations } from './generated/own'
 
-/** Replaces named types by their members, because the names of the two sides differ. */
+/** Replaces named types with their members because names differ between the two sides. */
 type Expand<T> = T extends (infer Item)[] ? Expand<Item>[] : T extends object ? { [Key in keyof T]: Expand<T[Key]> } : T
 type Equal<A, B> = (<T>() => T extends Expand<A> ? 1 : 2) extends <T>() => T extends Expand<B> ? 1 : 2 ? true : false
-/** Keys whose types differ, or that exist on one side only. */
+/** Keys whose types differ or that exist on only one side. */
 type Differences<A, B> = {
   [Key in keyof A | keyof B]: Key extends keyof A & keyof B ? (Equal<A[Key], B[Key]> extends true ? never : Key) : Key
 }[keyof A | keyof B]

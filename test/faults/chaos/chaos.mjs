@@ -1,9 +1,8 @@
-// npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and the replicas are killed and frozen,
-// connections are closed, and clocks are moved. Tenants are deleted, quotas change, sweeps run, and unanswered uploads are
-// repeated. New YARA rules cause rescans (rescans.mjs). Webhooks receive events (webhooks.mjs). Files are put on hold, trashed,
-// restored, purged, and expire. Afterwards confirmed files must exist once, held files must exist, and no file was purged early.
-// Events and webhook deliveries must be complete and in order, and all counters must match. Otherwise it prints the errors and
-// exits with status 1.
+// npm run chaos -- [--seed N] [--seconds 300]: runs two replicas under load while PostgreSQL and replicas are killed and frozen,
+// connections are closed, and clocks are moved. Tenants are deleted, quotas change, files are held, trashed, restored, purged and
+// expired, new YARA rules cause rescans (rescans.mjs), and webhooks receive events (webhooks.mjs). Afterwards, confirmed files
+// must exist once, held files must exist, no file may be purged early, events and deliveries must be complete and in order, and
+// counters must match. Otherwise, the script prints the errors and exits with status 1.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +18,7 @@ import { Webhooks } from './webhooks.mjs'
 const hour = 3_600_000
 const answerMs = 45_000
 
-/** Seeded random numbers. The order of faults is reproducible, but not their exact timing. */
+/** Creates a seeded random generator. The order of faults is reproducible, but not their exact timing. */
 function randomOf(seed) {
   let state = seed % 2_147_483_647 || 1
   return () => {
@@ -28,7 +27,7 @@ function randomOf(seed) {
   }
 }
 
-/** Returns statistics and errors. */
+/** Runs the chaos test and returns statistics and errors. */
 async function chaos({ seed, seconds, clients = 10, say }) {
   const random = randomOf(seed)
   const folder = mkdtempSync(join(tmpdir(), 'assay-chaos-'))
@@ -112,7 +111,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
   }
 }
 
-/** Faults in sequence, with pauses. */
+/** Yields faults in random sequence with pauses. */
 function* order(random, until) {
   const pick = (items) => items[Math.floor(random() * items.length)]
   const happenings = {
@@ -149,7 +148,8 @@ async function newTenant(run, name) {
       body: JSON.stringify(context),
     }),
   )
-  if (created.status !== 201 && created.status !== 409) throw new Error(`no context: ${JSON.stringify(created.body)}`)
+  if (created.status !== 201 && created.status !== 409)
+    throw new Error(`The context was not created: ${JSON.stringify(created.body)}`)
   return tenant
 }
 
@@ -162,19 +162,19 @@ async function request(url, tenant, path, init = {}) {
   return { status: response.status, body: await response.json() }
 }
 
-/** Sends a request to alternating replicas until one responds without an infrastructure error. */
+/** Retries a request on alternating replicas until one responds without an infrastructure error. */
 async function requestUntilAnswered(run, request) {
   for (let tries = 0; ; tries++) {
     const replica = run.replicas[(tries + Math.floor(Math.random() * 2)) % run.replicas.length]
     const response = await request(replica.url).catch(() => undefined)
     if (response && response.status < 500 && response.status !== 429) return response
-    if (response && response.status === 500) run.faults.push(`answered 500: ${JSON.stringify(response.body)}`)
+    if (response && response.status === 500) run.faults.push(`returned 500: ${JSON.stringify(response.body)}`)
     run.counts.repeats++
     await sleep(100 + Math.random() * 400)
   }
 }
 
-/** Uploads with unique keys and names, repeated until answered, with occasional deletions. */
+/** Uploads files with unique keys and names, retried until a response arrives, and deletes some. */
 async function uploader(run, tenant, index) {
   for (let turn = 0; !run.over; turn++) {
     const name = `${index}-${turn}.txt`
@@ -189,9 +189,9 @@ async function uploader(run, tenant, index) {
         headers: { 'Idempotency-Key': `${tenant.id}-${name}` },
       })
     })
-    // The quota may be exhausted.
+    // The upload may be rejected because the quota is exhausted.
     if (response.status !== 201) {
-      if (response.status !== 422) run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
+      if (response.status !== 422) run.faults.push(`an upload returned ${response.status}: ${JSON.stringify(response.body)}`)
       continue
     }
     run.counts.uploads++
@@ -207,41 +207,41 @@ async function remove(run, tenant, fileId) {
   const file = run.files.get(fileId)
   run.files.delete(fileId)
   const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
-  // 404: an unanswered attempt succeeded.
-  if (response.status !== 200 && response.status !== 404) run.faults.push(`a deletion was answered ${response.status}`)
+  // A 404 means that an earlier attempt without a response succeeded.
+  if (response.status !== 200 && response.status !== 404) run.faults.push(`a deletion returned ${response.status}`)
   else if (tenant.hasTrash && file) await restore(run, file, fileId)
   else run.deleted.push({ tenant, fileId })
   run.counts.deletions++
 }
 
-/** Restores every second file. The others stay in the trash. */
+/** Restores every second file and leaves the others in the trash. */
 async function restore(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
   const response = await requestUntilAnswered(run, (url) => request(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
-  // 404: an unanswered attempt may have succeeded. The final check verifies it.
-  if (response.status !== 200 && response.status !== 404) run.faults.push(`a restore was answered ${response.status}`)
+  // A 404 may mean that an earlier attempt succeeded, which the final check verifies.
+  if (response.status !== 200 && response.status !== 404) run.faults.push(`a restore returned ${response.status}`)
   run.files.set(fileId, file)
   run.counts.restored++
 }
 
-/** Puts a file on hold and tries to delete it. It must exist at the end. */
+/** Puts a file on hold and tries to delete it. The file must exist at the end. */
 async function hold(run, tenant, fileId) {
   const held = await requestUntilAnswered(run, (url) =>
     request(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })),
   )
-  if (held.status >= 400) run.faults.push(`a hold was answered ${held.status}: ${JSON.stringify(held.body)}`)
+  if (held.status >= 400) run.faults.push(`a hold returned ${held.status}: ${JSON.stringify(held.body)}`)
   const { status, body } = await requestUntilAnswered(run, (url) =>
     request(url, tenant, `/files/${fileId}`, { method: 'DELETE' }),
   )
   if (status !== 409 || body.error.code !== 'on_hold')
-    run.faults.push(`${fileId} is on hold, and its deletion was answered ${status}`)
+    run.faults.push(`${fileId} is on hold, and its deletion returned ${status}`)
   run.counts.held++
 }
 
 const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 
-/** Follows the events of a tenant on alternating replicas, resuming at the last cursor. */
+/** Follows the events of a tenant on alternating replicas from the last cursor. */
 function reader(run, tenant) {
   const abort = new AbortController()
   const sequences = []
@@ -280,7 +280,7 @@ function reader(run, tenant) {
   return { tenant, sequences, end }
 }
 
-/** Checks that events are complete, unique and in order, with one per change and verdict. */
+/** Checks that events are complete, unique and in order, with one event per change and verdict. */
 async function proveEvents(run, databaseUrl, readers) {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -315,7 +315,7 @@ async function quotas(run, tenant) {
     const response = await requestUntilAnswered(run, (url) =>
       request(url, tenant, '/tenant', { method: 'PATCH', body, headers: { 'content-type': 'application/json' } }),
     )
-    if (response.status !== 200) run.faults.push(`a quota was answered ${response.status}: ${JSON.stringify(response.body)}`)
+    if (response.status !== 200) run.faults.push(`a quota returned ${response.status}: ${JSON.stringify(response.body)}`)
     await sleep(700)
   }
 }
@@ -329,7 +329,7 @@ async function sweeps(run) {
   }
 }
 
-/** Deletes tenants while they are used. */
+/** Deletes tenants while clients use them. */
 async function tenants(run) {
   for (let turn = 0; !run.over; turn++) {
     const tenant = await newTenant(run, `gone ${turn}`)
@@ -353,10 +353,7 @@ async function tenants(run) {
   }
 }
 
-/**
- * Locks the rows of one tenant occasionally, and prints the latency of another. It is not asserted, because the machine may be
- * busy.
- */
+/** Locks the rows of one tenant occasionally and prints the latency of another without asserting it. */
 async function checkNeighbors(run, databaseUrl, held, other) {
   while (!run.over) {
     await sleep(5_000)
@@ -369,12 +366,12 @@ async function checkNeighbors(run, databaseUrl, held, other) {
       const before = run.happened
       const began = performance.now()
       const response = await request(run.replicas[0].url, other, '/files')
-      // Excludes calls during other faults.
+      // Calls during other faults are excluded.
       if (response.status === 200 && before % 2 === 0 && before === run.happened)
         run.slowest = Math.max(run.slowest, performance.now() - began)
       await client.query('ROLLBACK')
     } catch {
-      // The failure was caused by a fault.
+      // An injected fault caused the failure.
     }
     await client.end().catch(() => {})
   }
@@ -384,7 +381,7 @@ async function prove(run, databaseUrl) {
   const { faults } = run
   for (const [fileId, { tenant, digest }] of run.files) {
     const { status, body } = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`))
-    if (status !== 200) faults.push(`${fileId} was accepted and is answered ${status}`)
+    if (status !== 200) faults.push(`${fileId} was accepted and is answered with ${status}`)
     else {
       const content = Buffer.from(await (await fetch(body.data.download_url)).arrayBuffer())
       if (createHash('sha256').update(content).digest('hex') !== digest) faults.push(`${fileId} comes back as something else`)
@@ -393,13 +390,13 @@ async function prove(run, databaseUrl) {
   for (const { tenant, fileId } of run.deleted) {
     if (fileId === undefined) continue
     const { status } = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}/metadata`))
-    if (status !== 404) faults.push(`${fileId} was deleted and is answered ${status}`)
+    if (status !== 404) faults.push(`${fileId} was deleted and is answered with ${status}`)
   }
   for (const { tenant, fileId } of run.trashed) {
     const { status } = await requestUntilAnswered(run, (url) =>
       request(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }),
     )
-    if (status !== 200) faults.push(`${fileId} was in the trash, and its restore is answered ${status}`)
+    if (status !== 200) faults.push(`${fileId} was in the trash, and its restore is answered with ${status}`)
   }
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -424,7 +421,7 @@ async function prove(run, databaseUrl) {
     const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [deletedTenants])
     if (rowCount > 0) faults.push(`${rowCount} rows of deleted tenants are in ${name}`)
   }
-  // Simulates hours, so that interrupted work is due.
+  // Simulates several hours so that interrupted work is due.
   await client.query('UPDATE blob_garbage SET due_at = now()')
   await client.end()
   const swept = await run.command('sweep')

@@ -5,8 +5,8 @@ import { expect, test } from '@jest/globals'
 
 const program = fileURLToPath(new URL('./chaos.mjs', import.meta.url))
 
-// The long form is `npm run chaos`.
-test('half a minute of kills, freezes, lost connections and wrong clocks loses and duplicates no acknowledged file, and all counters match', async () => {
+// `npm run chaos` runs the long form of this test.
+test('kills, freezes, lost connections and wrong clocks lose or duplicate no acknowledged file', async () => {
   const seed = String(1 + (Date.now() % 1_000_000))
   const child = spawn(process.execPath, [program, '--seed', seed, '--seconds', '30'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME },

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 const json = { 'content-type': 'application/json' }
 
-/** Files that are deleted, restored, purged, held or expire, each with an expected final state. */
+/** Files that are deleted, restored, purged, held or expired, with their expected final states. */
 export class Lives {
   #run
   #tenant
@@ -12,7 +12,7 @@ export class Lives {
   #expected = []
   counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, retained: 0 }
 
-  /** `ask` and `requestUntilAnswered` are those of the other clients. */
+  /** `ask` and `requestUntilAnswered` are the functions of the other clients. */
   constructor({ run, tenant, databaseUrl, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant
@@ -82,7 +82,7 @@ export class Lives {
     return 'files'
   }
 
-  /** Checks the final states after all faults and due work. */
+  /** Checks the final states after all faults have ended and due work is complete. */
   async prove(client) {
     const { rows } = await client.query(
       `SELECT file_id, 'files' AS place FROM files WHERE tenant_id = $1 UNION ALL SELECT file_id, 'trash' FROM trash WHERE tenant_id = $1`,
@@ -108,11 +108,11 @@ export class Lives {
       })
     })
     if (response.status === 201) return response.body.data.file_id
-    this.#run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
+    this.#run.faults.push(`an upload returned ${response.status}: ${JSON.stringify(response.body)}`)
     return undefined
   }
 
-  /** 404: an unanswered attempt succeeded. */
+  /** A 404 means that an earlier attempt without a response succeeded. */
   #act(method, path, right = [200, 404]) {
     return this.#send(path, { method }, right)
   }
@@ -123,10 +123,10 @@ export class Lives {
 
   async #send(path, init, right) {
     const { status, body } = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, path, init))
-    if (!right.includes(status)) this.#run.faults.push(`${init.method} ${path} was answered ${status}: ${JSON.stringify(body)}`)
+    if (!right.includes(status)) this.#run.faults.push(`${init.method} ${path} returned ${status}: ${JSON.stringify(body)}`)
   }
 
-  /** Changes timestamps in the database, and repeats until confirmed. */
+  /** Changes timestamps in the database and repeats the change until it is confirmed. */
   async #write(statement, fileId) {
     for (;;) {
       const client = new pg.Client({ connectionString: this.#databaseUrl })
@@ -136,7 +136,7 @@ export class Lives {
         await client.query(statement, [this.#tenant.id, fileId])
         return
       } catch {
-        // The failure was caused by a fault.
+        // An injected fault caused the failure.
       } finally {
         await client.end().catch(() => {})
       }

@@ -1,4 +1,4 @@
-// node --import: a process whose machine clock the parent moves with { clock: milliseconds ahead }.
+// node --import: gives a process a clock that its parent moves with { clock: milliseconds ahead }.
 const Machine = Date
 let aheadMs = 0
 
@@ -17,5 +17,5 @@ globalThis.Date = MovedDate
 process.on('message', ({ clock }) => {
   aheadMs = clock
 })
-// The channel must not keep the process alive.
+// The message channel must not keep the process alive.
 process.channel?.unref()

@@ -1,5 +1,5 @@
-// Parts of the chaos test: a PostgreSQL that is killed and frozen, a proxy that closes connections, and replicas with their own
-// clocks.
+// Components of the chaos test: a PostgreSQL that is killed and frozen, a proxy that closes connections, and replicas with their
+// own clocks.
 import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { freePort } from '../../bench/support/service.mjs'
 const built = (name) => fileURLToPath(new URL(`../../../dist/${name}.js`, import.meta.url))
 const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
 
-/** A PostgreSQL behind a proxy with a constant address. */
+/** Starts a PostgreSQL behind a proxy with a constant address. */
 export async function startDatabase(folder) {
   const { startServer } = await import('../../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
@@ -45,7 +45,7 @@ export async function startDatabase(folder) {
       try {
         process.kill(pid, name)
       } catch {
-        // The process has ended.
+        // Ignores a process that has ended.
       }
   }
   return {
@@ -60,7 +60,7 @@ export async function startDatabase(folder) {
     },
     kill: async () => {
       signal('SIGKILL')
-      // Its shared memory is in use until its last process ends.
+      // The shared memory of a killed PostgreSQL is in use until its last process ends.
       for (let tries = 0; ; tries++)
         try {
           server = await startServer(options)
@@ -78,7 +78,7 @@ export async function startDatabase(folder) {
   }
 }
 
-/** One replica, which restarts at the same address. */
+/** Starts one replica that restarts at the same address. */
 export async function startReplica(env, folder) {
   const port = await freePort()
   const dataDir = mkdtempSync(join(folder, 'replica-'))
@@ -105,7 +105,7 @@ export async function startReplica(env, folder) {
       child.on('error', () => {})
       const ended = once(child, 'exit')
       while (child.exitCode === null && child.signalCode === null && !(await isLive(url))) await sleep(50)
-      // Retries if the database is unavailable at the start.
+      // Restarts the replica if the database was unavailable during its start.
       if (child.exitCode === null && child.signalCode === null) return
       await ended
       await sleep(200)
@@ -114,7 +114,7 @@ export async function startReplica(env, folder) {
   await start()
   return {
     url,
-    /** Log lines of a request. */
+    /** Returns the log lines of a request. */
     logged: (requestId) => log.split('\n').filter((line) => line.includes(requestId)),
     clock: (ms) => child.connected && child.send({ clock: ms }, () => {}),
     freeze: async (ms) => {
@@ -144,7 +144,7 @@ const isLive = (url) =>
     () => false,
   )
 
-/** Runs an operator command, and retries while the database is unavailable. */
+/** Runs an operator command and retries it while the database is unavailable. */
 export async function admin(env, ...args) {
   for (let tries = 0; ; tries++) {
     const child = spawn(process.execPath, [built('cli/admin'), ...args], {
@@ -156,9 +156,9 @@ export async function admin(env, ...args) {
     child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
     const [status] = await once(child, 'close')
     if (out !== '') return { status, result: JSON.parse(out), output }
-    // The deletion succeeded, but its response was lost.
+    // An earlier attempt deleted the tenant but its response was lost.
     if (output.includes('No tenant')) return { status, result: {}, output }
-    if (tries === 30) throw new Error(`admin ${args.join(' ')} ended with status ${status}: ${output}`)
+    if (tries === 30) throw new Error(`admin ${args.join(' ')} exited with status ${status}: ${output}`)
     await sleep(1000)
   }
 }

@@ -1,19 +1,19 @@
-// Rescans during chaos: new YARA rules appear, replicas load them when they restart, and are killed while they scan. Afterwards every
-// infected file is quarantined, every clean file is available, no signatures scanned a file twice, and no restored file was served
-// before its scan.
+// Rescans during chaos: replicas load new YARA rules when they restart and are killed while they scan. Afterwards, infected files
+// must be quarantined and clean files available. The same signatures must not scan a file twice, and a restored file must not be
+// served before its scan.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 const roundMs = 6_000
-// Attempts that were cut off wait for two minutes at most; a lease ends after 30 s.
+// Interrupted attempts wait at most two minutes, and a lease ends after 30 seconds.
 const finishMs = 300_000
-// Above 64 KiB, YARA scans in a sandboxed process.
+// YARA scans files above 64 KiB in a sandboxed process.
 const sizes = [100, 200_000]
 const fates = ['clean', 'infected', 'trashed']
 
-/** The rules of all replicas, in a directory below `folder`. */
+/** Creates the rules directory of all replicas below `folder`. */
 export function openRules(folder) {
   const rules = join(folder, 'rules')
   mkdirSync(rules)
@@ -23,7 +23,7 @@ export function openRules(folder) {
 
 const virusOf = (round) => `virus of round ${round};`
 
-/** Replaces the file atomically, because replicas may start at the same time. */
+/** Replaces the file atomically because replicas may start at the same time. */
 function writeRule(rules, round) {
   const temporary = join(rules, `round-${round}.new`)
   writeFileSync(temporary, `rule round_${round} { strings: $a = "${virusOf(round)}" condition: $a }\n`)
@@ -47,7 +47,7 @@ export class Rescans {
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
-  /** Uploads files that the rules of the next round match, until the run ends. */
+  /** Uploads files that match the rules of the next round until the run ends. */
   async live() {
     await this.#send('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
     let roundEnds = performance.now() + roundMs
@@ -66,7 +66,7 @@ export class Rescans {
     }
   }
 
-  /** Lets all replicas load the last rules, and waits until all rescans end. */
+  /** Restarts replicas with the last rules and waits until all rescans end. */
   async finish(databaseUrl) {
     writeRule(this.#rules, ++this.counts.rounds)
     for (const replica of this.#run.replicas) await replica.kill()
@@ -106,10 +106,10 @@ export class Rescans {
     for (const { file_id } of twice.rows) this.#run.faults.push(`${file_id} was scanned twice with the same signatures`)
   }
 
-  /** Replicas detect new signatures shortly after the start, so that the newest rescan must use the last rules. */
+  /** The newest rescan must use the last rules, because replicas detect them shortly after the start. */
   async #isRescanned() {
     const { body } = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
-    // The version ends with the number of rules.
+    // The version of the built-in scanner ends with the number of rules.
     const rules = Number(/\((\d+) rules\)$/.exec(body.data.signatures ?? '')?.[1])
     this.#expectedRules ??= await this.#loadedRules()
     return rules === this.#expectedRules
@@ -132,7 +132,7 @@ export class Rescans {
 
   async #expect(fileId, status, why) {
     const response = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
-    if (response.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered ${response.status}`)
+    if (response.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered with ${response.status}`)
   }
 
   async #upload(name, fate, size) {
@@ -145,17 +145,17 @@ export class Rescans {
       return this.#ask(url, this.#tenant, '/files/upload', { method: 'POST', body: form, headers })
     })
     if (response.status === 201) return response.body.data.file_id
-    this.#run.faults.push(`an upload was answered ${response.status}: ${JSON.stringify(response.body)}`)
+    this.#run.faults.push(`an upload returned ${response.status}: ${JSON.stringify(response.body)}`)
     return undefined
   }
 
-  /** 404: an unanswered attempt succeeded. */
+  /** A 404 means that an earlier attempt without a response succeeded. */
   async #send(path, method, body) {
     const headers = { 'content-type': 'application/json' }
     const response = await this.#requestUntilAnswered(this.#run, (url) =>
       this.#ask(url, this.#tenant, path, { method, ...(body && { headers, body: JSON.stringify(body) }) }),
     )
     if (response.status !== 200 && response.status !== 404)
-      this.#run.faults.push(`${method} ${path} was answered ${response.status}: ${JSON.stringify(response.body)}`)
+      this.#run.faults.push(`${method} ${path} returned ${response.status}: ${JSON.stringify(response.body)}`)
   }
 }

@@ -4,30 +4,28 @@ import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const catchUpMs = 300_000
-// The retry after a failed attempt comes five seconds later, so that failures must be rare.
+// Failures must be rare because each retry is delayed by five seconds.
 const failEvery = 100
 
-/**
- * Webhooks of some tenants. Each receives every event at least once and in order, even if replicas are killed while they send.
- */
+/** Webhooks that must receive every event at least once and in order, even if replicas are killed while they send. */
 export class Webhooks {
   #run
   #ask
   #requestUntilAnswered
   #server
   #requests = 0
-  /** Path of the webhook's URL: the events that were answered with 204, in the order of their first arrival. */
+  /** Acknowledged events by path of the webhook URL, in the order of their first arrival. */
   #received = new Map()
   counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
 
-  /** `ask` and `requestUntilAnswered` are those of the other clients. */
+  /** `ask` and `requestUntilAnswered` are the functions of the other clients. */
   constructor({ run, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#ask = request
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
-  /** Creates one webhook per tenant. An unanswered attempt may have created another, so that each has its own URL. */
+  /** Creates one webhook per tenant with a unique URL, because a lost response may leave an additional webhook. */
   async open(tenants) {
     this.#server = http.createServer((request, response) => void this.#receive(request, response))
     await once(this.#server.listen(0, '127.0.0.1'), 'listening')
@@ -40,12 +38,11 @@ export class Webhooks {
           body: JSON.stringify({ url: `http://127.0.0.1:${port}/${randomBytes(8).toString('hex')}` }),
         }),
       )
-      if (created.status !== 201)
-        this.#run.faults.push(`a webhook was answered ${created.status}: ${JSON.stringify(created.body)}`)
+      if (created.status !== 201) this.#run.faults.push(`a webhook returned ${created.status}: ${JSON.stringify(created.body)}`)
     }
   }
 
-  /** Waits until each webhook has received the last event, then compares with the journal. */
+  /** Waits until each webhook has received the last event, then compares the events with the journal. */
   async prove(client) {
     const { rows: webhooks } = await client.query('SELECT tenant_id, webhook_id, url, status FROM webhooks')
     this.counts.webhooks = webhooks.length
@@ -94,7 +91,7 @@ export class Webhooks {
       }
       response.writeHead(204).end()
     } catch {
-      // The sender was killed.
+      // The sending replica was killed.
       response.destroy()
     }
   }

@@ -1,5 +1,5 @@
-// Two balancers with delayed detection: nginx, which detects an end only by a refused connection, and a TCP balancer that polls
-// readiness.
+// Two balancers with delayed detection: nginx, which detects a stopped server by refused connections, and a TCP balancer that
+// polls readiness.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../bench/support/service.mjs'
 
-/** Forwards connections in turn to servers that were ready at the last poll, without retries. */
+/** Forwards connections without retries to servers that were ready at the last poll. */
 export async function tcpBalancer(urls, { pollMs }) {
   const ports = urls.map((url) => Number(new URL(url).port))
   const ready = new Set(ports)
@@ -51,7 +51,7 @@ export async function tcpBalancer(urls, { pollMs }) {
   }
 }
 
-/** Configured as in docs/operations.md. */
+/** Starts nginx with the configuration in docs/operations.md. */
 export async function nginx(urls, { folder }) {
   const port = await freePort()
   mkdirSync(join(folder, 'tmp'), { recursive: true })

@@ -1,4 +1,4 @@
-// npm run rolling: restarts two replicas behind a balancer in turn under load. No call may fail.
+// npm run rolling: restarts two replicas in turn behind a balancer under load. No call may fail.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: {
     restarts: { type: 'string', default: '10' },
     callers: { type: 'string', default: '8' },
-    // With less than two polls, the balancer would still use a stopped server.
+    // With a delay of less than two polls, the balancer would still use a stopped server.
     'delay-seconds': { type: 'string', default: '5' },
     'poll-ms': { type: 'string', default: '2000' },
     // Number of processes per replica.
@@ -32,7 +32,7 @@ const database = await startServer({ folder: join(folder, 'data') })
 const key = `assay_${randomBytes(32).toString('base64url')}`
 const masterKey = randomBytes(32).toString('base64')
 
-/** One replica, which restarts at its address. */
+/** Starts one replica that restarts at the same address. */
 async function replica(name) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -71,7 +71,7 @@ async function replica(name) {
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
     const [status] = await ended
-    if (status !== 0) throw new Error(`A replica ended with status ${status}.`)
+    if (status !== 0) throw new Error(`A replica exited with status ${status}.`)
   }
   await start()
   return { url, start, stop }
@@ -80,7 +80,7 @@ async function replica(name) {
 const headers = { authorization: `Bearer ${key}` }
 const json = { ...headers, 'content-type': 'application/json' }
 
-/** One client sequence: upload, metadata, list, URL, deletion. */
+/** Runs one sequence of calls: upload, metadata, list, URL, deletion. */
 async function* round(url) {
   const body = new FormData()
   body.set('context', 'notes')
@@ -130,7 +130,7 @@ async function roll(kind, replicas) {
     await next.stop()
     await next.start()
     while (!balancer.knows(next.url)) await sleep(50)
-    // nginx retries a failed server after its fail_timeout.
+    // nginx uses a failed server again after its fail_timeout.
     await sleep(1100)
   }
   on = false

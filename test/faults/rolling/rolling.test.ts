@@ -6,10 +6,10 @@ import { describeWith } from '../../support/real-parts.js'
 
 const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
 
-// The long form with realistic delays is `npm run rolling`.
+// `npm run rolling` runs the long form with realistic delays.
 describeWith('nginx')('a rolling restart of replicas under load', () => {
   test.each(['nginx', 'tcp'])(
-    'fails no call behind a balancer that detects a stopping replica late: %s',
+    'a rolling restart fails no call behind a balancer that detects stopped replicas late: %s',
     async (balancer) => {
       const args = ['--balancers', balancer, '--restarts', '2', '--callers', '2', '--delay-seconds', '4', '--poll-ms', '200']
       const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]).catch((error) => error)

@@ -12,13 +12,13 @@ import { Sessions, sendIncomplete, storeMultipart } from './uploads.js'
 
 export interface BucketOptions {
   name: string
-  /** Public keys of accepted accounts. */
+  /** Public keys of the accepted service accounts. */
   accounts?: Record<string, KeyObject>
-  /** Secrets of accepted HMAC keys, by access id. */
+  /** Secrets of the accepted HMAC keys by access id. */
   hmacKeys?: Record<string, string>
-  /** Accepts bearer tokens. Without it, no token is required, as in an emulator. */
+  /** Validates bearer tokens. Without this option, no token is required, as in other emulators. */
   isKnownToken?: (token: string) => boolean
-  /** Serves TLS with this certificate. */
+  /** Certificate for TLS. */
   tls?: { key: string; cert: string }
 }
 
@@ -32,18 +32,18 @@ interface Call {
 }
 
 /**
- * An emulator of Google Cloud Storage with one bucket in memory and the used part of the JSON API. It verifies V4 signatures,
- * CRC32C, preconditions, ranges and the resumable protocol, and injects faults. It cannot prove that Google behaves the same.
+ * An emulator of Google Cloud Storage with one in-memory bucket and part of the JSON API. It verifies V4 signatures, CRC32C,
+ * preconditions, ranges and the resumable protocol, and injects faults. Google may behave differently.
  */
 export class BucketEmulator {
   readonly objects = new Objects()
   readonly sessions = new Sessions(this.objects)
   readonly faults = new FaultPlan()
-  /** Calls in order of arrival. */
+  /** Received calls in order of arrival. */
   readonly calls: BucketCall[] = []
-  /** Trace headers of the calls. */
+  /** Trace headers of the received calls. */
   readonly traceparents: string[] = []
-  /** Omits a size of 0, like emulators in Go. */
+  /** Omits a size of 0, like emulators written in Go. */
   omitsZeroSize = false
   readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<ServerResponse>()
@@ -66,7 +66,7 @@ export class BucketEmulator {
     return this.#sockets.size
   }
 
-  /** Requests without a complete response. */
+  /** Number of requests without a complete response. */
   get busy(): number {
     return this.#underWay.size
   }
@@ -75,18 +75,18 @@ export class BucketEmulator {
     return this.#server !== undefined
   }
 
-  /** Starts at the same port as before. */
+  /** Starts the emulator at the same port as before. */
   async start(): Promise<void> {
     const handle: http.RequestListener = (request, response) => void this.#answer(request, response)
     const { tls } = this.options
     const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
-    // Closing an idle connection would be an unplanned fault.
+    // Idle connections stay open because closing one would be an unplanned fault.
     server.keepAliveTimeout = 0
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
     })
-    // A port that no other connection takes while the emulator is stopped.
+    // The port stays free while the emulator is stopped.
     this.#port ||= Number(await freePort())
     await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#server = server
@@ -141,7 +141,7 @@ export class BucketEmulator {
     return { kind: url.searchParams.get('alt') === 'media' ? 'media' : 'metadata', object }
   }
 
-  // A signature, or the URL of a session, is sufficient authorization.
+  // A signature or a session URL is sufficient authorization.
   #assertToken(kind: BucketCall, { headers }: IncomingMessage): void {
     const { isKnownToken: knowsToken } = this.options
     if (!knowsToken || kind === 'signed' || kind === 'chunk') return
@@ -157,7 +157,7 @@ export class BucketEmulator {
 
   async #run(call: Call): Promise<void> {
     const { fault, request, response } = call
-    // Reads the request, because a server that does not read cannot detect a closed connection.
+    // Reads the request because otherwise the server would not detect a closed connection.
     if (fault?.kind === 'silent') return void request.resume()
     if (fault?.kind === 'cut' && !sends(call.kind)) {
       if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.socket.destroy())
@@ -167,7 +167,7 @@ export class BucketEmulator {
     const body = await read(request)
     if (fault?.kind === 'slow') await sleep(fault.ms)
     if (fault?.kind === 'status') {
-      if (!fault.headers && fault.body === undefined) throw new BucketError(fault.status, 'As the test asked for.')
+      if (!fault.headers && fault.body === undefined) throw new BucketError(fault.status, 'Error injected by the test.')
       return void response.writeHead(fault.status, fault.headers).end(fault.body)
     }
     if (fault?.kind === 'held') {
@@ -177,7 +177,7 @@ export class BucketEmulator {
     if (fault?.kind === 'lost') {
       const response = new http.ServerResponse(request)
       await this.#perform({ ...call, response: response }, body)
-      // Destroys the socket, because the request has already ended.
+      // Destroys the socket because the request has already ended.
       request.socket.destroy()
       return
     }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
-/** A certificate and its key in PEM. */
+/** A certificate and its key in PEM format. */
 export interface Certificate {
   cert: string
   key: string
@@ -11,7 +11,7 @@ interface Issuer {
   key: KeyObject
 }
 
-// A minimal DER encoder (ITU-T X.690). Node can verify certificates but not create them.
+// A minimal DER encoder (ITU-T X.690), because Node.js can verify certificates but not create them.
 const tagged = (tag: number, ...parts: Buffer[]): Buffer => {
   const body = Buffer.concat(parts)
   const size = body.length
@@ -58,7 +58,7 @@ function certify({
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
 }
 
-/** A certificate authority for tests, and its certificate for 127.0.0.1 (RFC 5280). */
+/** Creates a test certificate authority and its certificate for 127.0.0.1 (RFC 5280). */
 export function createLoopbackCertificate(): { authority: string; certificate: Certificate } {
   const [root, leaf] = [makeKeys(), makeKeys()]
   const issuer = { name: `Assay tests ${randomBytes(4).toString('hex')}`, key: root.privateKey }

@@ -1,5 +1,5 @@
-// CRC32C, reflected (RFC 3720, appendix B.4), four bytes at a time, because the tests check gigabytes. A separate implementation,
-// so that the emulator does not use the code under test.
+// Reflected CRC32C (RFC 3720, appendix B.4), computed four bytes at a time for speed. The emulator must not use the code under
+// test.
 const tables = [0, 1, 2, 3].map(() => new Int32Array(256))
 const [first, second, third, fourth] = tables as [Int32Array, Int32Array, Int32Array, Int32Array]
 for (let byte = 0; byte < 256; byte++) {
@@ -14,7 +14,7 @@ function next(value: number, byte: number): number {
   return (value >>> 8) ^ first[(value ^ byte) & 0xff]!
 }
 
-/** Base64 of the four bytes in big-endian order, as in bucket responses. */
+/** Returns the Base64 of the four big-endian bytes, as in bucket responses. */
 export function crc32c(bytes: Uint8Array): string {
   let value = -1
   let at = 0

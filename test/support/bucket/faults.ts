@@ -1,27 +1,23 @@
-/** API calls of the bucket that can fail. */
+/** Bucket API calls that can fail. */
 export type BucketCall = 'upload' | 'session' | 'chunk' | 'metadata' | 'media' | 'delete' | 'list' | 'signed' | 'copy'
 
 export type Fault =
-  /** Responds with this status, with a body of the bucket or another one. */
+  /** Responds with this status and an optional body. */
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string }
-  /** Responds after a delay. */
   | { kind: 'slow'; ms: number }
-  /** Never responds. */
   | { kind: 'silent' }
   /** Closes the connection in the middle of the request or response body. */
   | { kind: 'cut' }
   /** Executes the request and closes the connection without a response. */
   | { kind: 'lost' }
-  /** Returns a wrong CRC32C. */
   | { kind: 'wrong-crc32c' }
-  /** Returns a wrong size. */
   | { kind: 'wrong-size' }
   /** Executes the request and returns truncated JSON as a complete response. */
   | { kind: 'half' }
-  /** Never responds. Calls `reached` with the complete request, executed or not. */
+  /** Never responds. Calls `reached` with the complete request, whether executed or not. */
   | { kind: 'held'; done: boolean; reached: () => void }
 
-/** Planned faults by call. Each is used by one request. */
+/** Planned faults by kind of call. Each fault affects one request. */
 export class FaultPlan {
   readonly #planned = new Map<BucketCall, Fault[]>()
 

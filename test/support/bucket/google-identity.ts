@@ -3,17 +3,17 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ServiceAccount } from './service-account.js'
 
-/** Calls to the Google identity services without a key file. */
+/** Calls to the Google identity services that need no key file. */
 export type IdentityCall = 'metadata' | 'subject' | 'exchange' | 'impersonate' | 'sign'
 export type IdentityFault = { kind: 'status'; status: number } | { kind: 'slow'; ms: number } | { kind: 'silent' }
 
 /**
- * An emulator of the metadata server, STS and the IAM credentials service. Only its own tokens are accepted, also by a bucket
- * with `knowsToken`. It signs with the real key of the account.
+ * An emulator of the metadata server, STS and the IAM credentials service. It accepts only its own tokens and signs with the
+ * account's key.
  */
 export class GoogleIdentityEmulator {
   readonly calls: IdentityCall[] = []
-  /** The subject token of the external provider. Others are rejected. */
+  /** Accepted subject token of the external provider. Others are rejected. */
   subjectToken = 'subject-1'
   tokenSeconds = 3600
   readonly #faults = new Map<IdentityCall, IdentityFault[]>()
@@ -41,7 +41,7 @@ export class GoogleIdentityEmulator {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Requests that wait for a response, on both sides. */
+  /** Number of requests that wait for a response, on both sides. */
   get waiting(): number {
     return this.#waiting.size
   }
@@ -65,7 +65,7 @@ export class GoogleIdentityEmulator {
     this.#faults.clear()
   }
 
-  /** A configuration of workload identity federation, as `gcloud iam workload-identity-pools create-cred-config` writes it. */
+  /** Returns a workload identity federation configuration like `gcloud iam workload-identity-pools create-cred-config`. */
   federation(source: object, { impersonate = true, universe }: { impersonate?: boolean; universe?: string } = {}): object {
     return {
       type: 'external_account',

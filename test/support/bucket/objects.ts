@@ -18,7 +18,7 @@ export interface ObjectDraft {
   metadata?: Record<string, string>
 }
 
-/** An error with the message of the bucket. */
+/** An error with the bucket's message. */
 export class BucketError extends Error {
   constructor(
     readonly status: number,
@@ -28,7 +28,7 @@ export class BucketError extends Error {
   }
 }
 
-/** The objects of one bucket in memory. */
+/** Objects of one bucket in memory. */
 export class Objects {
   readonly #byName = new Map<string, StoredObject>()
   #generation = 1_700_000_000_000_000
@@ -74,7 +74,7 @@ export class Objects {
     this.#byName.delete(name)
   }
 
-  /** A page of the list. `startOffset` is inclusive. */
+  /** Returns a page of the list. `startOffset` is inclusive. */
   page(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
     const start = query.get('pageToken') ?? query.get('startOffset') ?? ''
     const size = Number(query.get('maxResults') ?? 1000)
@@ -85,7 +85,7 @@ export class Objects {
   }
 }
 
-/** The object resource of the JSON API. */
+/** Returns the object resource of the JSON API. */
 export const toObjectResource = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
   kind: 'storage#object',
   name: object.name,

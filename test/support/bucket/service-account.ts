@@ -1,13 +1,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 
-/** A service account of the tests, as in a key file. */
+/** A test service account, as in a key file. */
 export interface ServiceAccount {
   email: string
   publicKey: KeyObject
-  /** Signs like IAM for the account. */
+  /** Signs bytes like IAM does for the account. */
   sign(bytes: Buffer): Buffer
-  /** Writes the file for GOOGLE_APPLICATION_CREDENTIALS. */
+  /** Writes the key file for GOOGLE_APPLICATION_CREDENTIALS. */
   writeTo(file: string): Promise<string>
 }
 
@@ -21,7 +21,7 @@ export function createServiceAccount(): ServiceAccount {
     private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     client_email: email,
     client_id: '1',
-    // No server listens there, so that a token request fails although the key is available.
+    // No server listens at this address, so token requests fail although the key is available.
     token_uri: 'http://127.0.0.1:9/token',
   }
   return {

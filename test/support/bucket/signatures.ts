@@ -3,20 +3,20 @@ import { createHash, createHmac, type KeyObject, verify } from 'node:crypto'
 /** A received request with the values that its signature covers. */
 export interface SignedRequest {
   method: string
-  /** Path and query, exactly as sent. */
+  /** Path and query exactly as sent. */
   target: string
-  /** Lower-case names. `host` has no port, as the Google client signs it. */
+  /** Headers with lower-case names. `host` has no port, as the Google client signs it. */
   headers: Record<string, string>
 }
 
 export interface SignatureCheck {
   getKey: (email: string) => KeyObject | undefined
-  /** Secrets of HMAC keys, by access id. */
+  /** Returns the secret of an HMAC key by access id. */
   getSecret?: (accessId: string) => string | undefined
   now: Date
 }
 
-/** The error of a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+/** Returns the error of a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
 export function findSignatureError(
   request: SignedRequest,
   { getKey: keyOf, getSecret: secretOf, now }: SignatureCheck,

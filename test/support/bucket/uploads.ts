@@ -9,12 +9,12 @@ interface Session {
   stored?: StoredObject
 }
 
-/** The object of a single multipart request. */
+/** Stores the object of a single multipart request. */
 export function storeMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
   const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
-  if (!boundary) throw new BucketError(400, 'No boundary.')
+  if (!boundary) throw new BucketError(400, 'The Content-Type has no boundary.')
   const [description, content] = parts(body, boundary)
-  if (!description || !content) throw new BucketError(400, 'Not two parts.')
+  if (!description || !content) throw new BucketError(400, 'The body must have two parts.')
   const draft = { ...JSON.parse(description.body.toString()), name: query.get('name') } as ObjectDraft
   objects.assertGeneration(draft.name, query.get('ifGenerationMatch'))
   return objects.store({ ...draft, contentType: draft.contentType ?? content.type }, content.body)
@@ -34,7 +34,7 @@ function parts(body: Buffer, boundary: string): { type: string; body: Buffer }[]
   }
 }
 
-/** Resumable uploads: sessions, chunks and positions. */
+/** Sessions of resumable uploads with their chunks and positions. */
 export class Sessions {
   readonly #byId = new Map<string, Session>()
 
@@ -57,20 +57,20 @@ export class Sessions {
     this.#byId.delete(id)
   }
 
-  /** Returns the object after the last chunk, else the number of stored bytes. */
+  /** Returns the object after the last chunk, otherwise the number of stored bytes. */
   take(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
     const session = this.#byId.get(id)
-    if (!session) throw new BucketError(404, 'No such session.')
+    if (!session) throw new BucketError(404, 'The upload session does not exist.')
     if (session.stored) return session.stored
     const range = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(request.headers['content-range'] ?? '')
-    if (!range) throw new BucketError(400, `Content-Range '${request.headers['content-range']}'`)
+    if (!range) throw new BucketError(400, `Invalid Content-Range '${request.headers['content-range']}'`)
     const have = () => session.received.reduce((sum, chunk) => sum + chunk.length, 0)
     if (range[1] === undefined) return have()
     const [start, end, total] = [Number(range[1]), Number(range[2]), Number(range[3])]
     if (end - start + 1 !== body.length || start !== have())
-      throw new BucketError(400, `Chunk ${start}-${end} of ${body.length} bytes where ${have()} are kept.`)
+      throw new BucketError(400, `Chunk ${start}-${end} of ${body.length} bytes does not follow the ${have()} stored bytes.`)
     const last = end + 1 === total
-    if (!last && body.length % (256 * 1024) !== 0) throw new BucketError(400, 'A chunk is not a multiple of 256 KiB.')
+    if (!last && body.length % (256 * 1024) !== 0) throw new BucketError(400, 'The chunk size is not a multiple of 256 KiB.')
     session.received.push(body)
     if (!last) return have()
     this.objects.assertGeneration(session.draft.name, session.ifGenerationMatch)

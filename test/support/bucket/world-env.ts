@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { BucketEmulator } from './bucket.js'
 import { createServiceAccount } from './service-account.js'
 
-/** A bucket, and the environment of services that use it and sign URLs with a local key. */
+/** A bucket with the environment of services that use it and sign URLs with a local key. */
 export interface BucketWorld {
   bucket: BucketEmulator
   env: { STORAGE_URL: string; STORAGE_EMULATOR_HOST: string; GOOGLE_APPLICATION_CREDENTIALS: string }
   close(): Promise<void>
 }
 
-/** The Google library reads its variable from the environment of this process, which is set until `close`. */
+/** Opens a bucket and sets an environment variable that the Google library reads until `close`. */
 export async function openBucketWorld(): Promise<BucketWorld> {
   const account = createServiceAccount()
   const folder = await mkdtemp(join(tmpdir(), 'assay-bucket-'))

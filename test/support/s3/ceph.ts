@@ -12,14 +12,14 @@ import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
-// Functions, because programPath throws if Ceph is not installed.
+// These are functions because programPath throws if Ceph is not installed.
 const daemons = {
   monitor: () => programPath('ceph-mon'),
   storage: () => programPath('ceph-osd'),
   gateway: () => programPath('radosgw'),
 }
 
-/** A Ceph cluster of one monitor and one storage daemon in memory, with the RADOS Gateway as its S3 interface. */
+/** A Ceph cluster with one monitor, one in-memory storage daemon and the RADOS Gateway as its S3 interface. */
 export class Ceph implements S3Server {
   readonly credentials = { accessKeyId: 'assay', secretAccessKey: 'testing' }
   readonly #daemons: ChildProcess[] = []
@@ -46,7 +46,6 @@ export class Ceph implements S3Server {
     return ceph
   }
 
-  /** Stops the gateway. */
   async down(): Promise<void> {
     const gateway = this.#gateway
     this.#gateway = undefined
@@ -96,7 +95,7 @@ export class Ceph implements S3Server {
     this.#daemons.push(this.#spawn('storage', '-i', '0'))
   }
 
-  /** A command waits for the daemons that it needs. */
+  /** Commands wait for the daemons that they need. */
   #run(program: string, ...args: string[]): Promise<unknown> {
     return run(program, ['-c', 'ceph.conf', ...args], { cwd: this.directory, timeout: 120_000 })
   }

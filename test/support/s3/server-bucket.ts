@@ -12,7 +12,7 @@ export interface S3Server {
   stop(): Promise<void>
 }
 
-/** A bucket of a real server. A store is a prefix of it, because a bucket per test is slower. */
+/** A bucket on a real server. Each store is a prefix in it because creating buckets is slow. */
 export class ServerBucket {
   readonly #client: S3Client
 
@@ -37,7 +37,7 @@ export class ServerBucket {
       credentials: this.server.credentials,
       unconditionalWrites,
       requireProof: true,
-      // Long enough for a machine that is busy with other tests.
+      // These time-outs also suffice on a machine that runs other tests.
       limits: { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 },
     })
   }

@@ -3,7 +3,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Requests that can fail. */
+/** S3 requests that can fail. */
 export type S3Call = 'put' | 'get' | 'head' | 'delete' | 'list' | 'create' | 'part' | 'complete' | 'abort' | 'uploads' | 'copy'
 
 export type S3Fault =
@@ -52,15 +52,18 @@ class Rejected extends Error {
   }
 }
 
-/** An S3 server in memory with faults on request. Real servers are tested in test/contract. It verifies hashes, not signatures. */
+/**
+ * A fake S3 server in memory that injects faults and verifies hashes but not signatures. Real servers are tested in
+ * test/contract.
+ */
 export class S3StandIn {
   readonly objects = new Map<string, Stored>()
   readonly uploads = new Map<string, Upload>()
   readonly calls: S3Call[] = []
-  /** A store without this guarantee. */
+  /** Simulates a store without this guarantee. */
   ignoresConditions = false
   ignoresHashes = false
-  /** Objects that a list does not contain yet. */
+  /** Objects that lists do not contain yet. */
   readonly unlisted = new Set<string>()
   clockOffsetMs = 0
   readonly #planned = new Map<S3Call, S3Fault[]>()
