@@ -53,7 +53,7 @@ interface HandlerParts extends AppParts {
   services: Services
   uploads: UploadService
   previews: PreviewService
-  /** Stores blobs, and records failures. */
+  /** Store for uploaded blobs. It records failures. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
@@ -67,19 +67,19 @@ interface HandlerParts extends AppParts {
 interface Handlers {
   app: Express
   listener: RequestListener
-  /** Handles WebSockets, which bypass the listener of the server. */
+  /** Handles WebSocket connections, which bypass the request listener of the server. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
-  /** Ends event streams and subscriptions. */
+  /** Closes all event streams and subscriptions. */
   endStreams(): void
   close(): Promise<void>
 }
 
-/** Authenticates and admits the calls of all handlers. */
+/** Functions that authenticate and admit calls, shared by all handlers. */
 type Callers = ReturnType<typeof createCallers>
 
-/** All HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
+/** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const { config, services, uploads, previews, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
@@ -121,7 +121,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     warm: graphql.warm,
     announceStop: () => health.announceStop(),
     endStreams: () => {
-      // Close subscriptions first, with 1001 (going away). A client does not reconnect after 4403.
+      // Subscriptions must be closed first, with code 1001 (going away), because clients do not reconnect after 4403.
       subscriptions.close()
       streams.streams.endAll()
     },
@@ -152,7 +152,7 @@ interface Streams {
   isCredentialValid(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
 }
 
-/** Checks whether the credential of an open stream of events is still valid. */
+/** Returns a function that checks whether the credential of an open event stream is still valid. */
 const createCredentialCheck =
   (identity: Services['identity']): Streams['isCredentialValid'] =>
   async (rawHeaders, origin) => {
@@ -292,7 +292,7 @@ function createHealth(parts: HandlerParts): Health {
     replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
     storageFindings: () => storageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),
-    // The database's own check reports its outage.
+    // Errors are ignored, because the health check of the database already reports an outage.
     rescanFailures: () => services.rescans.failures().catch(() => undefined),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })

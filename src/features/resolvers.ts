@@ -23,7 +23,7 @@ import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
-/** Resolvers of all features, from which the schema is built. */
+/** Creates the resolvers of all features, from which the GraphQL schema is built. */
 export const createResolvers = (
   services: Omit<Services, 'close'> & { uploads: UploadService; previews: PreviewService },
 ): object[] => [

@@ -2,14 +2,14 @@ import type { EventEmitter } from 'node:events'
 import type { SecurityReason } from '../access/security-trail.js'
 import type { LedgerEvents } from '../ledger/ledger.js'
 
-/** Result of one rescanned file. */
+/** Result of the rescan of one file. */
 export interface Rescanned {
   outcome: 'clean' | 'infected' | 'failed'
   bytes: number
 }
 
 interface EventArguments extends LedgerEvents {
-  /** Blobs are due for the sweep. */
+  /** Emitted when blobs are due for deletion by the sweep. */
   blobsReleased: []
   rescanRequested: []
   rescanned: [file: Rescanned]
@@ -18,7 +18,6 @@ interface EventArguments extends LedgerEvents {
 }
 
 /**
- * Events that components send to each other. The emitter is created first and passed to both sides, so that neither depends on the order in
- * which they are created.
+ * Events between components. The emitter is created before all of them, so that no component depends on the order of creation.
  */
 export type ServiceEvents = EventEmitter<EventArguments>

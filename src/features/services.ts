@@ -57,11 +57,11 @@ interface ServiceParts {
   databaseUrl: string
   logger: Logger
   serviceEvents: ServiceEvents
-  /** Undefined on the command line. */
+  /** Virus scanner. Undefined for CLI commands. */
   scanner?: Promise<Pick<VirusScanner, 'identity'>>
 }
 
-/** Creates all services, for the server and for the operator's command line, which has no HTTP. */
+/** Creates all services, for the server and for the CLI of the operator. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
   const services = createServices({ ...base, db: parts.database, scanner: parts.scanner }, parts)
@@ -140,7 +140,7 @@ function createIdentity(
 
 type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined }
 
-/** Creates each service with the shared components that it needs. */
+/** Creates all services with their dependencies. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
   const { db, storage, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })
@@ -179,7 +179,7 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
   }
 }
 
-/** Services of tenants, users, sessions and API keys. */
+/** Creates the services for tenants, users, sessions and API keys. */
 function createIdentityServices(base: Base, contexts: FileContextService) {
   const { identity } = base
   const { sessions } = identity

@@ -6,8 +6,8 @@ export const adoptionOutcomes = ['accepted', 'quarantined', 'rejected', 'registe
 export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
 
 /**
- * Result of one object. `accepted`: it is a file now. `quarantined`: it is infected, and a quarantined file now. `rejected`: it violates the rules. `registered`: it was a file already. `skipped`: its
- * file was deleted. `failed`: it could not be read or registered. The next run tries it again.
+ * Result of the adoption of one stored object. `registered`: the object already belongs to a file. `skipped`: its file was
+ * deleted. `failed`: the object could not be read or registered, and the next run retries it.
  */
 export interface AdoptionResult {
   path: string
@@ -32,7 +32,7 @@ export const toResult = (
   ...known,
 })
 
-/** Undefined if further objects would fail too. */
+/** Returns undefined if the error would also affect all further objects. */
 export function toOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
   if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
   return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined

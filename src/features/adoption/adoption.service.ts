@@ -21,19 +21,22 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// Ends the run if the store is unavailable, because each object may take its full time-out.
+// Consecutive failures after which a run ends, because each request to an unavailable store takes the full time-out.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
-/** Objects below `folder`, a path with a slash at its end, become files of `context`. A dry run only validates them. */
+/**
+ * Request to turn the objects below `folder`, a path that ends with a slash, into files of `context`. A dry run only validates
+ * them.
+ */
 export interface AdoptionRequest {
   tenantId: string
   context: string
   folder: string
   isDryRun: boolean
-  /** Infected objects become quarantined files. Otherwise they are rejected. */
+  /** True to register infected objects as quarantined files. False to reject them. */
   quarantines: boolean
-  /** Called with the results of each batch, before the position is stored. */
+  /** Called with the results of each batch, before the position of the run is saved. */
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }
 
@@ -49,9 +52,9 @@ interface Parts {
 type Known = 'registered' | 'skipped'
 
 /**
- * Registers objects that another program stored below the folder of a tenant. Each object is read once, inspected like an upload, and becomes
- * a file in place, with the same events and counts. Rejected objects remain in their place. The position is stored after each batch, so that a
- * killed run continues there. It may check the objects of one batch again.
+ * Registers objects that another program stored below the folder of a tenant. Each object is read once, inspected like an upload,
+ * and stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished
+ * batch.
  */
 export class AdoptionService {
   readonly #parts: Parts
@@ -64,7 +67,7 @@ export class AdoptionService {
     this.#pace = new Pace(parts.megabytesPerSecond)
   }
 
-  /** Number and size of the objects that `run` would read. */
+  /** Returns the number and total size of the objects that `run` would read. */
   async count(request: AdoptionRequest, signal: AbortSignal): Promise<{ objects: number; bytes: number }> {
     const total = { objects: 0, bytes: 0 }
     for await (const { size } of this.#list(request, await this.#position(request))) {
@@ -75,11 +78,11 @@ export class AdoptionService {
     return total
   }
 
-  /** Throws if another run is in progress, or if the context, a quota, the scanner, the store or the database prevents further adoptions. */
+  /** Adopts all objects of the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
     const client = await this.#parts.database.dedicated('assay adoption')
     try {
-      // The database may notice a few seconds later that a run was killed.
+      // PostgreSQL may take a few seconds to release the lock of a killed run.
       await client.query(`SET lock_timeout = '5s'`)
       await client.query('SELECT pg_advisory_lock($1)', [adoptionLock]).catch((error) => {
         throw getSqlErrorKind(error) === 'locked' ? conflict('Another adoption is running. Wait until it ends.') : error
@@ -109,7 +112,7 @@ export class AdoptionService {
     await this.#savePosition(request, null)
   }
 
-  /** Lists the objects of the folder, without blobs that the service itself stored. */
+  /** Lists the objects of the folder, except blobs that the service stored itself. */
   async *#list({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
     for await (const object of this.#parts.objects.list(after)) {
       if (!object.path.startsWith(folder)) return
@@ -128,7 +131,7 @@ export class AdoptionService {
         results[index] = known.get(object.path) ?? (await this.#adopt(request, object, signal))
       }
     }
-    // All workers end before an error is thrown, so that no object is adopted after the end of the run.
+    // All workers must finish before the error is thrown. Otherwise, objects would be adopted after the run has ended.
     const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, work))).filter(
       (worker) => worker.status === 'rejected',
     )
@@ -176,7 +179,7 @@ export class AdoptionService {
     }
   }
 
-  /** Uploads that use the object itself as their blob. */
+  /** Creates an upload service that uses the existing object as the blob instead of storing a copy. */
   #openUploads({ path }: StoredBlob, commit: (entry: Entry) => Promise<void>): UploadService {
     const { objects, uploads } = this.#parts
     return new UploadService({
@@ -194,7 +197,7 @@ export class AdoptionService {
     })
   }
 
-  /** Reads an object that is not larger than the limit. */
+  /** Reads an object into the spool, unless it exceeds the size limit. */
   async #read({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
     const spooled = await this.#parts.spool.take(await this.#parts.objects.open(path), () => size, { expected: size })
@@ -204,8 +207,8 @@ export class AdoptionService {
   }
 
   /**
-   * Finds objects that belong to a file or to a deleted one. One statement reads all tables, so that it misses no file that is deleted in the
-   * meantime.
+   * Finds objects of existing or deleted files. A single statement reads all tables, so that it cannot miss a file that is
+   * deleted in the meantime.
    */
   async #findKnown({ tenantId }: AdoptionRequest, batch: readonly StoredBlob[]): Promise<Map<string, AdoptionResult>> {
     const { rows } = await this.#pool.query<{ path: string; outcome: Known; file_id: string | null; checksum: string | null }>(
@@ -236,7 +239,7 @@ export class AdoptionService {
     return rows[0]?.value.after ?? request.folder
   }
 
-  /** Null: the run is complete, so the next one starts at the beginning. */
+  /** Saves the path after which the next run continues. Null means that the run is complete. */
   async #savePosition(request: AdoptionRequest, after: string | null): Promise<void> {
     if (request.isDryRun) return
     const key = toStateKey(request)
@@ -254,7 +257,7 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 
 const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
-/** A new actor for each object, because the rules of a context are read once per actor. */
+/** Creates a new actor for each object, because the rules of a context are cached per actor. */
 function toRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
   const actor: Actor = systemActor(tenantId)
   return {

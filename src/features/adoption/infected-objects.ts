@@ -15,8 +15,8 @@ interface Parts {
 }
 
 /**
- * Registers an infected object as a quarantined file, in the transaction that reports its rejection. Returns the id of the file, or undefined
- * if the entry is not the rejection of an infected object.
+ * Registers an infected object as a quarantined file, in the transaction that records its rejection. Returns the file ID, or
+ * undefined if the entry does not reject an infected object.
  */
 export async function quarantineObject(
   { objects, contexts, quarantine }: Parts,
@@ -52,7 +52,7 @@ export async function quarantineObject(
   try {
     await quarantine.addNew({ ...entry, upload: { actor, file } }, report)
   } catch (error) {
-    // If the outcome of the commit is unknown, the object may belong to a file.
+    // If the outcome of the commit is unknown, a file may use the object, so the object must not be released.
     const isRejected = error instanceof StaleWriteError || (error instanceof AssayError && error.code === 'quota_exceeded')
     if (isRejected) await objects.release(path)
     throw error

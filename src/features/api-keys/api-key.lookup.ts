@@ -10,7 +10,7 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   previousExpiresAt: Date | null
 }
 
-/** Loads API keys that are not cached. Concurrent queries share one statement. */
+/** Returns a function that loads an API key by the hash of its secret. Concurrent calls share one SQL statement. */
 export const loadApiKey = (pool: Pool) => {
   const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
   return (hash: Buffer) => lookups.add(hash)
@@ -34,7 +34,7 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
   return hashes.map((hash) => found.get(hash.toString('hex')) ?? null)
 }
 
-/** Stores the times of last use, many per statement. */
+/** Saves the last-used times of many API keys with one SQL statement. */
 export const writeKeyUses =
   (pool: Pool) =>
   async (uses: KeyUse[]): Promise<void> => {

@@ -63,7 +63,7 @@ export class ApiKeyResolver {
       {
         perform: (answer) =>
           this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
-        // The secret is not stored, so a repeated request gets an error that contains the id of the key.
+        // Secrets are not stored, so a retried request gets an error with the ID of the key instead of the original response.
         replay: ({ apiKeyId }) => this.#parts.idempotency.assertSecretAvailable(String(apiKeyId)),
       },
     )

@@ -18,11 +18,10 @@ interface Parts {
   ledger: Ledger
   contexts: FileContextService
   forget: (apiKeyId: string) => void
-  /** Returns the later of the stored use and any use that is not stored yet. */
+  /** Returns the later of the stored last-used time and any use that is not written to the database yet. */
   lastUse: (apiKeyId: string, stored: Date | null) => Date | null
 }
 
-/** Creates, lists and changes API keys. */
 export class ApiKeyService {
   readonly #parts: Parts
 
@@ -30,7 +29,10 @@ export class ApiKeyService {
     this.#parts = parts
   }
 
-  /** The secret is returned only here. `options.secret` is the configured secret of the first key. */
+  /**
+   * Creates an API key and returns its secret, which cannot be retrieved later. `options.secret` is the configured secret of the
+   * first key.
+   */
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
@@ -89,12 +91,12 @@ export class ApiKeyService {
     return this.#setStatus(actor, apiKeyId, { to: 'disabled', from: ['active'], action: 'disabled' })
   }
 
-  /** Revokes the key permanently. */
+  /** Revokes an API key permanently. */
   revoke(actor: Actor, apiKeyId: string): Promise<ApiKey> {
     return this.#setStatus(actor, apiKeyId, { to: 'revoked', from: ['active', 'disabled'], action: 'revoked' })
   }
 
-  /** Replaces the secret. The previous secret stays valid for `graceSeconds`. */
+  /** Replaces the secret of an API key. The previous secret stays valid for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = newApiKeySecret()
     const row = await this.#change(actor, apiKeyId, (before) => {
@@ -154,7 +156,7 @@ export class ApiKeyService {
 
   async #findContextIds(actor: Actor, input: CreateApiKeyInput): Promise<string[] | null> {
     if (!input.contexts) return null
-    // The scope `admin` includes access to the whole tenant.
+    // An API key with the scope `admin` has access to the whole tenant, so it cannot be restricted to contexts.
     if (input.scopes.includes('admin'))
       throw badUserInput([{ field: 'contexts', message: "cannot restrict an API key with scope 'admin'" }])
     const found = await Promise.all(

@@ -40,18 +40,18 @@ const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'delete
 const bucketsPerQuery = 400
 const bucketMs = { hour: 3_600_000, day: 86_400_000 }
 
-/** Reads the audit log. Only the ledger writes it, and entries never change. */
+/** Reads the audit log. Entries are immutable, and only the ledger writes them. */
 export class AuditLogService {
   readonly #db: Database
   readonly #horizon: () => Date | null
 
-  /** `horizon`: start of the retained log, at the start of a day. Null if all entries are retained. */
+  /** `horizon` returns the start of the retained log, which is the start of a day, or null if all entries are retained. */
   constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
     this.#horizon = parts.horizon
   }
 
-  /** Throws 404, also for an entry from before the retention horizon. */
+  /** Returns an audit log entry. Throws 404 if it does not exist or is older than the retention period. */
   async get(actor: Actor, auditId: string): Promise<AuditLog> {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<AuditLog>(
@@ -73,14 +73,14 @@ export class AuditLogService {
     return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
   }
 
-  /** Returns all entries up to now in batches, newest first, for exports. */
+  /** Yields all audit log entries up to the current time in batches, newest first. */
   batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
     return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
   }
 
   #query(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {
     const { auditType, action, entityId, entityType } = filter
-    // A malformed id matches nothing. It must not reach SQL, which rejects some characters.
+    // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
     const isByEntity = Boolean(entityId || entityType)
     const getConditions = () => {
@@ -98,7 +98,7 @@ export class AuditLogService {
       prefix: 'aud',
       getId: ({ auditId }) => auditId,
       count: async () => (isEmpty ? 0 : isByEntity ? this.#countRows(getConditions()) : this.#sumCounters(tenantId, filter)),
-      // The log of one entity is short, so its pages are read by offset.
+      // The log of one entity is short enough to be paged by offset.
       buckets: () => (isByEntity ? noBuckets() : this.#buckets(tenantId, filter, { grain: 'day' })),
       hours: ({ from, until }) => this.#buckets(tenantId, filter, { grain: 'hour', from, until }),
       select: async (range) => (isEmpty ? [] : selectLogRows<AuditLog>(database, table, getConditions(), { ...range, nameOf })),
@@ -123,7 +123,7 @@ export class AuditLogService {
     return Number(rows[0]!.entries)
   }
 
-  /** Counts of entries by day or by hour, newest first. */
+  /** Yields the number of audit log entries per day or hour, newest first. */
   async *#buckets(
     tenantId: string,
     { auditType, action }: AuditFilter,
@@ -145,10 +145,10 @@ export class AuditLogService {
 
 async function* noBuckets(): AsyncGenerator<Bucket> {}
 
-// Counters have one row for each type and action.
+// Each row of audit_counters covers one audit type and one action.
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
-/** Returns the pairs of type and action that match a filter, or null if the filter uses neither. */
+/** Returns the pairs of audit type and action that match a filter, or null if the filter specifies neither. */
 function getPairs({ auditType, action }: AuditFilter): [string, string][] | null {
   if (!auditType && !action) return null
   return types

@@ -85,7 +85,7 @@ export class AuditLog {
 export const AuditLogPage = pageType(AuditLog, 'AuditLog')
 export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
 
-// Pages and connections have the same filters.
+// Adds the filters that audit log pages and connections share.
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filters extends base {

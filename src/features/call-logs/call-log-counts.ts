@@ -17,13 +17,13 @@ const dayMs = 24 * hourMs
 const bucketsPerQuery = 400
 const nameOf = statementNames('counts')
 
-/** Returns the period of a filter, without the time before the retention horizon. */
+/** Returns the time range of a filter, limited to the retained part of the log. */
 export function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
   const { from, until } = toWindow(filter)
   return { from: from && horizon && horizon > from ? horizon : (from ?? horizon), until }
 }
 
-/** Pairs of operation and status that match a filter. */
+/** Returns all pairs of operation and status that match a filter. */
 export const getPairs = (filter: CallLogFilter): [Operation, 'success' | 'failure'][] =>
   operations
     .filter((operation) => !filter.operation || operation === filter.operation)
@@ -33,20 +33,23 @@ export const getPairs = (filter: CallLogFilter): [Operation, 'success' | 'failur
         .map((status): [Operation, typeof status] => [operation, status]),
     )
 
-/** SQL sum of the counter columns that match a filter. */
+/** Returns an SQL sum of the counter columns that match a filter. */
 const sumOfCounters = (filter: CallLogFilter): string =>
   getPairs(filter)
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/** A part of a window, and the counters used for it. `rows`: its rows are counted instead. */
+/** A part of a time range and the counters that cover it. `rows` means that log rows are counted instead. */
 interface Span {
   by: 'hour' | 'day' | 'total' | 'rows'
   from: Date
   until: Date
 }
 
-/** Counts calls: by days in the middle of a window, by hours near its ends, and by rows only in a partial hour. */
+/**
+ * Counts calls with daily counters in the middle of a time range, hourly counters near its ends, and row counts for partial
+ * hours.
+ */
 export class CallLogCounts {
   readonly #database: Queries
 
@@ -54,7 +57,7 @@ export class CallLogCounts {
     this.#database = database
   }
 
-  /** Counts with one statement, so that all counts come from the same snapshot. */
+  /** Counts calls with one statement, so that all parts of the count come from the same snapshot. */
   async total(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
     const isUnbounded = !window.from && !window.until
     const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
@@ -62,25 +65,25 @@ export class CallLogCounts {
     const counts = spans.map((span) => (span.by === 'rows' ? countRows : countBuckets)(span, filter, values))
     if (counts.length === 0) return 0
     const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
-    // A statement that reads rows has no name, so that it is planned for its own window.
+    // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
     const name = isUnbounded ? nameOf(text) : ''
     const { rows } = await this.#database.query<{ calls: number }>({ name, text, values })
     return Number(rows[0]!.calls)
   }
 
-  /** Counts of the window in parts of at most one day, newest first. */
+  /** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
   async *newestFirst(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
     for (const span of splitWindow(window).toReversed())
       if (span.by === 'rows') yield { ...span, count: await this.total(tenantId, filter, span) }
       else yield* this.#buckets(tenantId, filter, span)
   }
 
-  /** Hours of a day, newest first. */
+  /** Yields the number of calls per hour of a day, newest first. */
   hours(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
     return this.#buckets(tenantId, filter, { by: 'hour', from, until })
   }
 
-  /** Returns a day that is not later than the latest `count` calls of each key, or null if there are no calls. */
+  /** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
   async getFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
@@ -108,10 +111,10 @@ export class CallLogCounts {
 const nextHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)
 const nextDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
 
-/** Splits a window into at most two partial hours, two partial days and the days in between. In ascending order, without empty parts. */
+/** Splits a time range into at most two partial hours, two partial days and the whole days between them, in ascending order. */
 function splitWindow(window: Window, now = currentTime()): Span[] {
   const from = window.from ?? new Date(0)
-  // Rows can be newer than now, because the database clock may have been set back.
+  // Rows can have future timestamps if the database clock was set back.
   const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
   const [firstHour, lastHour] = [nextHour(from), startOfHour(until)]
   const [firstDay, lastDay] = [nextDay(firstHour), startOfDay(lastHour)]
@@ -136,7 +139,7 @@ function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: 
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
-/** Counts the rows of a partial hour with an index. If the hours of the day were deleted, counts up to a whole day. */
+/** Returns SQL that counts the log rows of a partial hour, or of up to a day if its hourly counters were deleted. */
 function countRows({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',

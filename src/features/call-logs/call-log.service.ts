@@ -28,20 +28,20 @@ const table: LogTable = {
 }
 const nameOf = statementNames('calls')
 
-/** Reads the call log. Only the ledger writes it. */
+/** Reads the call log, which only the ledger writes. */
 export class CallLogService {
   readonly #db: Database
   readonly #counts: CallLogCounts
   readonly #horizon: () => Date | null
 
-  /** `horizon`: start of the retained log. Null if all calls are retained. */
+  /** `horizon` returns the start of the retained log, or null if all calls are retained. */
   constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
     this.#counts = new CallLogCounts(parts.db.reads)
     this.#horizon = parts.horizon
   }
 
-  /** Throws 404, also for a call from before the retention horizon. */
+  /** Returns a call log entry. Throws 404 if it does not exist or is older than the retention period. */
   async get(actor: Actor, callId: string): Promise<CallLog> {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<CallLog>(
@@ -63,7 +63,7 @@ export class CallLogService {
     return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
   }
 
-  /** Returns all calls up to now in batches, newest first, for exports. */
+  /** Yields all calls up to the current time in batches, newest first. */
   readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
     return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
   }
@@ -83,7 +83,7 @@ export class CallLogService {
     return byKey
   }
 
-  /** Validation reports of rejected uploads, by call id. */
+  /** Returns the validation reports of rejected uploads by call ID. */
   async validations(tenantId: string, callIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.#db.pool.query<{ call_id: string; validation: ValidationReport }>(
       'SELECT call_id, validation FROM call_logs WHERE tenant_id = $1 AND call_id = ANY($2) AND validation IS NOT NULL',
@@ -94,7 +94,7 @@ export class CallLogService {
 
   #query(tenantId: string, filter: CallLogFilter, database: Queries = this.#db.reads): LogQuery<CallLog> {
     const window = getLogWindow(filter, this.#horizon())
-    // A malformed id matches nothing.
+    // A malformed API key ID matches no calls.
     const isEmpty = typeof filter.apiKeyId === 'string' && !isId('key', filter.apiKeyId)
     const isFiltered = Boolean(filter.apiKeyId || filter.operation || filter.status)
     return {

@@ -51,7 +51,7 @@ export class CallLog {
 export const CallLogPage = pageType(CallLog, 'CallLog')
 export const CallLogConnection = connectionType(CallLog, 'CallLog')
 
-// Pages and connections have the same filters.
+// Adds the filters that call log pages and connections share.
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filters extends base {

@@ -8,10 +8,10 @@ import type { FileContext } from './context.types.js'
 import { fromStoredRules, toRules, toStoredRules } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'
 
-/** A row of file_contexts. */
+/** A row of the `file_contexts` table. */
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
-/** Row of the current version of the rules. */
+/** Converts a context to a row for the current version of its rules. */
 export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   tenantId: row.tenantId,
   contextId: row.contextId,
@@ -21,11 +21,11 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   changedAt: row.updatedAt,
 })
 
-/** Audit log entry of a change to a context. */
+/** Creates the audit log entry for a change of a context. */
 export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
   toAudit(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
-/** Audit log entries of an update: one for the status, and one for all other fields. */
+/** Creates the audit log entries for an update: one for the status, and one for all other fields. */
 export function toUpdateAudits(
   actor: Actor,
   { before, after, changes, details }: { before: ContextRow; after: ContextRow; changes: object; details: object | undefined },

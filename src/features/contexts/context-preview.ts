@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** Bits of `files.traits`: problems and unanswered questions in the latest report on a file. */
+/** Bit flags in `files.traits`: problems and unanswered questions in the latest validation report of a file. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
@@ -26,7 +26,7 @@ interface Row {
   sample: { file_id: string; original_filename: string; size_bytes: number; verdict: FileAtOdds['reason'] }[] | null
 }
 
-/** Shows the effect of `rules` on the files of a context, based on stored reports. No file is read again. */
+/** Evaluates `rules` against the stored validation reports of a context's files, without reading the files again. */
 export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
   const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
@@ -84,10 +84,10 @@ function toMessage({ verdict, original_filename, size_bytes }: NonNullable<Row['
   }
 }
 
-// The extension as in the checks: the text after the last dot, unless the name starts with that dot.
+// SQL for the file extension, as in the upload checks: the text after the last dot, unless the name starts with that dot.
 const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
 
-// The first pass counts. The second pass, which collects the samples, stops after all rejected files or 20 of them.
+// The first pass counts the files. The second pass stops after it has collected all rejected files or 20 of them.
 const statement = `
 WITH judged AS NOT MATERIALIZED (
   SELECT file_id, original_filename, size_bytes, CASE

@@ -12,7 +12,7 @@ const policyFields = [
   'rescan',
 ] as const satisfies (keyof ContextPolicy)[]
 
-/** Columns whose change creates a new version of the rules. */
+/** Fields whose change creates a new version of the rules. */
 const versioned = [...ownRules, ...policyFields]
 
 type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
@@ -25,7 +25,7 @@ export const toPolicy = (context: ContextPolicy): ContextPolicy => pick(context,
 export const toRules = (context: Columns): ContextRules =>
   ({ ...pick(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
 
-/** True if `changes` require a new version of the rules. The order of a list is irrelevant. */
+/** Returns true if `changes` requires a new version of the rules. The order of list items is ignored. */
 export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
   versioned.some((field) => changes[field] !== undefined && comparable(changes[field]) !== comparable(before[field]))
 
@@ -36,6 +36,6 @@ const renameKeys = (value: object, name: (key: string) => string): Record<string
     Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renameKeys(member, name) : member]),
   )
 
-/** Converts rules to the form stored in a version, with REST field names. */
+/** Converts rules to their stored form, which has REST field names. */
 export const toStoredRules = (rules: ContextRules) => renameKeys(rules, snakeCase)
 export const fromStoredRules = (kept: object) => renameKeys(kept, camelCase) as unknown as ContextRules

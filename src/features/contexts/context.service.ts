@@ -20,7 +20,7 @@ import type { ContextVersion } from './context-version.types.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
-/** File contexts: sets of upload rules. */
+/** Manages file contexts, which are sets of upload rules. */
 export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -33,7 +33,7 @@ export class FileContextService {
     this.#maxUploadMb = parts.maxUploadMb
   }
 
-  /** Finds errors that depend on the operator's MAX_UPLOAD_MB. */
+  /** Validates fields against the service setting `MAX_UPLOAD_MB`. */
   findErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
@@ -41,7 +41,7 @@ export class FileContextService {
       : []
   }
 
-  /** Throws 409 if the tenant already has a context with that key. */
+  /** Creates a context. Throws 409 if the tenant already has a context with the same key. */
   async create(
     actor: Actor,
     input: CreateContextInput,
@@ -79,28 +79,33 @@ export class FileContextService {
     }
   }
 
-  /** Throws 404 if the context does not exist or the API key has no access to it. */
+  /** Returns a context by key. Throws 404 if the context does not exist or the API key has no access to it. */
   async get(actor: Actor, contextKey: string): Promise<FileContext> {
     const found = await this.find(actor, contextKey)
     if (!found) throw notFound('context', contextKey)
     return found
   }
 
-  /** Like `get`, but by id. */
+  /** Returns a context by ID. Throws 404 if the context does not exist or the API key has no access to it. */
   async getById(actor: Actor, contextId: string): Promise<FileContext> {
     const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
     if (!found) throw notFound('context', contextId)
     return found
   }
 
-  /** Returns the ids of the contexts to list: the context with that key, the contexts that the actor may see, or null for all. */
+  /**
+   * Returns the ID of the context with this key or, without a key, the IDs of all accessible contexts. Null means all contexts.
+   */
   async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
     if (typeof contextKey !== 'string') return actor.contexts
     const found = await this.find(actor, contextKey)
     return found ? [found.contextId] : []
   }
 
-  /** Undefined if the actor has no such context. Runs in every upload, so it is one prepared statement. */
+  /**
+   * Returns undefined if the context does not exist or is not accessible. Every upload runs this query, so it is a prepared
+   * statement.
+   */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const { rows } = await this.#db.pool.query<FileContext>({
@@ -119,8 +124,8 @@ export class FileContextService {
   }
 
   /**
-   * Like `find`, but reads the rules of a usable context only once per actor object, which means once per request. Other results are read
-   * again, because an earlier mutation of the same request may have created or enabled the context.
+   * Caches an active context per actor, and therefore per request. Other results are not cached, because an earlier mutation of
+   * the same request may have created or enabled the context.
    */
   async findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const contexts = this.#contextsInUse.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
@@ -132,13 +137,13 @@ export class FileContextService {
     return found
   }
 
-  /** Contexts by id, for relations. */
+  /** Returns contexts by ID, for GraphQL relations. */
   async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
     return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
-  /** Usage of contexts by id, read from the counters, for relations. */
+  /** Returns the usage of contexts by context ID, from counters. */
   async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
@@ -210,12 +215,12 @@ export class FileContextService {
     })
   }
 
-  /** Versions of the rules, newest first. */
+  /** Lists the versions of a context's rules, newest first. */
   async versions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
     return listVersions(this.#db, await this.get(actor, contextKey), args)
   }
 
-  /** Returns the effect that a change would have on the stored files. Changes nothing. */
+  /** Returns the effect that a change would have on stored files, without making the change. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
     const { policy, allowedExtensions, ...changes } = omitUndefined(input)
@@ -227,14 +232,14 @@ export class FileContextService {
     )
   }
 
-  /** Throws 409 if the context contains files, including files in the trash. */
+  /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
       if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
-      // Holds the tenant's lock, so that no upload can commit between this query and the deletion.
+      // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
       const held = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
       })
@@ -273,7 +278,7 @@ export class FileContextService {
 const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
-/** Returns the input without omitted fields. */
+/** Returns a copy of the input without undefined fields. */
 const omitUndefined = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 
@@ -281,7 +286,7 @@ const normalizeExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
 
-/** Returns the folder for a context's new blobs: the tenant and the completed template. No part of it comes from the uploading client. */
+/** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */
 export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
     context_key: at.contextKey,

@@ -63,7 +63,7 @@ export class FileContext {
   trashDays!: number
   rescan!: boolean
   rulesVersion!: number
-  /** Set for an upload through a link that accepts only the file with this checksum. */
+  /** Checksum that the file must have, if its upload link requires one. */
   requiredSha256?: string | null
 }
 
@@ -211,11 +211,11 @@ export class UpdateContextInput {
   status?: ContextStatus
 }
 
-/** A placeholder of a storage path template. */
+/** Matches a placeholder in a storage path template. */
 export const placeholder = /\{([^{}]*)\}/g
 const placeholders = new Set(['context_key', 'year', 'month'])
 
-/** Describes the error in a storage path template. Null if the template is valid. */
+/** Returns an error message if a storage path template is invalid, or null if it is valid. */
 export function findTemplateError(template: string): string | null {
   if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
@@ -223,11 +223,11 @@ export function findTemplateError(template: string): string | null {
   for (const [, name] of template.matchAll(placeholder))
     if (!placeholders.has(name!)) return `contains the unknown placeholder {${name}}`
   if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
-  // Reserved or discouraged in GCS object names, or special characters in shells and browsers.
+  // These characters are reserved or discouraged in GCS object names, or special in shells and browsers.
   if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
   if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
     return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
-  // The longest context key has 63 characters, and file systems limit the length of a name.
+  // A context key can have 63 characters, and file systems limit the length of a file name.
   if (
     template
       .replace('{context_key}', 'k'.repeat(63))

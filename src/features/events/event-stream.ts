@@ -16,16 +16,16 @@ interface Parts {
   events: EventService
   streams: LiveStreams
   createCall(request: Request): Promise<Call>
-  /** True while the request's credential is still valid for the stream. */
+  /** Returns true while the credential of the request is valid for the stream. */
   isCredentialValid(request: Request): Promise<boolean>
   onError(error: unknown): void
 }
 
 const beatMs = 15_000
-/** A client that reads nothing for this time is disconnected. It can resume from its position. */
+/** Time in milliseconds after which a client that does not read is disconnected. The client can resume from its position. */
 const maxStalledMs = 10_000
 
-/** Serves GET /events as server-sent events if the client accepts them. The REST router serves the same events as JSON. */
+/** Serves GET /events as server-sent events if the client accepts them. Otherwise, the REST router serves the events as JSON. */
 export function createEventStream(parts: Parts): RequestHandler {
   const operation = loadOperations(parts.schema).get('ListEvents')!
   const router = Router({ caseSensitive: true, strict: true })
@@ -47,7 +47,7 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
     response.set(call.responseHeaders).set({
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',
-      // Otherwise nginx would buffer events until its buffer is full.
+      // Prevents nginx from buffering events, which would delay them.
       'X-Accel-Buffering': 'no',
     })
     if (request.method === 'HEAD') return void response.end()
@@ -68,7 +68,7 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
     if (values.length > 1) errors.push({ field: name, message: 'must be sent at most once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
-  // The last event that a reconnecting browser received.
+  // A reconnecting browser sends the ID of the last event that it received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
   const coerced = coerceVariables(operation, raw, { rejectsNull: false })
@@ -84,7 +84,7 @@ async function send(
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,
 ): Promise<void> {
-  // Tells the client that the stream has started, even if no event follows.
+  // The comment line flushes the headers, so that the client sees the open stream before the first event.
   response.write(': events\n\n')
   const beat = setInterval(() => response.writableNeedDrain || response.write(':\n\n'), beatMs)
   try {

@@ -5,10 +5,10 @@ import type { JournalEvent, JournalService } from '../../ledger/journal.service.
 import type { Actor } from '../../platform/actor.js'
 import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventTypes } from './event.types.js'
 
-/** Required scope. */
+/** Access rules of the endpoints that return events. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
-/** Returns events of a tenant: one page, or all new events. */
+/** Returns events of a tenant, as pages or as a live stream. */
 export class EventService {
   readonly #journal: JournalService
 
@@ -21,13 +21,13 @@ export class EventService {
     return { data: events.map(toEvent), lastSequence }
   }
 
-  /** Yields batches of events after each commit until `signal` is aborted. */
+  /** Yields batches of committed events until `signal` is aborted. */
   async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
     for await (const { events } of this.#journal.follow({ tenantId, after, types: toEventTypes(types), signal }))
       if (events.length > 0) yield events
   }
 
-  /** Returns the events of a subscription. Throws if the subscription is rejected. */
+  /** Starts a GraphQL subscription to events. Throws if the call is rejected. */
   subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), given)
@@ -37,13 +37,13 @@ export class EventService {
   }
 }
 
-/** Converts an event to its GraphQL type. */
+/** Converts a journal event to its GraphQL type. */
 function toEvent({ entry }: JournalEvent): Event {
   const { sequence, event_id, type, occurred_at, data } = JSON.parse(entry)
   return { sequence, eventId: event_id, type, occurredAt: new Date(occurred_at), data }
 }
 
-/** Aborts first, because a waiting async generator does not end until it resumes. */
+/** Aborts the generator before closing it, because `return` would otherwise wait for the next event. */
 function makeAbortable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
   const inner = begin(abort.signal)

@@ -33,13 +33,13 @@ const maxTypes = 50
 
 const isType = (value: unknown): boolean => value === '*' || kinds.includes(value as string) || known.includes(value as EventType)
 
-/** Resolves names and kinds such as `file.*` to event types. Null means all types. */
+/** Converts event names and wildcards, such as `file.*`, to event types. Null means all types. */
 export const toEventTypes = (names: readonly string[] | null | undefined): EventType[] | null =>
   !names || names.includes('*')
     ? null
     : known.filter((type) => names.includes(type) || names.includes(`${type.slice(0, type.indexOf('.'))}.*`))
 
-/** A list of event types: names, kinds such as `file.*`, or `*`. */
+/** Validates a list of event types, which may contain wildcards such as `file.*` and `*`. */
 export const EventTypes = () =>
   Rule(
     (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isType),

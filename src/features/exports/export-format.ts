@@ -7,23 +7,23 @@ type Row = Record<string, unknown>
 
 interface Writer {
   contentType: string
-  /** Text before the first row. */
+  /** Returns the text before the first row, such as the CSV header. */
   head(columns: readonly string[]): string
   rows(rows: readonly Row[], columns: readonly string[]): string
 }
 
 const newline = '\r\n'
 
-/** Writers receive one batch at a time, so that at most one batch is in memory. */
+/** Writers of the export formats. Each call formats one batch, so that at most one batch is in memory. */
 export const writers: Record<ExportFormat, Writer> = {
-  // RFC 4180. A cell that a spreadsheet would execute as a formula is prefixed with an apostrophe.
+  // CSV follows RFC 4180. A cell that a spreadsheet would execute as a formula is prefixed with an apostrophe.
   csv: {
     contentType: 'text/csv; charset=utf-8; header=present',
     head: (columns) => columns.join(',') + newline,
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => toCell(row[column]))),
-        // The library quotes only its own line break, but readers recognize all of them.
+        // By default, the library quotes only the record delimiter, but CSV readers recognize all kinds of line breaks.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

@@ -10,7 +10,8 @@ import { type ExportFormat, exportFormats } from './export-format.js'
 const paging = ['page', 'page_size', 'after']
 
 /**
- * A REST list that can be exported. Its stored document defines filters, errors and fields, so that the list and its export cannot differ.
+ * A REST list that can be exported. The list and its export share a GraphQL document, so that their filters, errors and fields
+ * cannot differ.
  */
 export class ExportList<Args extends object> {
   readonly columns: string[]
@@ -25,12 +26,12 @@ export class ExportList<Args extends object> {
     this.columns = this.#fields.map(({ column }) => column)
   }
 
-  /** Scope of the list. An export covers the whole tenant. */
+  /** Access rules of the list. An export always covers the whole tenant. */
   get endpoint(): Endpoint {
     return { ...this.#operation.endpoint, tenantWide: true }
   }
 
-  /** Reads the filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
+  /** Reads the filters from the query string. Throws a 400 error that lists all invalid parameters. */
   read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
     const errors: FieldError[] = []
@@ -38,7 +39,7 @@ export class ExportList<Args extends object> {
     if (!exportFormats.some((known) => known === format))
       errors.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
-    // Clients that copy a list's query string may send its paging parameters.
+    // Paging parameters are ignored, because clients may copy the query string of a list.
     const known = ['format', ...filters]
     errors.push(
       ...unknownNames(
@@ -69,7 +70,7 @@ export class ExportList<Args extends object> {
   }
 }
 
-/** Fields of an item that the document selects, found in the `data` field of `data`. */
+/** Returns the fields of a list item that the GraphQL document selects at `data.data`. */
 function getFields(document: DocumentNode): { column: string; field: string }[] {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let set: SelectionSetNode | undefined

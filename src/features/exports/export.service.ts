@@ -23,7 +23,7 @@ interface Parts {
   callLogs: CallLogService
   auditLogs: AuditLogService
   createCall(request: Request): Promise<Call>
-  /** Called if an export fails after its response has begun. */
+  /** Called if an export fails after its response has started. */
   onError(error: unknown): void
 }
 
@@ -35,10 +35,10 @@ interface Exported<Args extends object> {
   batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
 }
 
-// Processing these rows takes a few milliseconds. Other calls run between batches.
+// Rows per batch. Formatting a batch takes a few milliseconds, and other calls run between batches.
 const rowsAtOnce = 200
 
-/** Exports of the logs: streams of whole lists in constant memory, each with its own database connection. */
+/** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
 export function createExports(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
@@ -96,7 +96,7 @@ async function send<Args extends object>(
 ): Promise<void> {
   const connection = await database.dedicatedReads('assay export')
   try {
-    // Reads rows up to the current time, and therefore does not include its own call.
+    // An export contains the rows up to the current time, so it does not include its own call.
     const rows = batches(connection, attempt.actor, args)
     const first = await rows.next()
     await call.admission.succeeded(attempt)
@@ -111,7 +111,7 @@ async function send<Args extends object>(
     await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
-    // The response has started, so the error can only be logged. A disconnected client is not an error.
+    // The headers were already sent, so the error can only be logged. A disconnected client is not an error.
     if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error)
     response.destroy()
   } finally {

@@ -3,24 +3,27 @@ import { type Page, type PagePosition, toPage } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 
-/** Selects files of a tenant. */
+/** Filter for the files of a tenant. */
 export interface FileFilter {
   tenantId: string
-  /** Null: all contexts. */
+  /** IDs of the contexts to list. Null means all contexts. */
   contextIds: readonly string[] | null
   uploadedBy: string | null
-  /** A content type, or all types of a kind: image/*. */
+  /** A content type such as `image/png`, or a wildcard such as `image/*`. */
   contentType?: string | null
 }
 
-/** True for a filter by uploader or type. Its statements have no name: rare and frequent values need different plans. */
+/**
+ * Returns true if the filter includes an uploader or a content type. Its statements are unnamed, because rare and frequent values
+ * need different plans.
+ */
 const hasAttributes = ({ uploadedBy, contentType = null }: FileFilter): boolean => uploadedBy !== null || contentType !== null
 
-/** Number of matching files, as a SELECT statement that adds up counters. */
+/** Returns a SELECT statement that counts matching files by adding up counters. */
 export const countStatement = (filter: FileFilter, values: unknown[]): string =>
   `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributes(filter) ? 'file_groups' : 'file_totals'} WHERE ${groupConditions(filter, values)}`
 
-/** The combinations of context, uploader and type that match and have files. */
+/** Returns SQL for the combinations of context, uploader and content type that match the filter and have files. */
 export const selectGroups = (filter: FileFilter, values: unknown[]): string =>
   `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${groupConditions(filter, values)})`
 
@@ -30,7 +33,7 @@ function groupConditions(filter: FileFilter, values: unknown[]): string {
   return [...conditions, ...attributeConditions(filter)].join(' AND ')
 }
 
-/** The values are literals, because the best plan depends on how many files match. */
+/** Returns SQL conditions with literal values, because the best plan depends on the number of matching files. */
 export function attributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
   if (uploadedBy !== null) conditions.push(`uploaded_by = ${pg.escapeLiteral(uploadedBy)}`)
@@ -40,26 +43,26 @@ export function attributeConditions({ uploadedBy, contentType = null }: FileFilt
 }
 
 /**
- * True if a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts needs
- * its own statement.
+ * Returns true if a page is read by merging one index scan per context. Skipped rows are neither stored nor sorted, but each
+ * number of contexts needs its own statement.
  */
 const mergesContexts = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributes(filter)
 
 interface IndexScan {
   ascending?: boolean
-  /** Conditions on `f`. */
+  /** SQL conditions on the file table `f`. */
   where?: readonly string[]
   skip?: number
-  /** A literal, so that the planner knows that only a few rows are read. */
+  /** Number of rows, inserted as a literal so that the planner expects only a few rows. */
   limit: number
   columns?: string
 }
 
 /**
- * Matching files in order of their ids, which is the order of creation, as a SELECT statement. It reads the primary key or files_by_context
- * in order and, if only ids are needed, does not access the table. Skipping rows is a pass over the index. Rare files of an uploader or
- * type are read with files_by_size and sorted.
+ * Returns a SELECT statement for matching files in order of their IDs, which is the order of creation. The statement reads the
+ * primary key or files_by_context in index order, without accessing the table if only IDs are needed. Skipped rows are read from
+ * the index. For rare uploaders or content types, the statement reads files_by_size and sorts the rows.
  */
 export function filesInOrder(
   filter: FileFilter,
@@ -76,11 +79,11 @@ export function filesInOrder(
   if (contextIds === null && !hasAttributes(filter)) return files('', page)
   if (contextIds?.length === 1) return files(`f.context_id = $${values.push(contextIds[0])} AND `, page)
   if (mergesContexts(filter, skip)) {
-    // Without an explicit order, PostgreSQL does not use the order of the index in a branch.
+    // Without an explicit order in each branch, PostgreSQL does not use the index order.
     const scans = filter.contextIds!.map((id) => `(${files(`f.context_id = $${values.push(id)} AND `, order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
-  // Reads each context in order and sorts the results together. The statement is the same for any number of contexts.
+  // The statement reads each context in order and sorts the combined rows. It is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
     : `(SELECT DISTINCT context_id FROM ${selectGroups(filter, values)} g) c`
@@ -88,40 +91,48 @@ export function filesInOrder(
   return `SELECT f.* FROM ${contexts} CROSS JOIN LATERAL (${each}) f ${page}`
 }
 
-/** Columns of a file that never change, from `files f` with `contextJoin`. */
+/** Immutable columns of a file, for statements that select from `files f` and include `contextJoin`. */
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
-/** Columns of a file in the API, with `buildFileJoinsSql`. Includes downloads that are not folded yet, in the snapshot of the statement. */
+/**
+ * Columns of a file in API responses, for statements that include `buildFileJoinsSql`. The download count includes downloads that
+ * are not folded yet.
+ */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt", f.quarantined_at AS "quarantinedAt"`
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
 /**
- * Joins the context, and the downloads that are not folded yet. `tenant` is a parameter of the statement, because Citus cannot derive the
- * tenant from a limited subquery.
+ * Returns SQL joins for the context and for downloads that are not folded yet. `tenant` is a statement parameter, because Citus
+ * cannot derive the tenant from a limited subquery.
  */
 export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
 
-/** Joins the files of a subquery `ids`. The limit makes PostgreSQL look up each file. Otherwise it may read all files of the tenant. */
+/**
+ * Returns SQL that joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all
+ * files of the tenant.
+ */
 export const filesOfIds = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
-// More rows than any page or connection reads. It is a literal, so that the planner knows it whatever the parameter is.
+// Exceeds the number of rows of any page or connection. As a literal, it lets the planner expect few rows.
 const maxRows = 101
 
 interface Stretch {
   limit: number
-  /** Only files older than the one with this id. */
+  /** Returns only files that are older than the file with this ID. */
   untilId?: string | undefined
   skip?: number
-  /** Starts with the oldest file. The returned rows are always newest first. */
+  /** True to read from the oldest file. The returned rows are always newest first. */
   ascending?: boolean
 }
 
-/** Lists files by context and uploader, newest first, one page at a time. FileSearch supports the other filters. */
+/**
+ * Lists files by context and uploader, newest first, one page at a time. `FileSearch` supports further filters and sort orders.
+ */
 export class FileList {
   readonly #database: Queries
 
@@ -141,19 +152,19 @@ export class FileList {
     if (skip >= total) return toPage<File>([], total, place)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
-    // A page in the second half of the list is counted from the oldest file, so that the middle page is the most expensive one.
+    // Pages in the second half of the list are read from the oldest file, so that no page skips more than half of the list.
     const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
     return toPage(await this.#rows(filter, stretch), total, place)
   }
 
-  /** Number of matching files, from counters. */
+  /** Returns the number of matching files from counters. */
   async total(filter: FileFilter): Promise<number> {
     const values: unknown[] = []
     const [row] = await this.#select<{ total: number }>(filter, 'total', countStatement(filter, values), values)
     return row!.total
   }
 
-  /** Returns at most `limit` files that are older than the file with this id, or the newest files if it is undefined. */
+  /** Returns at most `limit` files that are older than `afterId`, or the newest files if `afterId` is undefined. */
   after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
     return this.#rows(filter, { limit, untilId: afterId })
   }
@@ -178,14 +189,14 @@ export class FileList {
     )
   }
 
-  /** Statements without a `name` are planned each time. */
+  /** PostgreSQL plans a statement without a `name` each time. */
   async #select<Row extends object>(
     filter: FileFilter,
     name: string | undefined,
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
-    // A filter by uploader or type uses literals. With a name, each value would keep its own plan.
+    // Filters by uploader or content type contain literals. Named statements would keep a plan for each value.
     const { rows } =
       name === undefined || hasAttributes(filter)
         ? await this.#database.query<Row>(text, values)
@@ -194,10 +205,10 @@ export class FileList {
   }
 }
 
-/** One statement name, and therefore one plan, for each shape of the filter. */
+/** Each shape of a filter has its own prepared statement, and therefore its own plan. */
 const getShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
-/** Returns the rows of a page, newest first. If an index contains the ids in order, they are read first. */
+/** Returns SQL for the rows of a page, newest first. If an index contains the IDs in order, the statement reads the IDs first. */
 function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
   const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds?.length ?? 1) === 1

@@ -14,9 +14,9 @@ import {
   selectGroups,
 } from './file-list.js'
 
-/** Filters and order of a list of files. */
+/** Filters and sort order of a file list. */
 export interface Search extends FileFilter {
-  /** A content type, or all types of a kind: image/*. */
+  /** A content type such as `image/png`, or a wildcard such as `image/*`. */
   contentType: string | null
   namePrefix: string | null
   window: Window
@@ -24,21 +24,22 @@ export interface Search extends FileFilter {
   descending: boolean
 }
 
-/** Position of a file in a sorted list. `key` is the sort key, unless the list is sorted by age, which the id contains. */
+/** Position of a file in a sorted list. Lists that are sorted by age need no `key`, because IDs are ordered by time. */
 export interface SortedPlace {
   id: string
   key?: string
 }
 
-/** Maximum number of files that are counted or sorted. */
+/** Maximum number of files that one request counts or sorts. */
 export const maxSortedFiles = 10_000
 
 /**
- * Files by more filters than FileList has, in any order.
- * - By age: the primary key or files_by_context is read in its order.
- * - By name or size: `file_groups` has the combinations of context, uploader and type. Each is a range of files_by_name and files_by_size in
- *   its order already, and the ranges are merged. A page costs one lookup per group and the square of its rows, at any depth.
- * - If the filter is not a range of the index that sorts (the largest files of a month), the matching files are sorted, up to a limit.
+ * Lists files with more filters and sort orders than `FileList`.
+ * - By age: the primary key or files_by_context is read in index order.
+ * - By name or size: `file_groups` lists the combinations of context, uploader and content type. Each combination is a sorted
+ *   range of files_by_name and files_by_size, and the ranges are merged. A page costs one lookup per combination plus the square
+ *   of its rows.
+ * - If no index sorts the matching files, such as the largest files of a month, they are sorted, up to a limit.
  */
 export class FileSearch {
   readonly #database: Queries
@@ -47,7 +48,7 @@ export class FileSearch {
     this.#database = database
   }
 
-  /** Returns one row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
+  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
     const order = orderOf(search.sort, isDown)
@@ -68,7 +69,7 @@ export class FileSearch {
     return fromEnd ? found.reverse() : found
   }
 
-  /** Number of matching files, at most `maxSortedFiles`. */
+  /** Counts matching files, up to `maxSortedFiles`. */
   async total(search: Search): Promise<number> {
     if (search.namePrefix !== null || isBounded(search.window))
       return Math.min((await this.#count(search)).matching, maxSortedFiles)
@@ -103,7 +104,7 @@ interface Selection {
   rows: number
 }
 
-/** Returns the first `rows` files of `ids`, with all columns. */
+/** Returns all columns of the first `rows` files of the subquery `ids`. */
 export async function selectFiles(database: Queries, ids: string, { search, values, order, rows }: Selection): Promise<File[]> {
   const tenant = `$${values.push(search.tenantId)}`
   const found = await database.query<File>(
@@ -114,13 +115,16 @@ export async function selectFiles(database: Queries, ids: string, { search, valu
   return found.rows
 }
 
-/** Joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
+/** Returns the SQL condition that joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
 const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-/** Only the groups with the smallest first entries can contain the first rows: as many groups as rows, and as many rows from each. */
+/**
+ * Returns SQL that merges sorted groups. For N rows, the statement reads N rows from each of the N groups with the smallest first
+ * entries.
+ */
 function buildMergedSql(
   search: Search,
   values: unknown[],
@@ -133,7 +137,7 @@ function buildMergedSql(
   return `SELECT f.* FROM (SELECT g.* FROM ${selectGroups(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
-// Expressions of the indexes by which a list is sorted. The id contains the age.
+// SQL expressions of the indexes that sort a list. Sorting by age needs none, because IDs are ordered by time.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -147,7 +151,7 @@ export function orderOf(sort: FileSort, isDown: boolean): string {
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
 
-/** SQL condition for the files after a cursor, or before it. */
+/** Returns the SQL condition for files after or before a cursor. */
 export function afterPlace({ sort }: Search, place: SortedPlace | undefined, values: unknown[], isDown: boolean): string {
   if (!place) return 'true'
   const key = keys[sort]
@@ -160,7 +164,7 @@ export function afterPlace({ sort }: Search, place: SortedPlace | undefined, val
 
 const isByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
-/** True if the filter is a range of the index by which the list is sorted. */
+/** Returns true if the filter is a range of the index that sorts the list. */
 const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
   !isBounded(window) && (namePrefix === null || sort === 'original_filename')
 
@@ -176,11 +180,11 @@ export function inWindow({ from, until }: Window, values: unknown[]): string {
 export function beginsWith(prefix: string | null, values: unknown[]): string {
   if (prefix === null) return 'true'
   const given = `lower($${values.push(prefix)}::text COLLATE "C")`
-  // No text with this prefix sorts after the last of all characters.
+  // U+10FFFF is the last Unicode character, so no text with this prefix sorts after the upper bound.
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
 }
 
-/** Selects the files of a period in order of their ids, or the files with a name prefix group by group. */
+/** Returns SQL that selects the files of a time range by ID, or the files with a name prefix group by group. */
 function buildGatheredSql(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })

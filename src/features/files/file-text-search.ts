@@ -6,7 +6,7 @@ import type { File } from './file.types.js'
 import { attributeConditions } from './file-list.js'
 import { afterPlace, beginsWith, inWindow, orderOf, type Search, type SortedPlace, selectFiles } from './file-search.js'
 
-/** Meaning of a search text: an ID, a checksum, or a part of the name. */
+/** Parsed search text: a file ID, a checksum, or a part of the file name. */
 export type TextFilter = { fileId: string } | { checksum: string } | { name: string }
 
 export function parseTextFilter(search: string): TextFilter {
@@ -18,8 +18,8 @@ export function parseTextFilter(search: string): TextFilter {
 }
 
 /**
- * Maximum number of files that one request reads to find a part of a name. PostgreSQL has no index for that without pg_trgm, which some
- * installations lack, and which would slow down every upload.
+ * Maximum number of files that one request reads to search for a part of a file name. An index would require pg_trgm, which some
+ * installations lack and which would slow down every upload.
  */
 const maxScannedFiles = 100_000
 
@@ -27,7 +27,7 @@ type TextSearch = Search & { text: TextFilter }
 
 const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.size_bytes, f.uploaded_by, f.content_type'
 
-/** Files whose name contains a text, or that have an ID or a checksum. A request reads a bounded number of files, in order of their ids. */
+/** Finds files by ID, checksum or part of the name. Each request reads a bounded number of files, in order of their IDs. */
 export class FileTextSearch {
   readonly #database: Queries
 
@@ -35,7 +35,7 @@ export class FileTextSearch {
     this.#database = database
   }
 
-  /** Returns one row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
+  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   async rows(search: TextSearch, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
     const values: unknown[] = []
@@ -54,7 +54,7 @@ export class FileTextSearch {
     return fromEnd ? found.reverse() : found
   }
 
-  /** ID of the last file that the search read. Undefined if it read all files that follow the position. */
+  /** Returns the ID of the last file that the search read, or undefined if the search read all files after the position. */
   async findEnd(
     search: TextSearch,
     { fromEnd, after, before }: Omit<Stretch<SortedPlace>, 'limit'>,
@@ -69,7 +69,7 @@ export class FileTextSearch {
     return rows.length === 2 ? rows[0]!.fileId : undefined
   }
 
-  /** Number of matching files among the newest ones. Null if older files were not read. */
+  /** Counts matching files among the newest ones. `isComplete` is false if older files were not read. */
   async total(search: TextSearch): Promise<{ matching: number; isComplete: boolean }> {
     const values: unknown[] = []
     const [end, { rows }] = await Promise.all([
@@ -84,12 +84,12 @@ export class FileTextSearch {
 }
 
 interface Scan {
-  /** Conditions on the id of `f`. */
+  /** SQL conditions on the ID of file `f`. */
   where: readonly string[]
   ascending: boolean
 }
 
-/** Files that the scan reads. The conditions are a range of an index in the order of the ids. */
+/** Returns SQL for the files that the scan reads. The conditions form an index range in the order of the IDs. */
 function buildScanSql(
   { tenantId, contextIds, text, window }: TextSearch,
   values: unknown[],
@@ -99,12 +99,12 @@ function buildScanSql(
   if ('fileId' in text) conditions.push(`f.file_id = $${values.push(text.fileId)}`)
   else if ('checksum' in text) conditions.push(`f.checksum = $${values.push(text.checksum)}`)
   else if (contextIds?.length === 1) conditions.push(`f.context_id = $${values.push(contextIds[0])}`)
-  // The scan must not read files of other contexts, because the cursor at its end is the ID of a file.
+  // The scan must not read files of other contexts, because its cursor exposes the ID of the last file read.
   else if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
   return `SELECT ${what} FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'} ${page}`
 }
 
-/** Selects the matching files among those that the scan reads. */
+/** Returns SQL for the matching files among those that the scan reads. */
 function matching(search: TextSearch, values: unknown[], scan: Scan): string {
   const { contextIds, namePrefix, text } = search
   const from = buildScanSql(search, values, { ...scan, what: columns, page: `LIMIT ${maxScannedFiles}` })

@@ -27,7 +27,7 @@ import { FileLookup, type StoredFile } from './file-lookup.js'
 import { FileSearch, maxSortedFiles, type Search, type SortedPlace } from './file-search.js'
 import { FileTextSearch, parseTextFilter, type TextFilter } from './file-text-search.js'
 
-/** Lifetime of a download URL in seconds. */
+/** Lifetime of a download URL, in seconds. */
 const downloadSeconds = 300
 
 type CompleteFile = File & StoredFile
@@ -39,7 +39,7 @@ const hasText = (search: SearchOfFiles | undefined): search is SearchWithText =>
 
 type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
-/** Reads, lists, downloads and deletes stored files. upload.service.ts stores them. */
+/** Reads, lists, downloads and deletes stored files. `UploadService` stores new files. */
 export class FileService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -63,7 +63,7 @@ export class FileService {
     this.#textSearch = new FileTextSearch(parts.db.reads)
   }
 
-  /** Returns the metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and the context in the call log row. */
+  /** Returns the metadata of a file. Throws 404 if the file does not exist, and 403 if it is quarantined. */
   async get(attempt: Attempt, fileId: string): Promise<CompleteFile> {
     return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
   }
@@ -76,7 +76,7 @@ export class FileService {
     return file
   }
 
-  /** Returns the latest report on the file, even if it is quarantined. */
+  /** Returns the latest validation report of a file, even if the file is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#find(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
@@ -85,7 +85,7 @@ export class FileService {
     return report
   }
 
-  /** Returns all reports on the file, latest first. */
+  /** Lists the validation reports of a file, newest first. */
   async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#find(this.#basic, attempt, fileId)
     const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
@@ -110,12 +110,12 @@ export class FileService {
     return new Map(rows.map((row) => [row.fileId, row.report]))
   }
 
-  /** Files by id, for relations. */
+  /** Returns files by ID, for GraphQL relations. */
   byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
     return this.#complete.findAll(tenantId, fileIds)
   }
 
-  /** API keys and users by id, for relations. Deleted ones are missing. */
+  /** Returns API keys and users by ID, for GraphQL relations. Deleted API keys and users are missing from the map. */
   async uploaders(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
     const { rows } = await this.#db.pool.query<Uploader>(
       `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
@@ -125,7 +125,7 @@ export class FileService {
     return new Map(rows.map((row) => [row.id, row]))
   }
 
-  /** Newest first, unless sorted otherwise. */
+  /** Lists files, newest first unless the query specifies another order. */
   async list(attempt: Attempt, { page, pageSize, after, ...query }: FileQuery & PageArgs): Promise<Page<File>> {
     const search = await this.#toSearch(attempt, query)
     if (!search || isPlain(search)) {
@@ -163,7 +163,7 @@ export class FileService {
     return hasText(search) && rows.length <= stretch.limit ? this.#withEnd(connection, search, stretch) : connection
   }
 
-  /** If the search did not read all files, the next page of the connection continues after the last file that it read. */
+  /** If the search did not read all files, the next page of the connection must continue after the last file read. */
   async #withEnd(connection: Connection<File>, search: SearchWithText, stretch: Stretch<SortedPlace>) {
     const end = search.sort === 'created_at' ? await this.#textSearch.findEnd(search, stretch) : undefined
     if (end === undefined) return connection
@@ -176,7 +176,7 @@ export class FileService {
     return hasText(search) ? this.#textSearch.rows(search, stretch) : this.#search.rows(search, stretch)
   }
 
-  /** Deletes files like `delete`, with one call log row for all of them. The ledger commits them together. */
+  /** Deletes files with a single call log row. The ledger commits the deletions together. */
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
@@ -194,7 +194,7 @@ export class FileService {
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message, details } = toPublicError(error)
-          // The results of the other files are uncertain too, because they were part of the same commit.
+          // An unknown outcome applies to all files, because their deletions are part of the same commit.
           if (details.outcome === 'unknown') throw error
           return { fileId, deleted: false, error: { code, message } }
         }
@@ -202,14 +202,15 @@ export class FileService {
     )
   }
 
-  /** Total from the counters if possible, otherwise counted up to a limit. */
+  /** Returns the total from counters if possible. Otherwise, counts the files up to a limit. */
   async #total(search: SearchOfFiles): Promise<number> {
     if (hasText(search)) return (await this.#textSearch.total(search)).matching
     return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }
 
   /**
-   * Creates a pre-signed URL. The download is counted and logged before the URL is returned. For HEAD, creates, counts and logs nothing.
+   * Creates a pre-signed download URL. The download is counted and logged before the URL is returned. A HEAD request creates,
+   * counts and logs nothing.
    */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind !== 'local')
@@ -226,7 +227,7 @@ export class FileService {
     return toDownloadUrl(file, downloadUrl)
   }
 
-  /** Once this resolves, no reader finds the file. The sweep deletes the blob later. */
+  /** Deletes a file for all readers immediately. The sweep deletes the blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     faultPoint('delete.found')
@@ -235,7 +236,7 @@ export class FileService {
     return { fileId }
   }
 
-  /** Undefined if no file can match, because the context is unknown or an id is malformed. The list is then empty. */
+  /** Returns undefined if no file can match, because the context is unknown or an ID is malformed. */
   async #toSearch(attempt: Attempt, query: FileQuery): Promise<SearchOfFiles | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
@@ -275,7 +276,7 @@ const toDownloadUrl = ({ fileId, originalFilename }: StoredFile, downloadUrl: st
 const pageWithoutCursor =
   'must be 1 if the list has such filters or order. Use the cursor `after` from the Link header of the previous page'
 
-/** True if the filter contains only context and uploader. */
+/** Returns true if the filter specifies at most a context and an uploader. */
 const isCounted = ({ contentType, namePrefix, text, window }: SearchOfFiles): boolean =>
   text === null && contentType === null && namePrefix === null && window.from === null && window.until === null
 

@@ -107,7 +107,7 @@ export class Uploader {
 export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
-/** Named like the fields by which they sort. */
+/** Each value is the name of the field that files are sorted by. */
 export const FileSort = createEnum(
   'FileSort',
   'Property that files are sorted by. Files with equal values are sorted by creation time.',
@@ -125,7 +125,7 @@ const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
 })
 type SortOrder = keyof typeof SortOrder
 
-// Pages and connections have the same filters.
+// Adds the filters that file pages and connections share.
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
@@ -238,7 +238,7 @@ export class DeleteFilesArgs {
   fileIds!: string[]
 }
 
-/** Response to an upload. */
+/** Returns the API response to a completed upload. */
 export const toFile = (file: UploadedFile, actor: Actor): File => ({
   fileId: file.fileId,
   originalFilename: file.originalFilename,
@@ -258,7 +258,7 @@ export const toFile = (file: UploadedFile, actor: Actor): File => ({
   tenantId: file.tenantId,
 })
 
-/** Response to an upload, from its stored JSON. */
+/** Restores an upload response from its stored JSON form. */
 export const fromStoredResponse = (response: Record<string, unknown>): File => {
   const file = response as unknown as File
   return { ...file, createdAt: new Date(file.createdAt), updatedAt: new Date(file.updatedAt) }

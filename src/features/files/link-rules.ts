@@ -4,7 +4,10 @@ import type { FileContext } from '../contexts/context.types.js'
 
 const maxMetadataBytes = 16 * 1024
 
-/** The rules of the context with the limits of the link. A link never allows more than its context, whose rules may have changed since. */
+/**
+ * Restricts the rules of a context to those of an upload link. The rules of the context may have changed after the link was
+ * created.
+ */
 export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
   ...context,
   allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),
@@ -12,7 +15,7 @@ export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb
   requiredSha256: sha256,
 })
 
-/** The metadata of the uploader and of the link. The link's values win. */
+/** Merges the metadata of the uploader and of the upload link. Values of the link take precedence. */
 export function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)

@@ -8,10 +8,10 @@ import { withConnection } from '../../platform/db/transaction.js'
 import { newId } from '../../platform/ids.js'
 import { FileList } from './file-list.js'
 
-/** Kinds of statements that the self-test runs, in this order. */
+/** Kinds of SQL statements, in the order in which the self-test runs them. */
 export type StatementKind = 'create' | 'upload' | 'list' | 'fold' | 'delete'
 
-/** The statements of one kind failed. */
+/** Thrown if the SQL statements of one kind fail. */
 export class SelfTestError extends Error {
   override readonly name = 'SelfTestError'
   constructor(
@@ -23,8 +23,8 @@ export class SelfTestError extends Error {
 }
 
 /**
- * Runs the main statements of the service once: creates a tenant, uploads a file, lists it, folds the counters and deletes the file, in a
- * transaction that is rolled back. Finds a database that accepts connections but rejects statements, such as a damaged cluster.
+ * Runs the main SQL statements of the service in a transaction that is rolled back: creates a tenant, then uploads, lists, counts
+ * and deletes a file. Detects a database that accepts connections but rejects statements, such as a damaged cluster.
  */
 export class SelfTest {
   readonly #pool: Pool
@@ -36,7 +36,7 @@ export class SelfTest {
     this.#onFailed = onFailed
   }
 
-  /** Kind of the statements that fail, or undefined. After a success, the test does not run again. */
+  /** Runs the self-test, unless it succeeded before. Returns the kind of statements that fail, or undefined. */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {
@@ -51,7 +51,7 @@ export class SelfTest {
   }
 }
 
-/** Runs the self-test on a connection. Throws `SelfTestError`. */
+/** Runs the self-test on a connection. Throws `SelfTestError` if a statement fails. */
 export async function runSelfTest(client: ClientBase): Promise<void> {
   await client.query('BEGIN')
   try {
@@ -73,7 +73,7 @@ async function attempt<T>(kind: StatementKind, work: () => Promise<T>): Promise<
   }
 }
 
-/** Creates a tenant with a context and a reserved path. Returns a file for it. */
+/** Creates a tenant with a context and a reserved blob path, and returns a file for this context. */
 async function createContext(client: ClientBase): Promise<UploadedFile> {
   const [tenantId, contextId, fileId] = [newId('ten'), newId('ctx'), newId('file')]
   const blobPath = `${tenantId}/self-test/${fileId}`

@@ -14,7 +14,7 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
   isGranted: boolean
 }
 
-/** Queries for local download URLs. The signature contains tenant, file and credential. */
+/** Finds files for local download URLs, whose signatures contain the tenant, file and credential. */
 export class SignedDownloads {
   readonly #database: Queries
   readonly #batches: TenantBatches<SignedDownload, ServedRow>
@@ -24,7 +24,10 @@ export class SignedDownloads {
     this.#batches = new TenantBatches((tenantId, requested) => this.#load(tenantId, requested))
   }
 
-  /** Null if the file does not exist. Throws 403 if it is quarantined, the tenant is suspended, or the URL's credential is no longer active. */
+  /**
+   * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the URL's
+   * credential is no longer active.
+   */
   async find(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.find(signed)
     if (!file) return null
@@ -35,7 +38,8 @@ export class SignedDownloads {
   }
 
   /**
-   * Throws 403 if a single-use URL was already used. Of several simultaneous requests, exactly one succeeds, even on different replicas.
+   * Throws 403 if a single-use download URL was already used. Of several simultaneous requests, exactly one succeeds, even on
+   * different replicas.
    */
   async consume({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
@@ -69,7 +73,7 @@ const everyMs = 500
 
 type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
-/** Aborts downloads in progress within a second after their file is quarantined. One query covers all slow downloads. */
+/** Aborts downloads within a second after their file is quarantined. One query checks all downloads in progress. */
 export class DownloadAborter {
   readonly #pool: Pool
   readonly #watched = new Set<Watched>()
@@ -80,7 +84,7 @@ export class DownloadAborter {
     this.#pool = pool
   }
 
-  /** Returns a function that ends the watch. */
+  /** Calls `cut` if the file is quarantined during the download. Returns a function that stops watching. */
   watch({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
     const watched = { tenantId, fileId, cut }
     this.#watched.add(watched)
@@ -109,7 +113,7 @@ export class DownloadAborter {
       const quarantined = new Set(rows.map(({ id }) => id))
       for (const { tenantId, fileId, cut } of all) if (quarantined.has(`${tenantId}/${fileId}`)) cut()
     } catch {
-      // The database is unavailable. The next check finds what this one missed.
+      // The database is unavailable. The next check covers the same downloads.
     } finally {
       this.#asking = false
     }

@@ -21,8 +21,8 @@ import type { FileContext } from '../contexts/context.types.js'
 import { type File, fromStoredResponse, toFile } from './file.types.js'
 import { addLinkMetadata, narrowRules } from './link-rules.js'
 
-// Maximum number of attempts. The rules of a context may change during an upload, and the reservation of a path may expire if the store is
-// slow.
+// Maximum number of attempts per upload. An attempt fails if the rules of the context change, or if the reservation of the
+// storage path expires.
 const maxTries = 3
 
 /** A received file that is being checked and stored. */
@@ -32,11 +32,11 @@ interface Received {
   spooled: Spooled
 }
 
-/** A file that the client announces. */
+/** Properties of a file that the client sends before the content. */
 interface Announcement {
   context: string
   filename: string
-  /** Null if the client does not know the size yet. */
+  /** File size, or null if the client does not know it yet. */
   sizeBytes: number | null
 }
 
@@ -54,11 +54,11 @@ interface Parts {
   paths: Pick<ReservedPaths, 'take' | 'forget'>
   ledger: Pick<Ledger, 'commit' | 'before'>
   idempotency: IdempotencyService
-  /** Commits the rejection of a file that arrived through an upload link, and counts it. */
+  /** Counts and commits the rejection of a file that was uploaded through a link. */
   uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
-  /** True if `storage` registers objects that another program stored. */
+  /** True if `storage` registers objects of another program instead of storing new ones. */
   isAdoption?: boolean
-  /** Quota and used storage of the tenant, in bytes. */
+  /** Returns the storage quota and the used storage of the tenant, in bytes. */
   getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
 }
 
@@ -71,8 +71,8 @@ export class UploadService {
   }
 
   /**
-   * Throws the error of the failed check, `quota_exceeded`, or the reason why the file could not be checked or stored. In all these cases,
-   * nothing is stored.
+   * Stores a file that passes all checks. Otherwise, stores nothing and throws the error of the failed check, `quota_exceeded`,
+   * or the reason why the file could not be checked or stored.
    */
   async upload(attempt: Attempt, input: UploadInput): Promise<File> {
     const received = await this.#receive(attempt, input)
@@ -103,7 +103,7 @@ export class UploadService {
     }
   }
 
-  /** Returns the report that an upload would get. Stores nothing, uses no quota, and counts nothing as blocked. */
+  /** Returns the validation report that an upload would get, without storing the file, using quota or counting a blocked file. */
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
     const received = await this.#receive(attempt, input)
     try {
@@ -114,8 +114,8 @@ export class UploadService {
   }
 
   /**
-   * Rejects what can be rejected before the first byte: an unknown context, the file name, the size, or a quota. All of these are checked
-   * again after the last byte.
+   * Rejects an upload before its first byte if the context, the file name, the size or a quota does not allow it. All of them are
+   * checked again after the last byte.
    */
   async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
     const policy = await this.#findActivePolicy(attempt, input.context)
@@ -142,7 +142,7 @@ export class UploadService {
     return { policy, filename, spooled }
   }
 
-  /** Returns the rules of the context. They are read once per request, except for a retry. */
+  /** Returns the rules of an active context. They are read once per request, except for a retry. */
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const { contexts } = this.#parts
@@ -157,7 +157,7 @@ export class UploadService {
     return context
   }
 
-  /** Repeats `work` if the rules changed during the upload, or if the sweep deleted the reserved path of its blob. */
+  /** Retries `work` if the rules of the context changed during the upload, or if the sweep deleted the reserved storage path. */
   async #retryIfStale(attempt: Attempt, received: Received, work: (received: Received) => Promise<File>): Promise<File> {
     for (let current = received, tries = 1; ; tries++) {
       try {
@@ -183,7 +183,7 @@ export class UploadService {
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The transaction of an accepted upload compares the rules again. A file that was stopped at the size limit cannot be inspected
+      // The commit of an accepted upload compares the rules itself. A file that was aborted at the size limit cannot be inspected
       // again.
       if (content) await this.#assertPolicyUnchanged(attempt, policy)
       throw await this.#reject(attempt, { policy, filename }, report)
@@ -242,7 +242,7 @@ export class UploadService {
     return traced('checks', () => this.#parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** Stores the file under a path in the garbage journal. If no commit claims the path, the sweep deletes the blob. */
+  /** Stores the content under a path in the garbage journal. If no commit claims the path, the sweep deletes the blob. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.#parts
     faultPoint('upload.journaling')
@@ -253,18 +253,21 @@ export class UploadService {
     return path
   }
 
-  /** Deletes the blob if the commit was rejected, and rethrows the error. If the outcome is unknown, the blob may belong to a file. */
+  /**
+   * Deletes the blob of a rejected commit and rethrows the error. If the outcome of the commit is unknown, a file may use the
+   * blob.
+   */
   async #removeRejected(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.#parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
-    // `not_found`: the upload link was revoked or used up in the meantime.
+    // `not_found` means that the upload link was revoked or used up in the meantime.
     const isRefused = error instanceof AssayError && ['quota_exceeded', 'not_found'].includes(error.code)
     if (isStale && error.reason === 'sweep') paths.forget(folder)
     if (isStale || isRefused) await storage.remove(path).catch(() => {})
     throw error
   }
 
-  /** Commits the rejection: call log entry, counter, report and event. Returns the error for the client. */
+  /** Commits the call log entry, counter, report and event of a rejected file. Returns the error for the client. */
   async #reject(
     attempt: Attempt,
     { policy, filename }: { policy: FileContext; filename: string },

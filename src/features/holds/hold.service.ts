@@ -26,8 +26,8 @@ const held: DatedList = {
 }
 
 /**
- * Places and releases holds, which prevent deletion. A hold is a row that is written under the tenant's lock, and every deletion checks it
- * under the same lock.
+ * Places and releases holds, which prevent the deletion of files. A hold is a row that is written under the tenant's lock, and
+ * every deletion checks it under the same lock.
  */
 export class HoldService {
   readonly #db: Database
@@ -45,7 +45,7 @@ export class HoldService {
     return listLatestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Holds by file, for relations. */
+  /** Returns holds by file ID, for GraphQL relations. */
   async byFile(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
     const { rows } = await this.#db.pool.query<Hold>(
       `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
@@ -54,7 +54,7 @@ export class HoldService {
     return new Map(rows.map((hold) => [hold.fileId, hold]))
   }
 
-  /** Replaces the reason of an existing hold. Throws 404, also for a file in the trash. */
+  /** Places a hold on a file, or replaces the reason of its hold. Throws 404 if the file does not exist or is in the trash. */
   put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
@@ -69,7 +69,7 @@ export class HoldService {
     })
   }
 
-  /** Throws 404 if the file has no hold. */
+  /** Releases the hold of a file. Throws 404 if the file is not on hold. */
   lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {

@@ -9,9 +9,9 @@ interface Horizons {
 }
 
 /**
- * Number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of all.
- * Rows from `callsSince` and `auditsSince` on are recounted. Retention has deleted the earlier ones. Each tenant is read in one snapshot.
- * No counter depends on rows of two tenants, so several snapshots give the same result as one.
+ * Returns the number of counters that differ from a recount of their rows, for one tenant or, if `tenantId` is null, for all
+ * tenants. Rows before `callsSince` and `auditsSince` are not recounted, because the service has deleted them. Each tenant is
+ * read in its own snapshot, because no counter includes rows of several tenants.
  */
 export async function counterDrift(
   client: ClientBase,
@@ -24,7 +24,7 @@ export async function counterDrift(
   return drift
 }
 
-// Includes rows that the deletion of a tenant has left behind.
+// Includes rows that remained after the deletion of their tenant.
 const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
   .map((table) => `SELECT tenant_id FROM ${table}`)
   .join(' UNION ')
@@ -49,7 +49,7 @@ async function countDrift(client: ClientBase, tenantId: string, { callsSince, au
   return drift
 }
 
-/** Files and trashed files. For the latter, only the bytes count. */
+/** SQL for stored and trashed files. Trashed files count only towards the used bytes. */
 export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
   UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
 
@@ -62,31 +62,31 @@ kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, ''
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
-// Number of files for each combination of context, uploader and type.
+// Compares the number of files per context, uploader and content type with the counters in `file_groups`.
 const groupsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4) c
 FULL JOIN (SELECT * FROM file_groups WHERE tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
 
-// Compares `quarantined_at` of files with the rows of the quarantine.
+// Compares `files.quarantined_at` with the rows of `quarantine`.
 const quarantineStatement = `
 SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
 FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE tenant_id = $1) q USING (tenant_id, file_id)
 WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 
-// Uploaded minus deleted files must equal the stored files.
+// The number of uploaded files minus the number of deleted files must equal the number of stored files.
 const uploadsStatement = `
 SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
   SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${currentUsage} u
   WHERE subject = '' AND grain = 'total' AND tenant_id = $1 GROUP BY tenant_id) u USING (tenant_id)
 WHERE t.tenant_id = $1 AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
 
-// Different weights, so that errors do not cancel each other out.
+// Each column has a different weight, so that errors in several columns do not cancel each other out.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// The hours of a day must add up to the day, for all days that have hours. The days must add up to the totals. All of them include rows
-// that are not folded yet.
+// The hourly counters of a day must add up to its daily counter, and the daily counters to the total. Days without hourly
+// counters are not checked.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND tenant_id = $1 GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
@@ -95,7 +95,7 @@ SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND tenant_id = $1 GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
-/** Counters of the logged calls. */
+/** Usage columns that count logged calls. */
 export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 const counted = callColumns
   .map((column) => {
@@ -104,7 +104,7 @@ const counted = callColumns
   })
   .join(', ')
 
-/** Logged calls from $2 on, by hour, for a tenant and for each key. */
+/** SQL for the number of logged calls per hour from $2 on, for the tenant and for each API key. */
 export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
   FROM call_logs WHERE tenant_id = $1 AND created_at >= $2
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`

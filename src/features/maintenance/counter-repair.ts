@@ -10,16 +10,16 @@ interface Horizons {
   auditsSince: Date | null
 }
 
-/** A repaired counter and its description. */
+/** A corrected counter with its description. */
 export interface Repair {
   tenantId: string
   what: string
 }
 
 /**
- * Corrects the differences that `counterDrift` finds, in one transaction per tenant. The transaction holds the tenant's lock and its fold
- * lock, so the tenant's uploads and changes wait. Counts of rows that no longer exist (calls beyond the retention, deleted files) are set
- * so that they agree with the remaining counters.
+ * Corrects the differences that `counterDrift` finds, in one transaction per tenant. Uploads and changes of the tenant wait,
+ * because the transaction holds the tenant's lock and fold lock. Counters of rows that no longer exist, such as deleted files,
+ * are adjusted to agree with the remaining counters.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
@@ -43,7 +43,7 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
   await inTransactionOn(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
     await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
-    // One statement each, because calls and their counts are added at the same time and must be read together.
+    // Each repair is a single statement, because calls and their counters change together and must be read in one snapshot.
     await repair(heldByContexts)
     await repair(heldByTenant)
     await repair(groups)
@@ -82,7 +82,7 @@ RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_
 
 const toSums = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
-/** Corrects the counters of a grain that differ from `sound`, among the rows of `within`. */
+/** Returns SQL that replaces the counters of a grain that differ from the query `sound`, among the rows that match `within`. */
 const counters = (
   grain: 'hour' | 'day' | 'total',
   columns: readonly UsageColumn[],
@@ -96,7 +96,8 @@ WHERE ${columns.map((column) => `coalesce(s.${column}, 0) <> coalesce(k.${column
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
 RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END || ', ' || coalesce(nullif(subject, ''), 'the tenant') AS what`
 
-// Calls in the log, except for those that are not folded yet. Log rows do not contain the context, so context counters stay unchanged.
+// Counts logged calls, except for calls that are not folded yet. The counters of contexts stay unchanged, because log rows do not
+// contain the context.
 const hours = counters('hour', callColumns, {
   sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
     FROM ${loggedCalls} l FULL JOIN (
@@ -117,7 +118,7 @@ const sums = counters('total', usageColumns, {
   within: 'true',
 })
 
-// The time of the difference is unknown. It is counted in the current hour.
+// The time at which the difference arose is unknown, so it is added to the current hour.
 const cameAndWent = `
 WITH counted AS (SELECT coalesce(sum(files_uploaded - files_deleted), 0) AS files, coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes FROM (
   SELECT files_uploaded, files_deleted, bytes_uploaded, bytes_deleted FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'total'

@@ -21,9 +21,8 @@ const rowsAtOnce = 500
 const tileWidth = 256
 
 /**
- * Returns the number of errors in journals: a gap, an entry that differs from its row, a wrong hash, or a frontier or node that does not
- * match the leaves. `whole` recomputes everything. Otherwise only the last entries and the frontier are checked, at the same cost for any
- * length.
+ * Returns the number of errors in journals, such as gaps, wrong hashes, and entries that differ from their rows. `whole`
+ * recomputes all hashes. Otherwise, only the last entries and the frontier are checked, at a constant cost.
  */
 export async function journalDrift(
   client: ClientBase,
@@ -67,7 +66,7 @@ async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
-  // Stored nodes without leaves.
+  // Each remaining node is stored without leaves.
   drift += nodes.size
   return (
     drift +
@@ -100,7 +99,7 @@ async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number>
   return drift + (computeRoot(head.frontier).equals(computeRoot(subtrees)) ? 0 : 1)
 }
 
-/** Number of errors in one row: event, leaf, time. */
+/** Returns the number of errors in a journal row: in its event, its leaf hash and its time. */
 function countErrors(row: Row, before: Row | undefined): number {
   const isLeaf = row.leaf.equals(hashLeaf(row.entry))
   const isLater = !before || row.occurred_at >= before.occurred_at
@@ -138,7 +137,7 @@ async function readNodes(client: ClientBase, tenantId: string): Promise<Map<stri
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Adds one leaf at a time, like the ledger's tree. Reports each node that must be stored. */
+/** Recomputes the Merkle tree of a journal leaf by leaf, like the ledger. Reports each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
   readonly #onNode: (level: number, place: number, hash: Buffer) => void

@@ -9,8 +9,8 @@ interface Dropped {
 const stateKey = 'logs_dropped_until'
 
 /**
- * Start of the logs: the retention limit, but never before rows that were already deleted, because the setting may have changed since.
- * Totals and recounts begin there.
+ * Start times of the retained logs, at which totals and recounts begin. They follow the retention settings but never precede
+ * deleted rows, because a setting may have been increased.
  */
 export class LogStartTimes {
   readonly #pool: Pool
@@ -28,10 +28,13 @@ export class LogStartTimes {
     return horizons
   }
 
-  /** Start of the retained call log. Null means no limit. Always a full hour, so that counters match the remaining rows. */
+  /**
+   * Returns the start of the retained call log, or null if it is unlimited. It is a full hour, so that counters match the
+   * remaining rows.
+   */
   readonly calls = (): Date | null => later(daysAgo(this.#days.calls, startOfHour), this.#dropped.calls)
 
-  /** Start of the retained audit log, always a full day. */
+  /** Returns the start of the retained audit log, which is a full day, or null if the log is unlimited. */
   readonly audits = (): Date | null => later(daysAgo(this.#days.audits, startOfDay), this.#dropped.audits)
 
   async refresh(): Promise<void> {
@@ -39,7 +42,7 @@ export class LogStartTimes {
     if (rows[0]) this.#dropped = rows[0].value
   }
 
-  /** Called before rows are deleted, so that no total includes deleted rows. */
+  /** Saves the start times before rows are deleted, so that no total includes deleted rows. */
   async announce(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())

@@ -19,7 +19,7 @@ import type { StorageHealth } from './storage-health.service.js'
 import { isSweepPaused, Sweeper } from './sweeper.js'
 
 const minute = 60_000
-// Deletions within this time share one sweep.
+// Delay before a sweep. Deletions during this time share one sweep.
 const sweepDelayMs = 100
 
 interface Parts {
@@ -42,7 +42,7 @@ interface Parts {
 }
 
 /**
- * Runs periodic tasks. Every replica runs them, and each task can safely run on several replicas. A failed task runs again at its next
+ * Runs periodic tasks on every replica. Each task can safely run on several replicas, and a failed task runs again at its next
  * interval.
  */
 export class Maintenance {
@@ -102,7 +102,7 @@ export class Maintenance {
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
   }
 
-  // It may take long, so other tasks do not wait for it.
+  // Expiry may take a long time, so other tasks do not wait for it.
   #expire(): Promise<unknown> {
     const { expiry, logger } = this.#parts
     return expiry.expire({
@@ -112,7 +112,7 @@ export class Maintenance {
     })
   }
 
-  /** Sweeps within a second after a deletion, because signed URLs work until the blob is deleted. */
+  /** Starts a sweep within a second after a deletion, because signed URLs work until the blob is deleted. */
   #sweepSoon(): void {
     if (!this.#sweep || this.#closed) return
     this.#soon ??= setTimeout(() => {
@@ -133,7 +133,7 @@ export class Maintenance {
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 
-  // These tasks run one after another and share one connection.
+  // Periodic tasks run one after another and share one connection.
   #every(ms: number, what: string, task: () => Promise<unknown>): void {
     this.#repeat(this.#running, ms, what, task)
   }

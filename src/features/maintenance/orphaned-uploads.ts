@@ -1,31 +1,31 @@
 import type { Pool } from 'pg'
 import { eachTenant } from '../../platform/db/each-tenant.js'
 
-// If an outage leaves more paths than this, the sweep deletes the others at the time recorded in the garbage journal.
+// Maximum number of paths in memory. Blobs at other paths are deleted at the time recorded in the garbage journal.
 const maxPaths = 10_000
 
 /**
- * Blobs of failed uploads, which are swept early. Affects only paths in the garbage journal: a commit whose response was lost has removed
- * its path from there, and a commit in progress holds a lock on it.
+ * Schedules the blobs of failed uploads for early deletion. Only paths in the garbage journal are affected: a successful commit
+ * has removed its path from the journal, and a commit in progress holds a lock on it.
  */
 export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
-  /** Path and time of each failure, measured by the monotonic clock of this process. */
+  /** Paths of failed uploads and the time of each failure, from the monotonic clock of this process. */
   readonly #noted = new Map<string, number>()
 
-  /** `settleMs`: time after a failed `put` during which the bucket may still complete it. */
+  /** `settleMs` is the time after a failed write during which the bucket may still complete it. */
   constructor(pool: Pool, settleMs: number) {
     this.#pool = pool
     this.#settleMs = settleMs
   }
 
-  /** Marks the blob at `path` as orphaned, unless a commit in progress inserts its row. */
+  /** Schedules the blob at `path` for early deletion, unless a commit in progress uses it. */
   note(path: string): void {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
-  /** Makes the paths due immediately in the garbage journal. Locked paths are retried by the next call. */
+  /** Brings forward the due times of the scheduled paths in the garbage journal. The next call retries locked paths. */
   async hasten(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]

@@ -5,22 +5,22 @@ import { BlobExistsError, type BlobStorage } from '../../platform/storage/blob-s
 import { BucketStorage } from '../../platform/storage/bucket/bucket-storage.js'
 import { megabyte } from '../../platform/units.js'
 
-/** A tested guarantee of the store. */
+/** Result of the test of one guarantee of the store. */
 export interface GuaranteeResult {
   guarantee: string
   result: 'pass' | 'fail' | 'skipped'
   detail?: string
-  /** The operator accepts that the guarantee is missing. */
+  /** True if the operator accepts that the store lacks the guarantee. */
   accepted?: boolean
 }
 
 const type = { contentType: 'application/octet-stream' }
 const urlSeconds = 300
 
-/** Thrown if a guarantee does not apply to the store. */
+/** Thrown if a guarantee does not apply to the kind of store. */
 class NotApplicable extends Error {}
 
-/** Tests the guarantees of the store under a temporary prefix, and removes its objects. */
+/** Tests the guarantees of the store with objects under a temporary prefix, and then deletes these objects. */
 export async function proveStorage(storage: BlobStorage, unconditionalWrites: boolean): Promise<GuaranteeResult[]> {
   const prefix = `assay-proof/${newId('req')}`
   const proof = new StorageProof(storage, prefix)

@@ -9,10 +9,10 @@ import type { Database } from '../../platform/db/client.js'
 import { isId } from '../../platform/ids.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
 
-/** Load limits of the reconciler. */
+/** Limits for the load that the reconciler causes. */
 export interface Pace {
   pathsPerSecond: number
-  /** Share of blobs that are read and compared with their SHA-256. */
+  /** Fraction of blobs whose content is compared with the stored SHA-256 checksum. */
   sample: number
 }
 
@@ -27,9 +27,9 @@ interface State {
 }
 
 /**
- * Compares rows with blobs in both directions, slowly, on one replica at a time. Its position is stored in the database, so that another
- * replica can continue. Findings are stored, counted in the metrics and written to the audit log. It repairs nothing, because an error in
- * the comparison would delete data.
+ * Compares database rows with blobs in both directions, at a limited rate and on one replica at a time. The position is stored in
+ * the database, so that another replica can continue. Findings are stored, counted in the metrics and written to the audit log.
+ * The reconciler repairs nothing, because a faulty comparison could delete data.
  */
 export class Reconciler {
   readonly #database: Database
@@ -51,7 +51,7 @@ export class Reconciler {
     this.#stopped = true
   }
 
-  /** Continues a pass for at most `forMs` if one is due or in progress and no other replica is working on it. */
+  /** Continues a due or unfinished comparison for at most `forMs`, unless another replica is working on it. */
   async turn(intervalHours: number, forMs = 60_000): Promise<void> {
     const client = await this.#database.dedicated('assay reconciler')
     try {
@@ -70,13 +70,13 @@ export class Reconciler {
     const { pathsPerSecond, sample } = this.#pace
     let paths = 0
     const began = performance.now()
-    // The last completely checked path. The next turn continues there.
+    // Path up to which the comparison is complete. The next turn continues there.
     let done = state.after
     let current = state.after
     const enough = new Error('enough for this turn')
     const onPath = async (path: string) => {
       done = current
-      // At least one path per turn, so that each turn makes progress.
+      // Each turn compares at least one path, so that it makes progress.
       if (this.#stopped || (paths > 0 && performance.now() > until)) throw enough
       current = path
       if (++paths % pathsPerSecond !== 0) return
@@ -89,7 +89,7 @@ export class Reconciler {
       if (error !== enough) throw error
       return this.#save({ ...state, after: done })
     }
-    // Findings that this pass did not find again were repaired.
+    // Older findings did not occur again in this comparison, so they were repaired.
     const old = { foundAt: { lt: new Date(state.startedAt) } }
     const { storageFinding } = this.#database.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
@@ -114,7 +114,7 @@ export class Reconciler {
     await this.#ledger.commit({ audit: [audit] })
   }
 
-  /** Tenant of a blob without a row. Paths begin with the tenant's id. */
+  /** Returns the tenant of a blob without a row. Blob paths begin with the tenant ID. */
   async #findOwner(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
@@ -142,7 +142,10 @@ export class Reconciler {
   }
 }
 
-/** Number of the reconciler's findings. The readiness check needs it, so this avoids Prisma, whose engine would otherwise be loaded. */
+/**
+ * Returns the number of stored findings. The readiness check calls this function, which therefore avoids loading the Prisma
+ * engine.
+ */
 export async function storageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count

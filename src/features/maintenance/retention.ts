@@ -7,7 +7,10 @@ import type { LogStartTimes } from './log-start-times.js'
 const tenantsAtOnce = 500
 const rowsAtOnce = 1_000
 
-/** Deletes log rows beyond the retention: whole months by dropping partitions, all others in batches. Statistics keep their counts. */
+/**
+ * Deletes log rows that exceed the retention period: whole months by dropping partitions, other rows in batches. Statistics keep
+ * their counts.
+ */
 export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
   const [calls, audits] = [horizons.calls(), horizons.audits()]
@@ -20,7 +23,10 @@ export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<
   return { partitions, rows }
 }
 
-/** Deletes old hourly counters, one day after the last reader could need them. Daily counters stay. Returns the number of rows. */
+/**
+ * Deletes hourly counters one day after the last query could need them. Daily counters remain. Returns the number of deleted
+ * rows.
+ */
 export async function dropOldHours(pool: Pool): Promise<number> {
   const days = storedHoursDays + 1
   const usage = await ofAllTenants(pool, async (tenantId) => {
@@ -36,10 +42,10 @@ export async function dropOldHours(pool: Pool): Promise<number> {
   return usage + (await deleteFromAllTenants(pool, oldAuditHours, days))
 }
 
-/** Days for which an upload link is stored after its expiry. */
+/** Days for which an upload link is stored after it expires. */
 const storedLinkDays = 90
 
-/** Deletes upload links that expired long ago. Returns their number. */
+/** Deletes upload links that expired more than `storedLinkDays` ago. Returns their number. */
 export const dropOldLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
 
 const oldLinks = `
@@ -51,7 +57,7 @@ DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
 
-// Jumps from subject to subject in the primary key, so that it reads only hours to be deleted.
+// The recursive query jumps from subject to subject in the primary key, so that it reads only the hours to delete.
 const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
@@ -64,11 +70,11 @@ const oldAuditHours = `
 DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit_counters WHERE tenant_id = $1 AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) old
 WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
 
-/** Deletes the rows of all tenants in batches: a batch holds its locks briefly and reads only what it deletes. */
+/** Deletes rows of all tenants in batches, so that each statement holds its locks briefly. */
 const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
   ofAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
 
-/** Calls `deleteBatch` for one tenant after the other, for each until it deletes nothing. Returns the number of deleted rows. */
+/** Calls `deleteBatch` for one tenant after another, each until it deletes nothing. Returns the number of deleted rows. */
 async function ofAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
   for (let after = ''; ; ) {

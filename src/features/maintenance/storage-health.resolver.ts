@@ -8,7 +8,7 @@ import { StorageHealthType } from './storage-health.types.js'
 @Resolver(() => StorageHealthType)
 export class StorageHealthResolver {
   readonly #storageHealth: StorageHealth
-  // A recount reads all rows of the tenant on its own connection.
+  // Concurrency is limited, because each recount reads all rows of the tenant on its own connection.
   readonly #slots = new TenantSlots('recounts', { inAll: 2, byTenant: 1 })
 
   constructor(storageHealth: StorageHealth) {

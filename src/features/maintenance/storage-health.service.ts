@@ -9,7 +9,7 @@ import { type Repair, repairCounters } from './counter-repair.js'
 import { journalDrift } from './journal-drift.js'
 import type { LogStartTimes } from './log-start-times.js'
 
-/** Number of inconsistencies of each kind. All are 0 if the storage is healthy. */
+/** Number of inconsistencies of each kind. All numbers are 0 if the storage is healthy. */
 export interface HealthCounts {
   countersDrift: number
   filesWithoutBlob: number
@@ -35,7 +35,7 @@ interface FileRow {
 
 const rowsAtOnce = 1000
 
-/** Compares counters with a recount, rows with blobs, and blobs with rows. Uses constant memory for any amount of data. */
+/** Compares counters, database rows and blobs with each other, in constant memory. */
 export class StorageHealth {
   readonly #database: Database
   readonly #storage: BlobStorage
@@ -47,7 +47,7 @@ export class StorageHealth {
     this.#horizons = parts.horizons
   }
 
-  /** `deep` reads every blob. `whole` recomputes the journals from their first entry. */
+  /** Counts inconsistencies. `deep` reads every blob, and `whole` recomputes the journals from their first entry. */
   async verify({
     tenantId,
     deep = false,
@@ -72,7 +72,10 @@ export class StorageHealth {
     return counts
   }
 
-  /** Merges the two lists by path. Each difference is checked again, because uploads and deletions continue in the meantime. */
+  /**
+   * Compares the sorted lists of rows and blobs. Each difference is checked again, because uploads and deletions continue in the
+   * meantime.
+   */
   async *findings({
     prefix = '',
     after,
@@ -115,7 +118,7 @@ export class StorageHealth {
     }
   }
 
-  /** Corrects the counters to match the rows that they count. Returns the changed counters. */
+  /** Corrects counters that differ from the rows that they count. Returns the corrected counters. */
   repairCounters(): Promise<Repair[]> {
     return this.#withOwnConnection((client) => repairCounters(client, this.#logStartTimes()))
   }
@@ -128,7 +131,7 @@ export class StorageHealth {
     return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
   }
 
-  /** Uses its own connection, because a recount takes long. */
+  /** Runs `work` on a dedicated connection, because a recount takes a long time. */
   async #withOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#database.dedicated('assay verify')
     try {
@@ -167,7 +170,7 @@ export class StorageHealth {
 
   async #findOrphanedBlob(blob: StoredBlob): Promise<Finding | undefined> {
     const finding = { kind: 'blob_without_file' as const, blobPath: blob.path, fileId: null, tenantId: null }
-    // Another program stored it.
+    // Another program stored this object.
     if (!isBlobPath(blob.path)) return finding
     const { rows } = await this.#database.pool.query(
       `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
@@ -184,7 +187,7 @@ export class StorageHealth {
     return sound || !(await this.#isReferenced(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
-  /** The blob is listed but cannot be read. It was deleted in the meantime, or the store is damaged. */
+  /** Handles a listed blob that cannot be read, because it was deleted in the meantime or the store is damaged. */
   async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
     if ((await this.#storage.size(row.blob_path)) === null) return this.#findMissingBlob(row)
     return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined
@@ -208,13 +211,15 @@ export class StorageHealth {
   }
 }
 
-/** Also covers the trash, because a trashed file still has its blob. */
+/** Returns SQL for the rows that have a blob. Trashed files still have theirs. */
 const toRowsStatement = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const referenceStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
-/** Paths begin with the tenant's id. Sorting by path is therefore the same as sorting by tenant and path. */
+/**
+ * Returns the tenant ID, with which every blob path begins. Sorting by path is therefore the same as sorting by tenant and path.
+ */
 const getTenantId = (path: string): string => path.split('/')[0]!
 
 const toFinding = (kind: Finding['kind'], row: FileRow): Finding => ({

@@ -6,7 +6,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// Ends the batch if the store is unavailable, because each attempt may take its full time-out.
+// Failures after which a batch ends, because each request to an unavailable store takes the full time-out.
 const maxFailures = 8
 
 interface Taken {
@@ -15,9 +15,11 @@ interface Taken {
 }
 
 /**
- * Deletes the blobs that are due in the garbage journal. No transaction may be open during store I/O, so there are three steps: mark the
- * rows, so that no upload can claim their paths; delete the blobs; delete the rows. Different replicas mark different rows. The rows of a
- * killed replica become due again after ten minutes.
+ * Deletes blobs that are due in the garbage journal. No transaction may be open during store I/O, so each batch has three steps:
+ * - Mark the rows, so that no upload can claim their paths.
+ * - Delete the blobs.
+ * - Delete the rows.
+ * Replicas mark different rows. If a replica is killed, its rows become due again after ten minutes.
  */
 export class Sweeper {
   readonly #pool: Pool
@@ -31,7 +33,8 @@ export class Sweeper {
   }
 
   /**
-   * Runs until nothing is due or `goOn`, called before each batch, returns false. `failed`: number of blobs that the store did not delete.
+   * Sweeps until no blob is due, or until `goOn` returns false before a batch. `failed` is the number of blobs that the store did
+   * not delete.
    */
   async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
@@ -73,7 +76,8 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Never deletes the blob of a stored or trashed file, whatever the journal contains. Another replica may have marked the same rows first.
+  // Never returns blobs of stored or trashed files, even if the journal contains them. Another replica may have marked the same
+  // rows first.
   async #take(): Promise<Taken[]> {
     const { rows: due } = await this.#pool.query<Taken>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
@@ -111,7 +115,10 @@ const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'
 
 const pauseKey = 'sweep_paused'
 
-/** True if the operator has paused the deletion of blobs on all replicas, for example after a restore, until missing blobs are found. */
+/**
+ * Returns true if the operator has paused the deletion of blobs on all replicas, for example to find missing blobs after a
+ * restore.
+ */
 export async function isSweepPaused(database: Queries): Promise<boolean> {
   return (await database.query('SELECT 1 FROM service_state WHERE key = $1', [pauseKey])).rowCount === 1
 }

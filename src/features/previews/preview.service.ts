@@ -11,20 +11,20 @@ import type { FileService } from '../files/file.service.js'
 import type { FilePreview, FilePreviewArgs, PreviewSize } from './preview.types.js'
 
 const pixels: Record<PreviewSize, number> = { thumbnail: 96, large: 1280 }
-/** Larger files have no rendered preview. */
+/** Maximum size of a file with a rendered preview, in bytes. */
 const maxRenderedBytes = 32 * megabyte
 const maxTextBytes = 64 * 1024
 const maxCacheBytes = 16 * megabyte
-/** Longer than a worker takes to start and to render. */
+/** Time limit for a rendering. It includes the start of a worker. */
 const maxWaitMs = 60_000
-/** A file that could not be rendered is not read again during this time. */
+/** Time during which a file that could not be rendered is not read again. */
 const problemTtlMs = 10 * 60_000
 
 type File = Awaited<ReturnType<FileService['get']>>
 type Rendered = Awaited<ReturnType<PreviewRenderer['render']>>
 type Kind = 'image' | 'pdf' | 'text'
 
-/** Opens the content of a stored file for a sandboxed process. Undefined if it is missing or changed. */
+/** Opens the content of a stored file for a sandboxed process. Returns undefined if the content is missing or changed. */
 interface StoredContents {
   open(
     file: Pick<File, 'blobPath' | 'sizeBytes' | 'checksum'>,
@@ -38,7 +38,7 @@ interface RenderRequest {
   page: number
 }
 
-/** Renders previews of stored files. Contents never change, so that an image is rendered once while it is in the cache. */
+/** Renders previews of stored files. File contents are immutable, so rendered images can be cached. */
 export class PreviewService {
   readonly #files: FileService
   readonly #storage: Pick<BlobStorage, 'open'>
@@ -67,7 +67,10 @@ export class PreviewService {
     this.#renderer = parts.renderer
   }
 
-  /** Throws 404 if the file has no preview, and 403 if it is quarantined, even if its preview is in the cache. */
+  /**
+   * Returns a preview of a file. Throws 404 if the file has no preview, and 403 if it is quarantined, even if the preview is
+   * cached.
+   */
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
     const file = await this.#files.get(attempt, args.fileId)
     const kind = getKind(file.contentType)
@@ -92,7 +95,7 @@ export class PreviewService {
       if (!opened) return { problem: damaged }
       try {
         const request = { kind, size: pixels[size], page, owner: file.tenantId }
-        // Not the signal of the request: concurrent requests for the same preview wait for the same result.
+        // Rendering ignores the signal of the request, because concurrent requests for the same preview share its result.
         return await this.#renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
       } finally {
         await opened.dispose()
@@ -114,7 +117,7 @@ export class PreviewService {
     try {
       return await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
     } catch (error) {
-      // The error of the store names the path of the blob, which is internal.
+      // The error of the store contains the internal path of the blob, so clients must not receive it.
       if (error instanceof AssayError && error.code === 'not_found') throw createNoPreviewError(file, damaged)
       throw error
     }

@@ -14,7 +14,7 @@ interface Parts {
   logShares: LogShareService
   admission: Admission
   createCall(request: Request): Promise<Call>
-  /** Counts an invalid token. Throws 429 if its address sends too many of them. */
+  /** Counts an invalid token. Throws 429 if the IP address sends too many of them. */
   countRejectedCredential(ip: string): Promise<void>
   hasFailedOften(ip: string): Promise<boolean>
 }
@@ -27,7 +27,7 @@ const text = 'text/plain; charset=utf-8'
 const adminEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 const readerEndpoint: Endpoint = { access: 'any' }
 
-/** Serves the log to its clients (C2SP tlog-tiles): to admins of the tenant, and to tokens that can only read the log. */
+/** Serves the transparency log (C2SP tlog-tiles) to admins of the tenant and to tokens that can only read the log. */
 export function createLogHandler(parts: Parts): RequestHandler {
   const { log } = parts
   const router = Router({ caseSensitive: true, strict: true })
@@ -46,7 +46,7 @@ export function createLogHandler(parts: Parts): RequestHandler {
     const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.tile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
-    // A tile never changes, but the same path leads to a different log for another tenant.
+    // A tile is immutable, but the same path returns different logs to different tenants.
     response.set({
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'private, max-age=31536000, immutable',
@@ -71,7 +71,7 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
   }
 }
 
-/** Creates a call that may read the log and has no other scope. */
+/** Creates a call that can only read the log. */
 async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
@@ -95,7 +95,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
   return new Call({ id, admission: parts.admission, origin, actor, signal: () => new AbortController().signal })
 }
 
-/** Two Authorization headers are rejected, as for every other credential. */
+/** Returns the log token, or undefined if the request has several Authorization headers. Such a request is rejected. */
 function getToken({ rawHeaders }: Request): string | undefined {
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
   return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined

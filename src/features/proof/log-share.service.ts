@@ -15,7 +15,7 @@ const day = 86_400_000
 const maxShares = 100
 const suspectPauseMs = 1_000
 
-/** The tenant whose log a token can read. */
+/** The tenant whose log a token can read, and the token's ID. */
 export interface LogReader {
   tenantId: string
   shareId: string
@@ -32,7 +32,7 @@ interface FoundReader extends LogReader {
   expiresAt: Date
 }
 
-/** Tokens for auditors. Each one can read the log of one tenant and nothing else. */
+/** Manages access tokens for auditors. Each token can read the log of one tenant and nothing else. */
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -46,7 +46,7 @@ export class LogShareService {
     this.#ledger = parts.ledger
   }
 
-  /** Only this response contains the token. */
+  /** Creates an access token for the log. Only this response contains the token. */
   create(actor: Actor, days: number): Promise<NewLogShare> {
     const { tenantId } = actor
     const shareId = newId('shr')
@@ -70,7 +70,7 @@ export class LogShareService {
     return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePosition('shr', args) })
   }
 
-  /** Takes effect immediately. */
+  /** Revokes an access token immediately. */
   revoke(actor: Actor, shareId: string): Promise<LogShare> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
@@ -82,9 +82,9 @@ export class LogShareService {
   }
 
   /**
-   * Returns undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
-   * credentials. These tokens share lookups, at most one per second. Guesses therefore cost the database next to nothing, and a valid token
-   * is still accepted.
+   * Returns undefined if the token is unknown, revoked or expired. `isSuspect` is true for IP addresses with many failed
+   * attempts. Their tokens share at most one query per second, so that guessing causes little database load, and valid tokens are
+   * still accepted.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

@@ -27,7 +27,10 @@ export interface SignedCheckpoint extends Checkpoint {
   note: string
 }
 
-/** A tenant's journal as a transparency log: checkpoints, tiles and proofs, computed from the hashes that the ledger stores. */
+/**
+ * Provides a tenant's journal as a transparency log: checkpoints, tiles and proofs, computed from the hashes that the ledger
+ * stores.
+ */
 export class LogService {
   readonly #pool: Database['pool']
   readonly #durability: Database['durability']
@@ -59,7 +62,7 @@ export class LogService {
     return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), parseKeyPair(await this.#keys.current()).publicKey)
   }
 
-  /** Returns undefined if the log is not long enough. */
+  /** Returns a tile, or undefined if the log is too short to contain it. */
   async tile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
     const from = place * tileWidth
     const found =
@@ -69,14 +72,14 @@ export class LogService {
   }
 
   /**
-   * Returns the inclusion proof (RFC 6962) of a leaf: the hashes from the leaf to the root over the first `size` entries. Reads at most one
-   * tile per level.
+   * Returns the inclusion proof (RFC 6962) of an entry among the first `size` entries: the hashes from the leaf to the root.
+   * Reads at most one tile per level.
    */
   proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
     return this.#roots(tenantId, getSiblings(index, size))
   }
 
-  /** Checks whether the log is an extension of a saved checkpoint. Returns the error as a sentence, or undefined if it is. */
+  /** Checks whether the log extends a saved checkpoint. Returns the error as a sentence, or undefined if the check succeeds. */
   async findNoteError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
@@ -95,7 +98,7 @@ export class LogService {
       : `The first ${size} entries of the log ${printable(origin)} do not match the checkpoint.`
   }
 
-  /** Computes the roots of ranges of leaves from the stored hashes. */
+  /** Computes the root hashes of ranges of leaves from the stored hashes. */
   async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()

@@ -11,7 +11,7 @@ import type { CallLogService } from '../call-logs/call-log.service.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
 
-/** Journal entry of a verdict, with its checks. */
+/** Journal entry of a verdict on a file, with the results of the checks. */
 interface Verdict {
   subject: string
   index: number
@@ -23,7 +23,8 @@ interface Verdict {
 }
 
 /**
- * Issues receipts of verdicts. They are created on request, only from the journal, so that they remain available after the file is deleted.
+ * Issues receipts for verdicts. Receipts are created on request, only from the journal, so that they remain available after the
+ * file is deleted.
  */
 export class ReceiptService {
   readonly #db: Database
@@ -49,7 +50,7 @@ export class ReceiptService {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** Issues the receipt of a file or of an upload call. */
+  /** Issues a receipt for a file or an upload call. */
   async issue(
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
@@ -62,11 +63,11 @@ export class ReceiptService {
 
   async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
-    // A rejected upload of a user session is not in the call log. Its receipt has the id of the event.
+    // The call log does not contain rejected uploads of dashboard users. Their receipts are identified by the event ID.
     const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
     const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
     if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
-    // Read the checkpoint after the entry, so that the checkpoint covers the entry.
+    // The checkpoint must be read after the entry, so that it covers the entry.
     const { origin, size, note } = await this.#log.checkpoint(tenantId)
     const proof = await this.#log.proof(tenantId, verdict.index, size)
     const key = await this.#keys.current()
@@ -95,18 +96,18 @@ export class ReceiptService {
     return operation === 'upload' && status === 'success' && fileId ? this.#verdict(attempt, 'file', fileId) : undefined
   }
 
-  /** Returns false if the actor may not see the verdict's context. Otherwise sets the file and the context in the call log row. */
+  /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log entry. */
   async #involve(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
-    // The context may have been deleted.
+    // A context that was deleted is accessible only to actors without context restrictions.
     if (!context && actor.contexts) return false
     attempt.involve({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true
   }
 }
 
-/** Returns the claims of a receipt that come from the journal entry and the validated file. */
+/** Returns the receipt claims about the file and its verdict. */
 function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)

@@ -13,9 +13,9 @@ interface Place {
 }
 
 /**
- * Moves quarantined objects of a bucket to another path, because existing download URLs lead directly to the bucket. The object is copied
- * to a reserved path. One transaction then changes the path of the file and adds the old path to the garbage journal. After a crash at any
- * point, the row refers to one of the two objects, and a sweep deletes the other.
+ * Moves quarantined objects of a bucket to another path, because existing download URLs point directly to the bucket. The object
+ * is copied to a reserved path. One transaction then changes the path of the file and adds the old path to the garbage journal.
+ * After a crash at any point, the file row refers to one of the two objects, and a sweep deletes the other.
  */
 export class QuarantineMoves {
   readonly #db: Database
@@ -38,7 +38,7 @@ export class QuarantineMoves {
     this.#onError = parts.onError
   }
 
-  /** Moves the objects that were left behind by a killed process or an unavailable store. */
+  /** Moves the objects whose move was interrupted by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
     if (this.#storage.kind === 'local') return 0
     const { rows } = await this.#db.pool.query<Place>(
@@ -49,7 +49,7 @@ export class QuarantineMoves {
     return moved
   }
 
-  /** Like `move`, but reports an error instead of throwing it. `moveAll` repeats the move within a minute. */
+  /** Moves an object, and reports an error instead of throwing it. `moveAll` retries the move within a minute. */
   async tryMove(place: Place): Promise<boolean> {
     try {
       return await this.move(place)
@@ -59,7 +59,7 @@ export class QuarantineMoves {
     }
   }
 
-  /** Returns false if the object is already moved, or if another replica is moving it. */
+  /** Returns false if the object was already moved, or if another replica is moving it. */
   async move({ tenantId, fileId }: Place): Promise<boolean> {
     const { rows } = await this.#db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
@@ -88,7 +88,7 @@ export class QuarantineMoves {
       }
       const renamed =
         await tx.$executeRaw`UPDATE files SET blob_path = ${to} WHERE tenant_id = ${tenantId} AND file_id = ${fileId} AND blob_path = ${from}`
-      // The file was purged in the meantime. The sweep deletes the copy.
+      // The file was purged in the meantime, so the sweep deletes the copy.
       if (renamed === 0) return { result: true, entry: {} }
       await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
       await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`

@@ -15,7 +15,7 @@ import type { ServiceEvents } from '../service-events.js'
 import type { QuarantinedFile } from './quarantine.types.js'
 import type { QuarantineMoves } from './quarantine-moves.js'
 
-/** An infected file, and the lease of the replica that scanned it. */
+/** An infected file, and the lease token of the replica that scanned it. */
 export interface Infected {
   tenantId: string
   contextId: string
@@ -43,9 +43,9 @@ const quarantined: DatedList = {
 }
 
 /**
- * Lists and changes the quarantine: files in which a later scan found a virus, infected objects of an adoption, and restored files that wait for
- * their scan (without viruses). From the commit of its row on, no replica serves the file. If URLs lead directly to the store, the object is then moved
- * (quarantine-moves.ts).
+ * Lists and changes quarantined files: files in which a later scan found a virus, infected objects of an adoption, and restored
+ * files that wait for a scan. No replica serves a file after its quarantine is committed. If download URLs point directly to the
+ * store, `QuarantineMoves` then moves the object.
  */
 export class QuarantineService {
   readonly #db: Database
@@ -71,10 +71,13 @@ export class QuarantineService {
     this.#serviceEvents = parts.serviceEvents
   }
 
-  /** Does nothing if the file is deleted or leased by another replica. If it is already quarantined, only adds the report. */
+  /**
+   * Quarantines an infected file. Does nothing if the file is deleted or leased by another replica. If it is already quarantined,
+   * only adds the report.
+   */
   async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
     const { viruses, signatures } = toDetection(report)
-    // Null, like the sum, if the object is not moved.
+    // If `moveSeconds` is null, the due time of the move is null too. Local objects are not moved.
     const moveSeconds = this.#storage.kind === 'local' ? null : 0
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
       const file = await this.#taken(tx, { tenantId, fileId, token })
@@ -99,7 +102,10 @@ export class QuarantineService {
     this.#serviceEvents.emit('blobsReleased')
   }
 
-  /** Commits an infected file that is quarantined from the beginning, so that no replica ever serves it. No URL leads to its object. */
+  /**
+   * Commits an infected file that is quarantined from the beginning, so that no replica ever serves it. No download URL points to
+   * its object.
+   */
   async addNew(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file
@@ -116,13 +122,13 @@ export class QuarantineService {
     }))
   }
 
-  /** Lists quarantined files, latest first. */
+  /** Lists quarantined files, most recently quarantined first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
     const contextIds = await this.#contexts.idsIn(actor, context)
     return listLatestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Releases the file until a scan with other signatures finds a virus. Throws 404 if it is not quarantined. */
+  /** Releases a file until a scan with other signatures finds a virus. Throws 404 if the file is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const file = await this.#held(tx, actor, fileId)
@@ -133,7 +139,7 @@ export class QuarantineService {
     })
   }
 
-  /** Deletes the file permanently, without the trash. Throws 404, and 409 if it is on hold. */
+  /** Deletes a quarantined file permanently, without the trash. Throws 404 if it is not quarantined, and 409 if it is on hold. */
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     await this.#ledger.change(tenantId, async (tx) => {
@@ -146,13 +152,13 @@ export class QuarantineService {
     return { fileId }
   }
 
-  /** Returns undefined if the file is deleted or its lease was lost. */
+  /** Ends the lease of a scanned file. Returns undefined if the file was deleted or its lease was lost. */
   async #taken(
     tx: Transaction,
     { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
   ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
-    // A restored file may be quarantined only until its scan, so the virus is new.
+    // A restored file may be quarantined only until its scan, so a virus that is found in it counts as new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id

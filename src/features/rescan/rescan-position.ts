@@ -7,7 +7,7 @@ export const leaseSeconds = 30
 export const maxBatchFiles = 64
 const maxFilesExamined = 256
 
-/** Files of this context are leased to this token. */
+/** Identifies the files of a context that are leased with the same token. */
 export interface LeaseOwner {
   tenantId: string
   contextId: string
@@ -20,7 +20,10 @@ export interface LeasedFile {
   failure: string | null
 }
 
-/** Advances the position in a context and leases the files passed. Returns undefined if another replica finished the context. */
+/**
+ * Advances the rescan position in a context and leases the files that it passes. Returns undefined if another replica finished
+ * the context.
+ */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
   inTransaction(pool, (client) => advance(client, context, signatures))
 
@@ -69,8 +72,9 @@ async function advance(
 }
 
 /**
- * SQL condition, in a statement of the tenant `$1`: file `f` needs no scan in rescan `w`, since it has a report with these signatures. A requested rescan repeats the scans that failed.
- * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
+ * Returns an SQL condition for statements whose parameter $1 is the tenant. It is true if file `f` needs no scan in rescan `w`,
+ * because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect every
+ * change of the signatures, a requested rescan repeats all scans except those that found a virus, because an admin may have
  * released these files.
  */
 export function isDone(signatures: string, parameter: string): string {

@@ -4,7 +4,7 @@ import { isVersioned } from '../../inspection/scanners/signatures.js'
 import { isLeaseFree, leaseEnd, leaseReleased, renewLease } from '../../platform/db/lease.js'
 import { isDone, type LeasedFile, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 
-/** A file to be rescanned. */
+/** A file that is due for a rescan. */
 export interface DueFile {
   fileId: string
   originalFilename: string
@@ -12,24 +12,24 @@ export interface DueFile {
   checksum: string
   blobPath: string
   report: ValidationReport
-  /** Number of attempts, including this one. */
+  /** Number of attempts, including the current one. */
   attempts: number
-  /** Error of the previous attempt. Null if none failed, or if the service stopped during it. */
+  /** Error of the previous attempt. Null if no attempt failed, or if the service stopped during the attempt. */
   failure: string | null
 }
 
-/** Files of one context, leased under one token. */
+/** Files of one context that are leased with one token. */
 export interface Batch extends LeaseOwner {
   files: DueFile[]
 }
 
-/** Result of one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
+/** Result of the rescan of one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
 export interface Result {
   fileId: string
   report: ValidationReport | null
   bytes: number
   failed: boolean
-  /** Error because of which the file was skipped. */
+  /** Error that caused the file to be skipped. */
   failure?: string
 }
 
@@ -39,8 +39,9 @@ interface ContextRow {
 }
 
 /**
- * Assigns the files of a rescan to replicas. One row stores the position in each context, and another one each file in progress. Replicas
- * lease these rows. Lease times use the database clock. If a replica dies, another replica takes over its rows when their leases expire.
+ * Distributes the files of rescans to replicas. One row stores the position in each context, and another row each file in
+ * progress. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over
+ * its rows when their leases expire.
  */
 export class RescanQueue {
   readonly #pool: Pool
@@ -49,12 +50,15 @@ export class RescanQueue {
     this.#pool = pool
   }
 
-  /** Leases files that no other replica has leased. Undefined if there are none. `isNewest`: no replica has seen newer signatures. */
+  /**
+   * Leases files that no other replica has leased, or returns undefined if none exist. `isNewest` means that no replica has seen
+   * newer signatures.
+   */
   async take({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     return (await this.#takeDue({ signatures, isNewest }, token)) ?? (await this.#takeNext(signatures, token))
   }
 
-  /** Writes the results of files that the token still owns. Returns their number. */
+  /** Saves the results of files that are still leased with the token. Returns their number. */
   async keep({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
     const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
       file_id: fileId,
@@ -74,12 +78,15 @@ export class RescanQueue {
     return Number(kept[0]!.kept)
   }
 
-  /** Extends the lease of the token's files. */
+  /** Extends the leases of the files in a batch. */
   async renew({ tenantId, token }: Batch): Promise<void> {
     await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
 
-  /** Releases the batch for `seconds`. The attempt counts only for `suspects`, during whose scan the scanner became unavailable. */
+  /**
+   * Releases a batch and delays it by `seconds`. The attempt counts only for `suspects`, during whose scan the scanner became
+   * unavailable.
+   */
   async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
       `UPDATE rescan_queue SET ${leaseReleased('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
@@ -89,7 +96,7 @@ export class RescanQueue {
     await this.#pause(tenantId, contextId)
   }
 
-  /** Releases one file of the batch until its next attempt. */
+  /** Releases one file of a batch until its next attempt. */
   async retryLater(
     { tenantId, contextId, token }: Batch,
     fileId: string,
@@ -102,7 +109,10 @@ export class RescanQueue {
     await this.#pause(tenantId, contextId)
   }
 
-  /** Current path of the file's blob. Undefined if the file was deleted. Moving a quarantined object changes the path. */
+  /**
+   * Returns the current blob path of a file, or undefined if the file was deleted. The path changes if a quarantined object is
+   * moved.
+   */
   async blobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
@@ -111,7 +121,7 @@ export class RescanQueue {
     return rows[0]?.path
   }
 
-  /** Marks the rescans in progress as paused, because the scanner is unavailable. */
+  /** Marks all rescans in progress as paused, because the scanner is unavailable. */
   async pauseAll(): Promise<void> {
     const running = 'finished_at IS NULL AND paused_at IS NULL'
     const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM rescans WHERE ${running}`)
@@ -120,8 +130,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes the rescans that have no files left. Uploads in progress at the start of a rescan may still have used the previous signatures.
-   * Therefore it checks the newest files once more after ten minutes.
+   * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more, because uploads that
+   * were in progress at the start of the rescan may have used the previous signatures.
    */
   async finish(): Promise<void> {
     const { rows } = await this.#pool.query<ContextRow>(
@@ -146,9 +156,9 @@ export class RescanQueue {
   }
 
   /**
-   * Returns restored files, and files whose attempt failed or whose replica died. The latter are returned one at a time, so that a file
-   * that crashes the service or the scanner costs no other file an attempt. A scanner with older signatures gets no file that waits for
-   * newer ones.
+   * Leases restored files, and files whose attempt failed or whose replica died. The latter are leased one at a time, so that a
+   * file that crashes the service or the scanner costs no other file an attempt. A scanner with older signatures gets no files
+   * that wait for newer ones.
    */
   async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
@@ -170,7 +180,7 @@ export class RescanQueue {
     return this.#toBatch({ tenantId, contextId, token }, signatures, taken)
   }
 
-  /** Returns the next files of the context that was processed least recently. */
+  /** Leases the next files of the context that was processed least recently. */
   async #takeNext(signatures: string, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
@@ -184,7 +194,10 @@ export class RescanQueue {
     return undefined
   }
 
-  /** Removes files that are deleted, already scanned, or in a context that no longer scans. They count as processed. */
+  /**
+   * Counts leased files as processed if they are deleted, already scanned, or in a context that no longer scans. Returns the
+   * other files.
+   */
   async #toBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
     const described = await this.#findDueFiles(context, signatures, [...byId.keys()])
@@ -203,7 +216,7 @@ export class RescanQueue {
     return batch
   }
 
-  /** Marks the rescan as paused until the next file of the context is scanned. */
+  /** Marks a rescan as paused until the next file of its context is scanned. */
   async #pause(tenantId: string, contextId: string): Promise<void> {
     await this.#pool.query(
       'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
@@ -211,7 +224,7 @@ export class RescanQueue {
     )
   }
 
-  /** Newest first, without files that are deleted or no longer need a scan. */
+  /** Returns the files that still exist and need a scan, newest first. */
   async #findDueFiles(
     { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
     signatures: string,
@@ -230,7 +243,10 @@ export class RescanQueue {
   }
 }
 
-/** SQL condition: the restored file of `queued` is quarantined until it is scanned with other signatures than `parameter`. */
+/**
+ * Returns an SQL condition that is true if a restored file in `queued` is quarantined until it is scanned with signatures other
+ * than `parameter`.
+ */
 const waitsForOthers = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

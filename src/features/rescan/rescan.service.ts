@@ -11,7 +11,7 @@ import type { ServiceEvents } from '../service-events.js'
 import { type RescanProgress, RescanStatus } from './rescan.types.js'
 
 const stateKey = 'rescan'
-/** Number of signature versions to remember. An older version counts as new. */
+/** Number of signature versions to remember. A forgotten version counts as new. */
 const maxRemembered = 100
 
 interface Row extends Omit<RescanProgress, 'status'> {
@@ -20,14 +20,17 @@ interface Row extends Omit<RescanProgress, 'status'> {
   pausedAt: Date | null
 }
 
-/** Starts rescans of stored files, on request or after new signatures, and reports their progress. rescanner.ts does the scanning. */
+/**
+ * Starts rescans of stored files, on request or after a signature update, and reports their progress. `Rescanner` scans the
+ * files.
+ */
 export class RescanService {
   readonly #db: Database
   readonly #contexts: FileContextService
   readonly #serviceEvents: ServiceEvents
   readonly #scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
 
-  /** `scanner` is still being opened while the services are created. Undefined on the command line, which starts no rescan. */
+  /** `scanner` is pending while the services are created. It is undefined for CLI commands, which start no rescans. */
   constructor(parts: {
     db: Database
     contexts: FileContextService
@@ -40,7 +43,9 @@ export class RescanService {
     this.#scanner = parts.scanner
   }
 
-  /** Returns the current signatures of the scanner. Throws `scannerUnavailable`, also if no scanner is configured. */
+  /**
+   * Returns the current signatures of the scanner. Throws `scannerUnavailable` if the scanner is unavailable or not configured.
+   */
   async signatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
@@ -48,7 +53,7 @@ export class RescanService {
     return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
   }
 
-  /** Starts a rescan of the context unless one is in progress. Throws 404. */
+  /** Starts a rescan of a context, unless one is in progress. Throws 404 if the context does not exist. */
   async begin(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
@@ -59,12 +64,12 @@ export class RescanService {
     return this.#getProgress(context)
   }
 
-  /** Throws 404. */
+  /** Returns the rescan progress of a context. Throws 404 if the context does not exist. */
   async progress(actor: Actor, contextKey: string): Promise<RescanProgress> {
     return this.#getProgress(await this.#contexts.get(actor, contextKey))
   }
 
-  /** Progress by context id, for relations. */
+  /** Returns the rescan progress by context ID, for GraphQL relations. */
   async progresses(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
     const { rows } = await this.#db.pool.query<Row>({
       name: 'rescans',
@@ -78,7 +83,7 @@ export class RescanService {
     return new Map(rows.map((row) => [row.contextId, toProgress(row)]))
   }
 
-  /** Starts rescans with this scanner's signatures in all contexts without one, unless another replica has seen newer signatures. */
+  /** Starts rescans in all contexts that need one with these signatures, unless another replica has seen newer signatures. */
   async notice(current: Signatures): Promise<void> {
     const newest = await this.#newest(current)
     if (newest !== current.signatures) return
@@ -87,8 +92,8 @@ export class RescanService {
   }
 
   /**
-   * The newest signatures of any replica. A restored file without a report by them waits for its scan. Null if no scanner is configured.
-   * While the scanner is unavailable, these are the last known signatures. If none are known, every restored file waits.
+   * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until it
+   * is scanned with these signatures. If no signatures are known, every restored file waits.
    */
   async newestSignatures(): Promise<string | null> {
     const identity = await (await this.#scanner)?.identity().catch(() => undefined)
@@ -97,7 +102,7 @@ export class RescanService {
     return (await this.#newest(current)) ?? 'unknown'
   }
 
-  /** True if no replica has seen newer signatures. */
+  /** Returns true if no replica has seen newer signatures. */
   async isNewest(signatures: string): Promise<boolean> {
     return (await this.#newest(undefined)) === signatures
   }
@@ -114,7 +119,7 @@ export class RescanService {
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
-    // Files that failed with the previous signatures get the full number of attempts again.
+    // New signatures reset the attempts of files that failed with the previous ones.
     if (newest === current.signatures) await this.#resetAttempts()
     return newest
   }
@@ -131,7 +136,9 @@ export class RescanService {
       )
   }
 
-  /** Number of files of all tenants that failed in the current rescans, for the readiness check. Undefined if there are none. */
+  /**
+   * Counts the files of all tenants that failed in current rescans, for the readiness check. Returns undefined if no file failed.
+   */
   async failures(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
     const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
@@ -142,7 +149,7 @@ export class RescanService {
     return waiting + givenUp > 0 ? rows[0] : undefined
   }
 
-  /** Counts of all tenants, for the metrics. */
+  /** Returns counts across all tenants, for the metrics. */
   async counts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
     const { rows } = await this.#db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
       `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
@@ -158,7 +165,7 @@ export class RescanService {
 }
 
 function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
-  // Files deleted in the meantime were not scanned.
+  // The total of a finished rescan excludes files that were deleted in the meantime.
   return { ...row, status: getStatus({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
 }
 
@@ -182,7 +189,7 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with the new signatures even without the policy, because an admin may have requested it.
+// A rescan in progress continues with new signatures even if the context's policy is off, because an admin may have requested it.
 const needsRescan = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 
@@ -197,16 +204,16 @@ SELECT $1, c.context_id, $2, false, now(), now(), t.files FROM file_contexts c J
 WHERE c.tenant_id = $1 AND ${needsRescan('$2')}
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
-// The newest signatures.
+// SQL expression for the newest signatures.
 const latest = `value->-1->>'signatures'`
 
-// Locks the row, so that only one of several replicas adds new signatures. Signatures older than the latest ones come from an outdated
-// scanner.
+// The statement locks the row, so that only one of several replicas adds new signatures. Signatures older than the latest ones
+// come from an outdated scanner and are ignored.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at, value = CASE
   WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) THEN s.value
-  -- Dates tell which signatures are newer only within one engine: YARA rules may be older than ClamAV's, and replace them.
+  -- Dates are comparable only within one engine: YARA rules may be older than the ClamAV signatures that they replace.
   WHEN split_part(s.value->-1->>'signatures', ' ', 1) = split_part($2, ' ', 1) AND (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value
   ELSE (CASE WHEN jsonb_array_length(s.value) >= $3 THEN s.value - 0 ELSE s.value END) || excluded.value END
 RETURNING ${latest} AS latest`

@@ -2,7 +2,6 @@ import { Field, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-/** Names as in the responses. */
 export const RescanStatus = createEnum('RescanStatus', 'Status of the rescan of a context.', {
   off: 'The context does not scan its files.',
   none: 'No rescan has started yet.',

@@ -22,7 +22,7 @@ const saveIntervalMs = 250
 const pauseSeconds = 30
 const maxAttempts = 3
 const retrySeconds = 30
-// The readiness check shows these to unauthenticated clients, so they contain no details of a file.
+// The readiness check shows these messages to unauthenticated clients, so they contain no details of a file.
 const failures = {
   scanner: 'the scanner fails on the file',
   storage: 'the store does not return the content',
@@ -43,7 +43,7 @@ interface Parts {
   logger: Logger
 }
 
-/** A dependency of every rescan is unavailable. The file is not the cause, unless it crashed the scanner. */
+/** Thrown if the scanner or the store is unavailable. The file is not the cause, unless it crashed the scanner. */
 class Unavailable extends Error {
   constructor(
     readonly dependency: 'scanner' | 'storage',
@@ -54,9 +54,9 @@ class Unavailable extends Error {
 }
 
 /**
- * Rescans stored files on every replica: a few at a time, at a limited rate, and after all uploads that wait for a worker or for the
- * scanner. Pauses while the scanner or the store is unavailable. A file that fails is retried later, up to three times, without delaying
- * other files. If a replica dies, another one continues.
+ * Rescans stored files on every replica: a few at a time, at a limited rate, and with a lower priority than uploads. Pauses while
+ * the scanner or the store is unavailable. A file that fails gets up to three attempts, without delaying other files. If a
+ * replica dies, another one continues.
  */
 export class Rescanner {
   readonly #parts: Parts
@@ -77,7 +77,7 @@ export class Rescanner {
     this.#running ??= this.#run()
   }
 
-  /** Scans one batch. Returns false if there is nothing to do now. */
+  /** Scans one batch of files. Returns false if no file is due. */
   async turn(): Promise<boolean> {
     const { queue, rescans } = this.#parts
     const current = await this.#signatures()
@@ -111,7 +111,7 @@ export class Rescanner {
     }
   }
 
-  /** Undefined if the scanner is unavailable or none is configured. */
+  /** Returns undefined if the scanner is unavailable or not configured. */
   async #signatures(): Promise<Signatures | undefined> {
     try {
       const signatures = await this.#parts.rescans.signatures()
@@ -135,7 +135,7 @@ export class Rescanner {
     this.#noticed = { signatures, at: performance.now() }
   }
 
-  /** Writes results early, so that few files are scanned twice if this replica dies. */
+  /** Scans a batch and saves results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.#parts
     const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewIntervalMs).unref()
@@ -164,7 +164,7 @@ export class Rescanner {
       }
     }
     try {
-      // A broken scanner costs no file an attempt.
+      // A broken scanner must not cost any file an attempt.
       if (waiting.length > 0) await this.#parts.scanner.prove()
       await Promise.all(Array.from({ length: maxConcurrentScans }, work))
       await flush()
@@ -180,8 +180,7 @@ export class Rescanner {
   }
 
   /**
-   * Returns undefined if the file was quarantined or waits for its next attempt. Throws if the rest of the batch cannot be scanned now
-   * either.
+   * Returns undefined if the file was quarantined or will be retried. Throws if the rest of the batch cannot be scanned either.
    */
   async #scanOne(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
     const { signal } = this.#closed
@@ -208,7 +207,7 @@ export class Rescanner {
     return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
   }
 
-  /** A quarantined object may have been moved since the batch was leased. */
+  /** Opens the content at its current path, because a quarantined object may have been moved after the batch was leased. */
   async #open(batch: Batch, file: DueFile) {
     const { contents, queue } = this.#parts
     const opened = await contents.open(file)
@@ -231,12 +230,12 @@ export class Rescanner {
       await quarantine.add({ ...batch, ...file, report })
     } catch (error) {
       logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. The service retries.')
-      // Without a limit, because an infected file must not remain available. Throws if the database is unavailable.
+      // Retries are unlimited, because an infected file must not remain available. Throws if the database is unavailable.
       await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }
   }
 
-  /** Counts a failure caused by the file itself. If nothing can be scanned now, throws, and the batch waits. */
+  /** Counts a failure that the file caused. Throws if the scanner or the store is unavailable, so that the batch waits. */
   async #scanFailed(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertAvailable()
@@ -260,7 +259,7 @@ export class Rescanner {
     await assert('scanner', scanner.prove())
   }
 
-  /** 30 s after the first failed attempt, 2 minutes after the second. */
+  /** Schedules the next attempt 30 seconds after the first failure, and 2 minutes after the second. */
   #retryLater(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
     return this.#parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
@@ -274,7 +273,7 @@ export class Rescanner {
   ): Promise<Result | undefined> {
     const { scanner, logger } = this.#parts
     const engine = await scanner.identity()
-    // Earlier attempts were made with other signatures.
+    // Earlier attempts used other signatures, so the file gets the full number of attempts again.
     if (getSignatures(engine) !== signatures) {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
       return undefined

@@ -14,23 +14,26 @@ interface Opened {
 
 type Stored = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
 
-// Up to this size, the built-in engine scans a file in memory, without a worker.
+// Maximum size of a file that the built-in engine scans in memory, without a worker.
 const maxBytesInMemory = 64 * 1024
 
-/** Provides the contents of stored files to a scanner, which may open them several times. */
+/** Opens the contents of stored files for a scanner, which may read them several times. */
 export class StoredContents {
   readonly #storage: BlobStorage
   readonly #spool: Spool
   readonly #inSpool: boolean
 
-  /** `inSpool`: the scanner runs in a sandbox that sees only the spool. */
+  /** `inSpool` means that the scanner runs in a sandbox that can only read the spool. */
   constructor(parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {
     this.#storage = parts.storage
     this.#spool = parts.spool
     this.#inSpool = parts.inSpool
   }
 
-  /** Returns undefined if the content is missing or differs from the uploaded one. Throws `storageUnavailable`. */
+  /**
+   * Returns undefined if the content is missing or differs from the uploaded content. Throws `storageUnavailable` if the store is
+   * unavailable.
+   */
   async open(file: Stored): Promise<Opened | undefined> {
     try {
       return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetch(file)
@@ -40,7 +43,7 @@ export class StoredContents {
     }
   }
 
-  /** Throws if no files can be read at all, so that a failure is not attributed to a single file. */
+  /** Throws if no file can be read at all, so that the failure is not attributed to a single file. */
   async ready(): Promise<void> {
     await Promise.all([this.#storage.ready(), this.#spool.ready()])
   }

@@ -13,7 +13,7 @@ interface Args {
 }
 
 interface Chart<Point> {
-  // The two charts have different enums with the same values.
+  // The two charts have different GraphQL enums with the same values.
   period: never
   dataPoints: Point[]
 }
@@ -22,13 +22,13 @@ const hourMs = 3_600_000
 const dayMs = 86_400_000
 const nameOf = statementNames('charts')
 
-/** Returns the Monday on which the UTC week starts. */
+/** Returns the Monday on which the week of a date starts, in UTC. */
 const getWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
 
 const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }
 const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
 
-/** Returns the start of each bucket in ms, ascending. The last one is the current bucket. */
+/** Returns the start time of each bucket in milliseconds, in ascending order. The last bucket is the current one. */
 export function getBuckets(period: ChartPeriod, days: number | null | undefined, now = currentTime()): number[] {
   const length = days ?? defaultDays[period]
   const [last, step, first] =
@@ -40,7 +40,7 @@ export function getBuckets(period: ChartPeriod, days: number | null | undefined,
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
-/** Creates the points only when GraphQL completes them, so that the slices of a long list do not run together. */
+/** Creates the data points only when GraphQL serializes them, so that a long list does not block the event loop. */
 const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
   period: period as never,
   get dataPoints() {
@@ -48,7 +48,7 @@ const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: n
   },
 })
 
-/** Reads each chart from the counters with one statement. An hourly chart of a year has 8,760 points. */
+/** Reads each chart from counters with one SQL statement. An hourly chart of a year has 8,760 points. */
 export class Charts {
   readonly #db: Database
 
@@ -70,7 +70,7 @@ export class Charts {
     })
   }
 
-  /** Computes the state at the end of each bucket, backwards from the current state. */
+  /** Computes the storage at the end of each bucket, backwards from the current storage. */
   async storage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
     const { buckets, getUsage, current } = await this.#count(actor, args, columns)
@@ -85,7 +85,7 @@ export class Charts {
     return { period: args.period as never, dataPoints: dataPoints.reverse() }
   }
 
-  /** Counts the given columns in each bucket. The other columns are 0 or missing. */
+  /** Sums the given columns in each bucket. Other columns are 0 or missing. */
   async #count(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
     const buckets = getBuckets(period, days)
     const start = `date_trunc('${units[period]}', bucket, 'UTC')`

@@ -9,7 +9,7 @@ export function formatBytes(bytes: number): string {
     unit++
   }
   let rounded = Math.round(value * 100) / 100
-  // 1,048,575 bytes round to 1024 KB, which is 1 MB.
+  // Rounding 1,048,575 bytes gives 1024 KB, which must be shown as 1 MB.
   if (rounded >= 1024 && unit < units.length - 1) {
     rounded /= 1024
     unit++
@@ -17,7 +17,9 @@ export function formatBytes(bytes: number): string {
   return `${rounded} ${units[unit]}`
 }
 
-/** Returns the change in percent with one decimal. If yesterday is 0, returns 0 for no change and 100 otherwise. */
+/**
+ * Returns the change in percent, rounded to one decimal. If yesterday's value is 0, returns 0 for no change and 100 otherwise.
+ */
 export function changePercent(today: number, yesterday: number): number {
   if (yesterday === 0) return today === 0 ? 0 : 100
   return Math.round(((today - yesterday) / yesterday) * 1000) / 10

@@ -14,7 +14,7 @@ import {
   UploadsChart,
 } from './stats.types.js'
 
-// Estimate of 100 contexts for each tenant, because the lists have no pages.
+// The lists are not paged, so their cost is estimated for 100 contexts per tenant.
 const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
 
 @Resolver()

@@ -7,17 +7,17 @@ import { megabyte } from '../../platform/units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
 
-/** Counters of one bucket. */
+/** Usage counters of one bucket. */
 export type Usage = Record<UsageColumn, number>
 
 export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
 const dayMs = 86_400_000
 
-/** SQL query for the counters of tenant $1 in matching buckets, as one JSON object. */
+/** Returns SQL that sums the counters of tenant $1 in matching buckets as one JSON object. */
 const selectUsage = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
-/** Reads statistics only from the counters of the ledger, so that their cost does not depend on the size of the logs. */
+/** Computes statistics only from counters, so that their cost does not depend on the size of the logs. */
 export class StatsService {
   readonly #db: Database
 
@@ -27,7 +27,7 @@ export class StatsService {
 
   async overview(actor: Actor): Promise<Stats> {
     const today = startOfDay(currentTime())
-    // One statement, so that all numbers come from the same snapshot.
+    // A single statement reads all numbers, so that they come from the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',
       text: overviewStatement,
@@ -36,7 +36,7 @@ export class StatsService {
     return toStats(rows[0]!)
   }
 
-  /** All contexts of the tenant, most calls first. */
+  /** Returns API call counts for all contexts of the tenant, most calls first. */
   async apiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${selectUsage("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
@@ -48,7 +48,7 @@ export class StatsService {
       .sort((a, b) => b.total - a.total)
   }
 
-  /** All contexts of the tenant, most bytes first. */
+  /** Returns file counts and sizes for all contexts of the tenant, largest first. */
   async filesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
@@ -138,7 +138,7 @@ function toStats(row: OverviewRow): Stats {
 
 const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
-/** Counts of the calls of a bucket. */
+/** Sums the API calls of a bucket by result and operation. */
 export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure

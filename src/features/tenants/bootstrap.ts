@@ -9,10 +9,10 @@ import type { UserService } from '../users/user.service.js'
 import type { WelcomeService } from '../users/welcome.service.js'
 import type { TenantService } from './tenant.service.js'
 
-// Advisory lock with an arbitrary id. If several replicas start on an empty database, only one of them creates the first tenant.
+// ID of an advisory lock. If several replicas start on an empty database, only one of them creates the first tenant.
 const bootstrapLock = 4_207_002
 
-/** On the first start, creates a tenant, an API key and a dashboard user. Undefined if that was done before. */
+/** Creates a tenant, an API key and a dashboard user on the first start. Returns undefined on later starts. */
 export async function bootstrap(
   config: Config,
   database: Database,
@@ -25,12 +25,12 @@ export async function bootstrap(
     if (await isBootstrapped(database)) return undefined
     await saveState(database, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
-    // A tenant without a user was left by a start that was killed. Complete it.
+    // A start that was killed may have left a tenant without a user, which this start completes.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = systemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? newApiKeySecret()
-    // A killed start may have already created the key with the configured secret.
+    // A start that was killed may have already created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })
@@ -50,8 +50,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// The command line can create a tenant before the first start, so a tenant alone does not prove a completed start.
-// The first call of Prisma loads its engine and delays the start. This query runs at every start, so it is plain SQL.
+// The CLI can create a tenant before the first start, so a tenant alone does not prove a completed start. The query is plain SQL,
+// because the first Prisma query loads its engine and would delay every start.
 async function isBootstrapped({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

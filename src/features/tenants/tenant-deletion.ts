@@ -5,26 +5,26 @@ import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
-// A batch holds its locks for about this time, whatever the machine and the size of the rows.
+// Target duration of a batch, and therefore of its locks, on any machine and with rows of any size.
 const batchMs = 150
 const batchRows = { first: 500, min: 50, max: 20_000 }
-// The database works for other tenants in between. Relative to the time of the batch.
+// Pause after a batch, as a fraction of its duration, so that the database can serve other tenants.
 const pauseRatio = 0.5
 const maxPasses = 100
 const maxWaitMs = 30_000
 const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
-/** Numbers of rows that the current run has deleted so far. */
+/** Numbers of files and rows that the current run has deleted so far. */
 export interface DeletionProgress {
   files: number
   rows: number
 }
 
 /**
- * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Then its rows are deleted in batches,
- * each committed separately, and its own row last. Rows that were written in the meantime need another pass.
- * The deletion is stored until it is complete, so that a restart continues it.
+ * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Its rows are then deleted in
+ * batches, which are committed separately, and the tenant's own row last. Rows that were written in the meantime require another
+ * pass. The state of the deletion is stored, so that a restart continues it.
  */
 export class TenantDeletion {
   readonly #pool: Pool
@@ -39,10 +39,10 @@ export class TenantDeletion {
     return this.#progress
   }
 
-  /** Suspends the tenant and stores the deletion. `finish` does the rest. */
+  /** Suspends the tenant and records the start of its deletion. `finish` deletes the data. */
   async begin(tenantId: string): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
-      // Takes the tenant's lock, so that all earlier changes are committed first.
+      // Waits for the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
       await client.query(
@@ -58,7 +58,7 @@ export class TenantDeletion {
     return state !== undefined && !state.complete
   }
 
-  /** Continues all interrupted deletions. */
+  /** Continues all interrupted deletions of tenants. */
   async finishAll(): Promise<void> {
     await this.#pool.query(
       `DELETE FROM service_state WHERE starts_with(key, $1) AND value ? 'complete' AND updated_at < now() - interval '1 day'`,
@@ -72,14 +72,14 @@ export class TenantDeletion {
   }
 
   /**
-   * Returns the number of deleted files. The service and the operator's command can delete the same tenant in parallel. Therefore the
-   * number stays stored for a day after the deletion, for whichever of them ends last.
+   * Completes the deletion and returns the number of deleted files. The service and the CLI may delete the same tenant in
+   * parallel, so the number stays stored for a day, for whichever ends last.
    */
   async finish(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#pass(tenantId)); pass++)
       if (this.#stopped || pass === maxPasses) return (await this.#state(tenantId))?.files ?? 0
     await this.#waitForOlderTransactions()
-    // These transactions may have written rows, because the tenant existed when they started.
+    // Transactions that started while the tenant existed may have written rows.
     await this.#deleteRows(tenantId)
     const { rows } = await this.#pool.query<{ files: string }>(
       `UPDATE service_state SET updated_at = now(), value = value || '{"complete": true}' WHERE key = $1 RETURNING value->>'files' AS files`,
@@ -88,7 +88,7 @@ export class TenantDeletion {
     return Number(rows[0]?.files ?? 0)
   }
 
-  /** Stops after the current batch. */
+  /** Stops the deletion after the current batch. */
   stop(): void {
     this.#stopped = true
   }
@@ -100,7 +100,7 @@ export class TenantDeletion {
       if (this.#stopped) return false
       await this.#pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
-      // A file committed in the meantime refers to a deleted row.
+      // A file that was committed in the meantime refers to the row to delete.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
@@ -124,11 +124,11 @@ export class TenantDeletion {
     this.#progress.rows += (await this.#pool.query(statement, values)).rowCount ?? 0
   }
 
-  /** The transaction that deletes files also schedules the deletion of their blobs, and counts them. */
+  /** Deletes and counts files, and schedules the deletion of their blobs in the same transaction. */
   async #deleteFiles(table: 'files' | 'trash', tenantId: string, { where, values }: Range): Promise<void> {
     const files = await inTransaction(this.#pool, async (client) => {
       const { rowCount } = await client.query(deleteFiles(table, where), [tenantId, ...values])
-      // A statement of its own: in a distributed database, this table is on another node.
+      // In a distributed database, `service_state` is on another node, so it needs a separate statement.
       await client.query(
         `UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + $2) WHERE key = $1`,
         [keyPrefix + tenantId, rowCount],
@@ -139,8 +139,8 @@ export class TenantDeletion {
   }
 
   /**
-   * Deletes the tenant's rows of a table in the order of a column of its key. A batch begins where the last one ended, so that no scan
-   * reads deleted rows. The number of rows follows from the time of the last batch.
+   * Deletes the tenant's rows from a table in the order of a key column. Each batch begins at the end of the previous one, so
+   * that no scan reads deleted rows. The number of rows per batch is adjusted to the duration of the previous batch.
    */
   async #inBatches(tenantId: string, table: Table, deleteRange: (range: Range) => Promise<void>): Promise<void> {
     const column = batchColumns[table]
@@ -160,7 +160,7 @@ export class TenantDeletion {
     }
   }
 
-  /** Undefined if at most `rows` rows are left. */
+  /** Returns the key of the last row in the batch, or undefined if at most `rows` rows remain. */
   async #endOfBatch(
     tenantId: string,
     { table, column, after, rows: count }: { table: Table; column: string; after: string | undefined; rows: number },
@@ -173,7 +173,7 @@ export class TenantDeletion {
     return rows[0]?.last
   }
 
-  /** Waits at most 30 s for the end of all transactions that ran when the tenant's row was deleted. */
+  /** Waits up to 30 seconds for all transactions that were running when the tenant's row was deleted. */
   async #waitForOlderTransactions(): Promise<void> {
     const { rows } = await this.#pool.query<{ latest: string }>('SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS latest')
     for (const until = performance.now() + maxWaitMs; performance.now() < until && !this.#stopped; await sleep(50)) {
@@ -199,13 +199,16 @@ interface State {
 
 type Table = (typeof distributedTables)[number]
 
-/** A condition on the rows of a batch, and its values from $2 on. */
+/** SQL condition for the rows of a batch, with its parameters from $2 on. */
 interface Range {
   where: string
   values: string[]
 }
 
-/** The column after the tenant in the key of each table. Null: few rows, which are deleted together. The sweep empties `blob_garbage`. */
+/**
+ * Key column by which each table is split into batches. Null means that the table has few rows and needs no batches. The sweep
+ * empties `blob_garbage`.
+ */
 const batchColumns: Record<Table, string | null> = {
   files: 'file_id',
   trash: 'file_id',
@@ -224,7 +227,7 @@ const batchColumns: Record<Table, string | null> = {
   storage_findings: 'blob_path',
   spent_downloads: 'nonce',
   resumable_uploads: 'upload_id',
-  // The key begins with the actor, who may have very many. Each batch sorts the keys.
+  // The key of this table begins with the actor, who may have very many rows, so each batch must sort by `key`.
   idempotency_keys: 'key',
   webhook_deliveries: 'webhook_id',
   context_versions: 'context_id',
@@ -242,19 +245,20 @@ const batchColumns: Record<Table, string | null> = {
   tenant_heads: null,
 }
 
-// Rows of reference tables are deleted with the tenant's own row. tenant_heads is last: it is the lock of the tenant.
+// Rows of reference tables are deleted with the tenant's own row. `tenant_heads` comes last, because it is the lock of the
+// tenant.
 const plainTables = [
   ...distributedTables.filter((table) => !['files', 'trash', 'upload_parts', 'blob_garbage', 'tenant_heads'].includes(table)),
   'tenant_heads' as const,
 ]
 
-// The row count is the number of files.
+// The row count of this statement is the number of deleted files.
 const deleteFiles = (table: 'files' | 'trash', where: string) => `
 WITH deleted AS (DELETE FROM ${table} WHERE tenant_id = $1${where} RETURNING blob_path)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM deleted
 ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
 
-// Schedules the deletion of the received parts of unfinished uploads.
+// Schedules the deletion of blobs that belong to unfinished uploads.
 const deleteParts = (where: string) => `
 WITH deleted AS (DELETE FROM upload_parts WHERE tenant_id = $1${where} RETURNING blob_path)
 UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM deleted)`

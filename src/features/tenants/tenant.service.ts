@@ -18,7 +18,9 @@ interface Parts {
   forget: (tenantId: string) => void
 }
 
-/** Admins change the name and quota of their tenant. The operator creates, suspends, resumes and deletes tenants. */
+/**
+ * Manages tenants. Admins change the name and quota of their tenant. The operator creates, suspends, resumes and deletes tenants.
+ */
 export class TenantService {
   readonly #parts: Parts
   readonly deletion: TenantDeletion
@@ -38,17 +40,17 @@ export class TenantService {
     return rows[0]
   }
 
-  /** Throws 404 for another tenant. */
+  /** Returns the caller's tenant. Throws 404 if `tenantId` is another tenant. */
   async getById(actor: Actor, tenantId: string): Promise<Tenant> {
     if (tenantId !== actor.tenantId) throw notFound('tenant', tenantId)
     return this.get(actor)
   }
 
-  /** Throws 400 if the quota exceeds the maximum that the operator set. */
+  /** Updates the tenant. Throws 400 if the quota exceeds the maximum that the operator set. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
     return this.#change(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
       const quotaMb = input.storageQuotaMb ?? 0
-      // A quota that already exceeds the maximum can be lowered in steps.
+      // A quota above the maximum can still be lowered in steps.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
         throw badUserInput([
           { field: 'storage_quota_mb', message: `must be at most ${ceiling}, the maximum that the operator set` },
@@ -57,30 +59,30 @@ export class TenantService {
     })
   }
 
-  /** Also takes effect on open sessions. */
+  /** Sets whether users need a second factor. The setting also applies to open sessions. */
   requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
     return this.#change(actor, () => ({ secondFactorRequired }))
   }
 
-  /** Sets the quota and the maximum that admins of the tenant can set. For the operator. */
+  /** Sets the quota and the maximum quota that admins of the tenant can set. Only the operator can call it. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertQuota(quotaMb)
     return this.#change(systemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
-  /** Unused bytes of the quota. An upload with a larger Content-Length is rejected before its body is read. */
+  /** Returns the unused bytes of the quota. Uploads with a larger Content-Length are rejected before their body is read. */
   async remainingBytes(tenantId: string): Promise<number> {
     const { quota, held } = await this.getQuota(systemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
-  /** Quota and used storage of the tenant, in bytes. */
+  /** Returns the storage quota and the used storage of the tenant, in bytes. */
   readonly getQuota = async (actor: Actor): Promise<{ quota: number; held: number }> => {
     const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
     return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
   }
 
-  /** Creates a tenant, for the operator. */
+  /** Creates a tenant. Only the operator can call it. */
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const { length } = [...name]
     if (length < 1 || length > 255 || name.includes('\0'))
@@ -113,11 +115,11 @@ export class TenantService {
     return rows
   }
 
-  /** All credentials of a suspended tenant get 403. Its data stays. */
+  /** Suspends a tenant. Its data remains, but all its credentials are rejected with 403. */
   suspend = (tenantId: string) => this.#setStatus(tenantId, 'suspended')
   resume = (tenantId: string) => this.#setStatus(tenantId, 'active')
 
-  /** Deletes the tenant and all its data. `name` confirms the deletion. The sweep deletes its blobs from the bucket. */
+  /** Deletes a tenant and all its data. `name` confirms the deletion. The sweep later deletes the blobs from the store. */
   async delete(tenantId: string, name: string): Promise<{ tenantId: string; files: number }> {
     const tenant = isId('ten', tenantId) ? await this.#parts.db.prisma.tenant.findUnique({ where: { tenantId } }) : null
     if (!tenant && !(await this.deletion.isStarted(tenantId))) throw notFound('tenant', tenantId)

@@ -8,10 +8,10 @@ import type { ServiceEvents } from '../service-events.js'
 import { purgeDue } from './purge.js'
 
 const tenantsAtOnce = 200
-// Limits the time that an upload of the same tenant waits.
+// Limits the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
-/** Result of one run. */
+/** Number of files that one run deleted and purged. */
 export interface Expired {
   deleted: number
   purged: number
@@ -25,9 +25,9 @@ interface Due {
 }
 
 /**
- * Deletes files that exceed the retention of their context, and permanently deletes files that exceed their time in the trash. Works in
- * small batches with a pause after each one. While a batch checks the current policy and holds, it has the tenant's lock. Any replica may
- * process any batch, because processed files no longer match.
+ * Deletes files that exceed the retention period of their context, and purges files that exceed their time in the trash. Small
+ * batches with pauses limit the load. Each batch holds the tenant's lock while it checks the current policy and holds. Any
+ * replica can process any batch, because processed files no longer match.
  */
 export class ExpiryService {
   readonly #db: Database
@@ -40,7 +40,10 @@ export class ExpiryService {
     this.#ledger = ledger
   }
 
-  /** Runs until nothing is due or `goOn`, called before each batch, returns false. A failure in one context does not affect the others. */
+  /**
+   * Processes expired files until none remain or `goOn` returns false before a batch. A failure in one context does not affect
+   * other contexts.
+   */
   async expire({
     goOn = () => true,
     onFailed,
@@ -65,7 +68,8 @@ export class ExpiryService {
   }
 
   /**
-   * Returns the contexts of the next tenants that have something to delete, in random order, so that replicas start in different places.
+   * Returns the contexts of the next tenants that have expired files, in random order, so that replicas start with different
+   * contexts.
    */
   async #due(after: string): Promise<{ tenants: string[]; due: Due[] }> {
     const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
@@ -99,7 +103,7 @@ export class ExpiryService {
     }
   }
 
-  /** Deletes files from the oldest one on, up to the first file that is not due. */
+  /** Deletes expired files, oldest first, up to the first file that has not expired. */
   async #delete({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
     let deleted = 0
     for (let after = ''; ; ) {
@@ -120,7 +124,10 @@ export class ExpiryService {
     }
   }
 
-  /** Returns undefined if the run must stop. After the batch, pauses for at least the same time, so that other calls can proceed. */
+  /**
+   * Returns undefined if the run must stop. Pauses after a batch for at least the batch's duration, so that other calls can
+   * proceed.
+   */
   async #paced<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
     if (!goOn()) return undefined
     const began = performance.now()
@@ -136,7 +143,7 @@ const toRandomOrder = <T>(items: readonly T[]): T[] =>
     .sort((a, b) => a.order - b.order)
     .map(({ item }) => item)
 
-// Contexts of one tenant whose oldest file or trashed file is due.
+// Selects the contexts of a tenant that have an expired file or an expired trashed file.
 const contextsToExpire = `
 SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
     coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = $1 AND f.context_id = c.context_id
@@ -157,7 +164,7 @@ interface OldFile {
   is_kept: boolean
 }
 
-// In order of their ids, which is the order of age. Quarantined files are excluded: they are purged from the quarantine.
+// The order of the IDs is the order of age. Quarantined files are kept, because admins purge them from the quarantine.
 const oldFiles = `
 SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, c.retention_days,
   f.created_at <= now() - make_interval(days => c.retention_days) AS is_due,

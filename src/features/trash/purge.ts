@@ -4,7 +4,7 @@ import { removePermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
 import { systemActor } from '../../platform/actor.js'
 
-/** Selects a file in the trash, regardless of its purge date. */
+/** Purges a file from the trash, regardless of its purge date. */
 export const purge = (
   tx: Transaction,
   actor: Actor,
@@ -16,14 +16,14 @@ export const purge = (
     values: [fileId, contextIds],
   })
 
-/** Selects files of a context that exceed their time in the trash, oldest first. */
+/** Purges files of a context that exceed their time in the trash, oldest first. */
 export const purgeDue = (
   tx: Transaction,
   tenantId: string,
   { contextId, limit }: { contextId: string; limit: number },
 ): Promise<AuditRow[]> => removePermanently(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
 
-// Files that are due according to the current policy and the database's clock at the start of the transaction.
+// The condition uses the current policy and the database clock at the start of the transaction.
 const due = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
   WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)

@@ -5,8 +5,8 @@ import type { Actor } from '../../platform/actor.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 
 /**
- * SQL condition: according to the context's current policy, trashed file `t` can still be restored. A file that does not match is no longer
- * listed and cannot be restored, even if it was not purged yet (see `purgeDue`).
+ * SQL condition that is true if the current policy of context `c` allows trashed file `t` to be restored. Other trashed files are
+ * not listed and cannot be restored, even before `purgeDue` deletes them.
  */
 export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
@@ -20,13 +20,14 @@ interface TrashedRow {
 export interface Restored {
   context: { contextId: string; contextKey: string }
   audit: AuditRow[]
-  /** The file is quarantined until it is scanned. */
+  /** True if the file is quarantined until it is scanned. */
   awaitsScan: boolean
 }
 
 /**
- * Restores a file under the tenant's lock. `signatures` are the scanner's newest, or null without a scanner. A file without a report by
- * them is quarantined until it is scanned. `isMoved`: quarantined objects of this store are moved.
+ * Restores a file under the tenant's lock. `signatures` are the newest ones of the scanner, or null without a scanner. A file
+ * without a report by these signatures is quarantined until it is scanned. `isMoved` means that the store requires quarantined
+ * objects to be moved.
  */
 export async function restore(
   tx: Transaction,
@@ -50,9 +51,9 @@ export async function restore(
   return { context: { contextId, contextKey }, audit: [audit], awaitsScan: stale.length > 0 }
 }
 
-// Its bytes were counted all the time. The statistics also revert the deletion, so that uploads minus deletions equal the stored files. A
-// quarantined file whose row has no virus only waits for its scan. A scan that started before the deletion loses its token, because it may
-// have used older signatures.
+// Trashed bytes still count, so only the file counts change. The statistics revert the deletion, so that uploads minus deletions
+// equal the stored files. A quarantined file without viruses only waits for its scan. A scan that started before the deletion
+// loses its lease, because it may have used older signatures.
 const statement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
 stale AS (SELECT b.file_id, b.context_id, now() AS since FROM back b JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = b.context_id AND c.scan_for_viruses

@@ -21,7 +21,7 @@ interface Parts {
   ledger: Ledger
   contexts: FileContextService
   files: FileService
-  /** Null if no scanner is configured. */
+  /** `newestSignatures` returns null if no scanner is configured. */
   rescans: { newestSignatures(): Promise<string | null> }
   storage: Pick<BlobStorage, 'kind'>
   quarantineMoves: { tryMove(file: { tenantId: string; fileId: string }): Promise<boolean> }
@@ -37,7 +37,7 @@ const trashed: DatedList = {
     WHERE t.tenant_id = $1 AND ($2::text[] IS NULL OR t.context_id = ANY ($2)) AND ${isRestorable}`,
 }
 
-/** Deleted files that can be restored. */
+/** Lists, restores and purges deleted files. */
 export class TrashService {
   readonly #parts: Parts
 
@@ -50,7 +50,7 @@ export class TrashService {
     return listLatestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Restores a file. Throws 404, and 409 if its context is disabled. */
+  /** Restores a file from the trash. Throws 404 if the file is not in the trash, and 409 if its context is disabled. */
   async restore(attempt: Attempt, fileId: string): Promise<File> {
     const { actor } = attempt
     const { ledger, rescans, storage, files } = this.#parts
@@ -74,7 +74,7 @@ export class TrashService {
     return file
   }
 
-  /** Deletes the file permanently. Throws 404. */
+  /** Deletes a file in the trash permanently. Throws 404 if the file is not in the trash. */
   async purge(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)

@@ -16,7 +16,7 @@ interface Parts {
   lookup: UploadLinkLookup
   admission: Admission
   upload: LinkUploadHandler
-  /** Resumable uploads through a link. */
+  /** Handles resumable uploads through links (tus protocol). */
   tus: {
     headers: Record<string, string>
     exposedHeaders: string[]
@@ -24,15 +24,15 @@ interface Parts {
       request: { request: Request; response: Response; collection: string; uploadId: string; contextKey: string },
       createCall: () => Promise<Call>,
     ): Promise<void>
-    /** True if the actor's upload has an outcome. */
+    /** Returns true if the upload was accepted or rejected. */
     hasOutcome(actor: Actor, uploadId: string): Promise<boolean>
   }
-  /** Counts a rejected token. Throws 429 if its address has sent too many. */
+  /** Counts a rejected token. Throws 429 if the IP address has sent too many of them. */
   countRejectedCredential(ip: string): Promise<void>
   hasFailedOften(ip: string): Promise<boolean>
 }
 
-/** A request with a valid token. */
+/** A request with the valid token of an upload link. */
 interface LinkRequest {
   request: Request
   response: Response
@@ -43,8 +43,8 @@ interface LinkRequest {
 type Answer = (parts: Parts, linkRequest: LinkRequest) => Promise<void> | void
 
 /**
- * The endpoints of upload links. The token in the path is the only credential. Install this before the CORS handler, which answers every
- * OPTIONS request by its own rules.
+ * Creates the endpoints of upload links, whose only credential is the token in the path. They must be mounted before the CORS
+ * handler, which would answer all OPTIONS requests.
  */
 export function createUploadLinkHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
@@ -54,7 +54,8 @@ export function createUploadLinkHandler(parts: Parts): RequestHandler {
     prefersPage(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
   )
   mount('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: uploadForm })
-  // POST may also carry X-HTTP-Method-Override. The protocol rejects the methods that a path does not have.
+  // POST requests can override the method with X-HTTP-Method-Override. The tus protocol rejects methods that a path does not
+  // support.
   const protocol = { POST: handleTus, GET: handleTus, HEAD: handleTus, PATCH: handleTus, DELETE: handleTus }
   mount(['/upload/:token/tus', '/upload/:token/tus/:uploadId'], protocol)
   mount('/upload/:token/:filename', { PUT: uploadBody })
@@ -67,7 +68,7 @@ async function answer(
   response: Response,
   methods: Record<string, Answer>,
 ): Promise<void> {
-  // An invalid token has no origins. The page that uses it must be able to read the 404.
+  // An invalid token has no list of origins, but the page that uses it must be able to read the 404 response.
   await setCorsHeaders(parts, request, response, '*')
   const link = await authenticate(parts, request)
   if (link.origins.length > 0) await setCorsHeaders(parts, request, response, link.origins)
@@ -84,7 +85,9 @@ async function answer(
   await perform(parts, { request, response, link, createCall: () => createLinkCall(parts, request, link) })
 }
 
-/** Throws the same 404 for all invalid tokens. Links that are used up pass only for repeated requests whose response was lost. */
+/**
+ * Throws the same 404 for all invalid tokens. A link that is used up is accepted only for a retry whose first response was lost.
+ */
 async function authenticate(parts: Parts, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { lookup } = parts
   const { address } = request
@@ -94,7 +97,7 @@ async function authenticate(parts: Parts, request: Request & IdentifiedRequest):
   throw invalidUploadLink()
 }
 
-/** True if the link has already answered this upload, so that the client only asks for the response again. */
+/** Returns true if the request retries an upload that already has a response. */
 async function isRepeated({ lookup, tus }: Parts, request: Request, link: PresentedLink): Promise<boolean> {
   const { uploadId } = request.params
   if (uploadId !== undefined)
@@ -125,7 +128,7 @@ function createLinkCall({ admission }: Parts, request: Request & IdentifiedReque
   return call
 }
 
-/** CORS headers for these origins, without credentials. A preflight is not answered here. */
+/** Sets CORS headers for these origins, without credentials. The caller answers preflight requests. */
 function setCorsHeaders({ tus }: Parts, request: Request, response: Response, origin: '*' | string[]): Promise<void> {
   response.removeHeader('Access-Control-Allow-Origin')
   const exposedHeaders = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...tus.exposedHeaders]
@@ -134,7 +137,7 @@ function setCorsHeaders({ tus }: Parts, request: Request, response: Response, or
   return new Promise((resolve, reject) => set(request, response, (error?: unknown) => (error ? reject(error) : resolve())))
 }
 
-/** A page for people who open the link in a browser. All invalid tokens get the same page, which reports the invalid link. */
+/** Sends the upload page to browsers. All invalid tokens get the same page, which reports that the link is invalid. */
 async function sendPage(parts: Parts, request: Request & IdentifiedRequest, response: Response): Promise<void> {
   try {
     await authenticate(parts, request)

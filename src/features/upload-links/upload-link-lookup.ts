@@ -13,7 +13,7 @@ interface PresentedToken {
   hash: Buffer
 }
 
-/** A link whose token was presented. */
+/** An upload link whose token was sent by a client. */
 export interface PresentedLink {
   tenantId: string
   linkId: string
@@ -22,7 +22,7 @@ export interface PresentedLink {
   contextName: string
   maxFiles: number
   acceptedFiles: number
-  /** The link's own limits. Null: those of the context. */
+  /** Size limit of the link itself. Null means that the limit of the context applies. */
   maxSizeMb: number | null
   allowedExtensions: string[] | null
   contextExtensions: string[]
@@ -39,7 +39,7 @@ export interface PresentedLink {
 
 type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
 
-/** Finds links by their tokens. Nothing is cached, so that every request sees the current state by the clock of the database. */
+/** Finds upload links by their tokens. Nothing is cached, so that every request uses the current state and the database clock. */
 export class UploadLinkLookup {
   readonly #pool: Pool
   readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented))
@@ -52,8 +52,8 @@ export class UploadLinkLookup {
   }
 
   /**
-   * The link of a token. Undefined if the token is unknown or the link may not be used, except that it may be used up. `isSuspect` applies to
-   * addresses that have sent many failed credentials: their tokens wait for a lookup together, at most one per second.
+   * Returns the link of a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
+   * returned. `isSuspect` is true for IP addresses with many failed attempts. Their tokens share at most one query per second.
    */
   async present(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
@@ -63,7 +63,7 @@ export class UploadLinkLookup {
     return found ?? undefined
   }
 
-  /** True if the link has answered a request with this Idempotency-Key. A repeated request gets the same response. */
+  /** Returns true if the link has already answered a request with this Idempotency-Key. */
   async hasAnswered({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',
@@ -99,7 +99,10 @@ const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", 
 
 export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
 
-/** The creator of the link, with no more than the permission to upload to the link's context. The address is that of the uploader. */
+/**
+ * Creates an actor that acts for the creator of the link, but can only upload to the link's context. Its IP address is that of
+ * the uploader.
+ */
 export const toLinkActor = (
   { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata, ...link }: PresentedLink,
   origin: Origin,
@@ -115,7 +118,7 @@ export const toLinkActor = (
   ...origin,
 })
 
-/** The rules that a client can check before it uploads, in the response of `GET /upload/{token}`. */
+/** Returns the rules that a client can check before an upload, for the response to `GET /upload/{token}`. */
 export const toPublicRules = (link: PresentedLink) => {
   const { allowedExtensions, maxSizeMb } = toCurrentLimits(link)
   return {

@@ -4,15 +4,21 @@ import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import type { FileContext } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, UploadLink } from './upload-link.types.js'
 
-/** SQL: status of the link `l`. */
+/** SQL expression for the status of link `l`. */
 export const statusColumn = `CASE WHEN l.revoked_at IS NOT NULL THEN 'revoked' WHEN l.accepted_files >= l.max_files THEN 'used'
   WHEN l.expires_at <= now() THEN 'expired' ELSE 'active' END`
 
-/** SQL: the link `l` may still be used, given its context `c`, its tenant `t` and its creator, the API key `k` or the user `s`. */
+/**
+ * SQL condition that is true if link `l` is usable. `c` is its context, `t` its tenant, and `k` or `s` the API key or user that
+ * created it.
+ */
 export const isUsable = `(l.revoked_at IS NULL AND l.expires_at > now() AND t.status = 'active' AND c.status = 'active' AND coalesce(k.status, s.status) = 'active'
   AND (k.expires_at IS NULL OR k.expires_at > now()) AND coalesce(k.scopes, s.scopes) && '{upload,admin}')`
 
-/** A link's own limits, with the current ones of its context. Null: the link has none, or the context was deleted. */
+/**
+ * Limits of a link and current limits of its context. Null means that the link has no such limit, or that the context was
+ * deleted.
+ */
 interface Limits {
   allowedExtensions: string[] | null
   maxSizeMb: number | null
@@ -22,23 +28,25 @@ interface Limits {
 
 export type LinkRow = Omit<UploadLink, 'allowedExtensions' | 'maxSizeMb' | 'id'> & Limits
 
-/** SQL: columns of `LinkRow`, from `upload_links l` and its context `c`. */
+/** SQL columns of `LinkRow`, from `upload_links l` and its context `c`. */
 export const linkColumns = `l.link_id AS "linkId", l.context_key AS "contextKey", ${statusColumn} AS status, l.max_files AS "maxFiles", l.accepted_files AS "acceptedFiles",
   l.rejected_files AS "rejectedFiles", l.max_size_mb AS "maxSizeMb", l.allowed_extensions AS "allowedExtensions", l.sha256, l.metadata, l.origins, l.expires_at AS "expiresAt",
   l.created_by AS "createdBy", l.created_at AS "createdAt", c.allowed_extensions AS "contextExtensions", c.max_file_size_mb AS "contextSizeMb"`
 
-/** The limits that apply to an upload now. The context's limits may have become smaller since the link was created. */
+/**
+ * Returns the limits that currently apply to uploads. The limits of the context may have decreased after the link was created.
+ */
 export const toCurrentLimits = ({ allowedExtensions, maxSizeMb, contextExtensions, contextSizeMb }: Limits) => ({
   allowedExtensions: (contextExtensions ?? []).filter((extension) => allowedExtensions?.includes(extension) ?? true),
   maxSizeMb: Math.min(contextSizeMb ?? maxSizeMb ?? 0, maxSizeMb ?? Number.POSITIVE_INFINITY),
 })
 
-/** The fields of a link in the API. */
+/** Converts a row to the fields of a link in the API. */
 export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkRow): UploadLink {
   return { ...row, ...toCurrentLimits({ ...row, contextExtensions, contextSizeMb }) } as UploadLink
 }
 
-/** Throws 400 if a link would allow more than its context. `requestName` returns the request's name of a field. */
+/** Throws 400 if the link would allow more than its context. `requestName` returns the name of a field in the request. */
 export function assertWithinContext(
   { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
   context: FileContext,
@@ -56,14 +64,14 @@ export function assertWithinContext(
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/** Lower case, without dots and duplicates. */
+/** Converts extensions to lower case, and removes dots and duplicates. */
 export const normalizeExtensions = (extensions: readonly string[] | null | undefined): string[] | null =>
   extensions ? [...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase()))] : null
 
-/** Filter of the links that the actor may see: an admin sees all, others see their own. */
+/** Returns the creator whose links the actor can see, or null for an admin, who can see all links. */
 export const toOwnerFilter = (actor: Actor): string | null => (hasScope(actor, 'admin') ? null : actor.id)
 
-/** Audit log entry of a link. */
+/** Creates the audit log entry for an upload link. */
 export const toLinkAudit = (
   actor: Actor,
   action: 'created' | 'revoked',

@@ -19,13 +19,13 @@ import {
   toUploadLink,
 } from './upload-link-rows.js'
 
-/** Maximum number of links of a tenant that accept files at the same time. */
+/** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
-/** After this number of rejected files for each file that it may accept, a link is revoked. */
+/** Number of rejected files, per file that a link may accept, after which the link is revoked. */
 const rejectedFilesPerFile = 10
 const minRejectedFiles = 20
 
-/** Links through which clients without an API key upload files. */
+/** Manages links through which clients without an API key upload files. */
 export class UploadLinkService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -39,7 +39,9 @@ export class UploadLinkService {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** Throws 400 if the link would allow more than its context. `requestName` returns the request's name of a field. */
+  /**
+   * Creates a link. Throws 400 if it would allow more than its context. `requestName` returns the name of a field in the request.
+   */
   async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.#contexts.get(actor, input.context)
@@ -69,7 +71,7 @@ export class UploadLinkService {
     return { ...uploadLink, url: `${this.#publicUrl}/upload/${token}`, uploadLink }
   }
 
-  /** The links of the tenant, newest first. An actor without scope `admin` sees its own links only. */
+  /** Lists the links of the tenant, newest first. An actor without scope `admin` sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
     const place = toPagePosition('ulk', args)
     const filter = [actor.tenantId, await this.#contexts.idsIn(actor, context), toOwnerFilter(actor), status ?? null]
@@ -85,14 +87,14 @@ export class UploadLinkService {
     return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), place)
   }
 
-  /** Throws 404, also for a link of another creator if the actor lacks scope `admin`. */
+  /** Returns a link. Throws 404 if it does not exist, or if another actor created it and the caller lacks scope `admin`. */
   async get(actor: Actor, linkId: string): Promise<UploadLink> {
     const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toSelection(actor, linkId))
     if (!rows[0]) throw notFound('upload link', linkId)
     return toUploadLink(rows[0])
   }
 
-  /** Links by the files that were uploaded through them. Omits links that the actor may not see. */
+  /** Returns links by the IDs of the files that were uploaded through them. Omits links that the actor cannot see. */
   async byFiles(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
     const { rows } = await this.#db.pool.query<LinkRow & { fileId: string }>(
       `SELECT u.file_id AS "fileId", ${linkColumns} ${source} JOIN upload_link_files u ON u.tenant_id = l.tenant_id AND u.link_id = l.link_id
@@ -102,7 +104,10 @@ export class UploadLinkService {
     return new Map(rows.map(({ fileId, ...row }) => [fileId, toUploadLink(row)]))
   }
 
-  /** When it resolves, no upload through the link can be stored any more. Revoking a link again changes nothing. Throws 404. */
+  /**
+   * Revokes a link. No upload through the link is stored after this promise resolves. Revoking a link twice has no effect. Throws
+   * 404 if the link does not exist.
+   */
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor
     const row = await this.#ledger.change(tenantId, async (tx) => {
@@ -119,7 +124,7 @@ export class UploadLinkService {
     return toUploadLink(row)
   }
 
-  /** Commits the rejection of a file that arrived through a link, and revokes the link after too many. */
+  /** Commits the rejection of a file that was uploaded through a link. Revokes the link after too many rejections. */
   reject({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
     return this.#ledger.change(tenantId, async (tx) => {
       const [link] = await tx.$queryRawUnsafe<{ isOpen: boolean; rejectedFiles: number; maxFiles: number }[]>(

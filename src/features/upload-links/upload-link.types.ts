@@ -78,7 +78,7 @@ export const UploadLinkPage = pageType(UploadLink, 'UploadLink')
 
 const maxOrigins = 20
 
-/** True for a scheme, a host and an optional port, in the form that browsers send as `Origin`. */
+/** Returns true if the value has the form of an `Origin` header: a scheme, a host and an optional port. */
 function isOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > 255 || !/^https?:\/\//.test(value)) return false
   return URL.canParse(value) && new URL(value).origin === value

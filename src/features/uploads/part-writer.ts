@@ -17,10 +17,10 @@ export interface PartWriterParts {
   spool: Spool
 }
 
-// If the store is so slow that the reservation of a path expires, the service tries one more path.
+// The service tries a second path if the store is so slow that the reservation of the first path expires.
 const maxPaths = 2
 
-/** Adds received bytes to an upload, for the request that holds its lock. */
+/** Appends received bytes to an upload, for the request that holds its lock. */
 export class PartWriter {
   readonly #parts: PartWriterParts
   readonly #token: string
@@ -30,7 +30,7 @@ export class PartWriter {
     this.#token = token
   }
 
-  /** Resolves to the upload with the new offset once the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
+  /** Returns the upload with its new offset after the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
   async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
     const { rows, storage, spool } = this.#parts
     const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.#token)
@@ -57,8 +57,8 @@ export class PartWriter {
       await storage.put(path, content, { contentType: 'application/octet-stream' })
       faultPoint('part.stored')
       const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
-        // The statement has not run. If its bytes were kept, a tenant could store them without quota by overloading its share of the
-        // database.
+        // The statement did not run. Unless the bytes are removed, a tenant could store bytes beyond its quota by overloading its
+        // share of the database.
         if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
         throw error
       })

@@ -8,24 +8,24 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { type Checksum, ProtocolError } from './tus-request.js'
 
-/** A crash loses at most one part. If the sender is slow, a part is closed before it is full. */
+/** Size of a full part. A crash loses at most one part. If the client is slow, a part is stored before it is full. */
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024
 
 interface Reception {
   spool: Spool
-  /** Maximum number of bytes of the body. */
+  /** Maximum number of bytes in the request body. */
   maxBytes: number
   idleMs: number
-  /** Digest of the whole body. The body is then a single part, which is stored only if the digest matches. */
+  /** Expected digest of the body. With a digest, the body is a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
   interrupted: AbortSignal
-  /** Stores a part. It is not called again until the previous call has settled. */
+  /** Stores one part. Each call starts after the previous call has settled. */
   storePart(content: Content): Promise<void>
 }
 
-/** The body has too many bytes. `received`: number of bytes read. */
+/** Thrown if the request body has too many bytes. `received` is the number of bytes read. */
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong'
   constructor(readonly received: number) {
@@ -34,8 +34,8 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * Stores a body in parts, each while the next one is received. If the body ends early (the client disconnects, stalls, or sends another
- * request for the upload), all received bytes are stored before the error is thrown.
+ * Stores a request body in parts, each while the next one is received. If the body ends early, because the client disconnects,
+ * stalls or sends another request for the upload, all received bytes are stored before the error is thrown.
  */
 export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
@@ -80,7 +80,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   }
 }
 
-/** Yields the chunks of a body, part by part. */
+/** Splits a request body into parts and yields their chunks. */
 class BodyParts {
   received = 0
   ended = false
@@ -96,7 +96,7 @@ class BodyParts {
     const { maxBytes: most, checksum } = this.#reception
     const began = performance.now()
     for (let size = 0; checksum || !isFull(size, began); ) {
-      // `for await` would close the body at the end of a part.
+      // A `for await` loop would close the body at the end of a part.
       const next = await this.#incoming.next()
       if (next.done) {
         this.ended = true
@@ -121,14 +121,14 @@ function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined)
     throw new ProtocolError(460, 'Upload-Checksum', `does not match the body, whose digest is ${found}. The body was not stored`)
 }
 
-// After a 409, clients of the protocol request the offset and resume.
+// Clients of the tus protocol respond to a 409 by requesting the offset and resuming the upload.
 const toResumableError = (error: AssayError): AssayError =>
   conflict(`${error.message} The received bytes are stored. Get the offset with HEAD, then resume from there.`, {
     resumable: true,
   })
 
 /**
- * Throws if the body contains more than `left` bytes. For requests that add nothing to their upload. If there is no Content-Length, reads
+ * Throws if the body has more than `left` bytes, for requests that add no bytes to their upload. Without a Content-Length, reads
  * the body up to the first excess byte.
  */
 export async function rejectBytesBeyond(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
@@ -153,6 +153,6 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
   }
 }
 
-/** Returns the error for bytes beyond the declared length. */
+/** Returns the error for bytes that exceed the declared length. */
 export const beyondLength = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most ${left}, the number of bytes remaining in the upload` }])

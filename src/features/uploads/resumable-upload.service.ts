@@ -11,16 +11,16 @@ import { largePartBytes, maxSmallParts } from './merge-parts.js'
 import { createUnfinishedUploadsLimitError, maxUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadQuotas } from './upload-quota.js'
 
-/** Maximum duration of an upload, and how long its outcome is stored. */
+/** Maximum duration of an upload. The outcome of an upload is stored for the same time. */
 export const lifeMs = 24 * 3_600_000
-// Parts outlive their upload, so that a validation that started in time can still read them.
+// Parts are kept longer than their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 300
 const sweptAtOnce = 500
 
-/** Result of the upload: the file, as in the response of `POST /files/upload`, or the error. */
+/** Outcome of an upload: the file, as in the response of `POST /files/upload`, or the error. */
 export type Outcome = { file: Record<string, unknown> } | { error: Pick<PublicError, 'code' | 'message' | 'details'> }
 
 export interface ResumableUpload {
@@ -29,18 +29,18 @@ export interface ResumableUpload {
   contextKey: string
   filename: string
   metadata: Record<string, unknown>
-  /** The header `Upload-Metadata` as sent. */
+  /** Original value of the `Upload-Metadata` header. */
   uploadMetadata: string
   idempotencyKey: string | null
-  /** Null while the client defers the length. */
+  /** Total size of the upload. Null until the client sends it. */
   sizeBytes: number | null
   maxBytes: number
   offsetBytes: number
   outcome: Outcome | null
-  /** Error of the last attempt to validate the complete upload, if it had no verdict. */
+  /** Error of the last validation attempt, if it produced no verdict. */
   decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
   decisionAttempts: number
-  /** Seconds until the next attempt. 0 or null if it can start now. */
+  /** Seconds until the next validation attempt. 0 or null if it can start now. */
   retryInSeconds: number | null
   createdAt: Date
   expiresAt: Date
@@ -63,9 +63,7 @@ const columns = `tenant_id AS "tenantId", upload_id AS "uploadId", context_key A
   ceil(greatest(0, extract(epoch FROM decision_retry_at - now())))::int AS "retryInSeconds", created_at AS "createdAt", expires_at AS "expiresAt"`
 const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
-/**
- * Rows of resumable uploads. Each statement that changes a row also checks its owner, expiry, lock and offset.
- */
+/** Stores the state of resumable uploads. Each statement that changes a row also checks its owner, expiry, lock and offset. */
 export class ResumableUploadService {
   readonly #db: Pool
   readonly #maxBytes: number
@@ -98,7 +96,7 @@ export class ResumableUploadService {
     return row
   }
 
-  /** Throws 404 if the upload is unknown, expired, or belongs to another credential. */
+  /** Returns an upload. Throws 404 if it does not exist, has expired, or belongs to another credential. */
   async find(actor: Actor, uploadId: string): Promise<ResumableUpload> {
     const { rows } = isId('upl', uploadId)
       ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${owned}`, [
@@ -111,7 +109,7 @@ export class ResumableUploadService {
     return rows[0]
   }
 
-  /** Leases the upload. If another request has the lease, marks it as wanted and returns false. Throws 404 as `find` does. */
+  /** Leases the upload. Returns false, and marks the lease as requested, if another request holds it. Throws 404 like `find`. */
   async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, getCredentialId(actor)]
@@ -126,7 +124,7 @@ export class ResumableUploadService {
     return false
   }
 
-  /** Renews the lease. Calls `onInterrupted` if it was lost or another request wants it. */
+  /** Renews the lease of an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
   keepLocked(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
     const lease = toLease(tenantId, uploadId, token)
     return keepLease(lease, async () => {
@@ -140,7 +138,7 @@ export class ResumableUploadService {
     await releaseLease(this.#db, toLease(tenantId, uploadId, token), { also })
   }
 
-  /** Sets a deferred length. */
+  /** Sets the size of an upload whose length was deferred. */
   async declareSize(tenantId: string, uploadId: string, size: number): Promise<void> {
     await this.#db.query(
       'UPDATE resumable_uploads SET size_bytes = $3, most_bytes = $3 WHERE tenant_id = $1 AND upload_id = $2 AND size_bytes IS NULL AND decided_at IS NULL',
@@ -148,7 +146,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** All parts in order. */
+  /** Returns all parts of an upload in order. */
   async parts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte',
@@ -157,7 +155,7 @@ export class ResumableUploadService {
     return rows
   }
 
-  /** The small parts at the end of the upload, in order. A large part ends the list. */
+  /** Returns the small parts at the end of an upload, in order. All of them follow the last large part. */
   async smallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte DESC LIMIT $3',
@@ -167,15 +165,15 @@ export class ResumableUploadService {
     return rows.slice(0, large === -1 ? rows.length : large).reverse()
   }
 
-  /** Returns the quotas and the storage that counts against them. */
+  /** Returns the quotas that apply to an upload, and the storage that counts against them. */
   async getQuotas({ tenantId, uploadId }: ResumableUpload): Promise<UploadQuotas> {
     const { rows } = await this.#db.query<{ quotas: UploadQuotas }>('SELECT upload_room($1, $2) AS quotas', [tenantId, uploadId])
     return assertTenantExists(rows[0]!.quotas, uploadId)
   }
 
   /**
-   * Reserves `added` bytes against the quotas before they are stored, until `addPart` or the end of the lock. `reserved` is false if they
-   * exceed a quota, and null if another request has the lock.
+   * Reserves `added` bytes of the quotas before the bytes are stored, until `addPart` or the end of the lock. `reserved` is false
+   * if a quota would be exceeded, and null if another request holds the lock.
    */
   async reserve(
     { tenantId, uploadId }: ResumableUpload,
@@ -190,8 +188,8 @@ export class ResumableUploadService {
   }
 
   /**
-   * Adds a part that ends `added` reserved bytes after the offset. It replaces the parts from its start on. `overtaken`: the upload has a
-   * different offset, another request has its lock, or it has expired. `swept`: the sweep has taken the part's path.
+   * Adds a part that ends at the new offset, and replaces all parts from its start on. `overtaken` means that the offset changed,
+   * the lock was lost or the upload expired. `swept` means that the sweep has taken the part's path.
    */
   async addPart(
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
@@ -216,7 +214,7 @@ export class ResumableUploadService {
       ],
     )
     if (rows[0]!.added) return 'added'
-    // The sweep may have removed the path before the blob was written.
+    // The sweep may have removed the path from the garbage journal before the blob was written.
     await this.#db.query(
       'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
       [tenantId, part.path],
@@ -224,7 +222,7 @@ export class ResumableUploadService {
     return rows[0]!.leased ? 'overtaken' : 'swept'
   }
 
-  /** Records that the complete upload could not be validated. `isRead`: the attempt has read its bytes, so the next one waits longer. */
+  /** Records that a complete upload could not be validated. `isRead` increases the delay, because the bytes were read. */
   async postpone(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,
@@ -238,7 +236,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Stores the outcome for 24 hours and deletes the parts. A stored outcome is not replaced. */
+  /** Stores the outcome of an upload for 24 hours and deletes its parts. An existing outcome is not replaced. */
   async decide({ tenantId, uploadId }: ResumableUpload, outcome: Outcome): Promise<void> {
     await this.#db.query(
       `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
@@ -248,7 +246,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Removes the upload and its parts. */
+  /** Removes an upload and its parts. */
   async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
     await this.#db.query(
       `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${freed('gone')}`,
@@ -256,7 +254,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Removes expired uploads in batches. Returns their number. */
+  /** Removes expired uploads in batches. Returns the number of removed uploads. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let swept = 0; ; ) {
       const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
@@ -292,7 +290,7 @@ const deleteParts = (uploads: string) =>
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
 const freed = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
 
-/** Throws 404 if the upload's tenant was deleted in the meantime. */
+/** Throws 404 if the tenant of the upload was deleted in the meantime. */
 function assertTenantExists<Quotas extends UploadQuotas>(quotas: Quotas, uploadId: string): Quotas {
   if (!quotas.tenant) throw notFound('upload', uploadId)
   return quotas

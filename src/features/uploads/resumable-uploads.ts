@@ -30,26 +30,26 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 export interface ProtocolParts extends StoreParts {
-  /** Path of PUBLIC_URL, which precedes the paths of this service. */
+  /** Path of PUBLIC_URL, which precedes all paths of the service. */
   prefix: string
-  /** Called with errors that the client did not cause. */
+  /** Called with errors that clients did not cause. */
   onError(error: unknown): void
 }
 
 interface Parts extends ProtocolParts {
-  /** Authenticates the request. */
+  /** Authenticates the request and creates a call. */
   createCall(request: Request): Promise<Call>
 }
 
-/** A request of the tus protocol, with the path that it was sent to. */
+/** A request of the tus protocol and the path to which it was sent. */
 interface ProtocolRequest {
   request: Request
   response: Response
-  /** Path of the collection, to which new uploads are posted. */
+  /** Path to which clients post new uploads. */
   collection: string
-  /** Empty for a creation. */
+  /** ID of the upload. Empty if the request creates an upload. */
   uploadId: string
-  /** Context of all uploads of the collection. Undefined if the client chooses it. */
+  /** Context of all uploads at this path. Undefined if the client chooses the context. */
   contextKey?: string
 }
 
@@ -58,7 +58,7 @@ interface UploadRequest extends ProtocolRequest {
   method: string
 }
 
-/** Handler for resumable uploads: https://tus.io, version 1.0.0. */
+/** Creates the handler for resumable uploads, which implements tus 1.0.0 (https://tus.io). */
 export function createResumableUploads(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.all([path, `${path}/:uploadId`], async (request, response) => {
@@ -68,7 +68,7 @@ export function createResumableUploads(parts: Parts): RequestHandler {
   return router
 }
 
-/** Handles a request of the protocol. `createCall` authenticates it. */
+/** Handles a request of the tus protocol. `createCall` authenticates the request. */
 async function handleProtocol(
   parts: ProtocolParts,
   protocolRequest: ProtocolRequest,
@@ -88,12 +88,12 @@ async function handleProtocol(
   }
 }
 
-/** Resumable uploads through upload links, which have paths of their own. */
+/** Creates the handler for resumable uploads through upload links. */
 export const createLinkProtocol = (parts: ProtocolParts, maxUploadBytes: number) => ({
   headers: getProtocolHeaders(maxUploadBytes),
   exposedHeaders,
   handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocol(parts, request, createCall),
-  /** True if the actor's upload was accepted or rejected. False if it is unknown. */
+  /** Returns true if the upload was accepted or rejected, and false if it is unknown. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
     try {
       return (await parts.rows.find(actor, uploadId)).outcome !== null
@@ -104,7 +104,7 @@ export const createLinkProtocol = (parts: ProtocolParts, maxUploadBytes: number)
   },
 })
 
-/** Install this before the CORS handler, which answers every OPTIONS request. */
+/** Adds tus headers to OPTIONS responses. It must be mounted before the CORS handler, which answers all OPTIONS requests. */
 export function describeProtocol(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
@@ -113,7 +113,7 @@ export function describeProtocol(maxUploadBytes: number): RequestHandler {
   }
 }
 
-/** Headers that describe the protocol in a response to OPTIONS. */
+/** Returns the headers that describe the tus protocol in a response to OPTIONS. */
 const getProtocolHeaders = (maxUploadBytes: number): Record<string, string> => ({
   'Tus-Resumable': tusVersion,
   'Tus-Version': tusVersion,
@@ -132,7 +132,7 @@ const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
 async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
   const { call, method, request } = turn
-  // A rejected creation is logged as a rejected upload. All later requests are logged when the upload ends.
+  // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, () => {
       assertVersion(request.headers)
@@ -148,7 +148,7 @@ async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> 
     return call.withBody(unloggedUpload, async () => {
       assertVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
-      // Reads only the row, because clients repeat this request while the file cannot be validated.
+      // Only the row is read, because clients repeat this request while the file cannot be validated.
       if (upload.outcome) throw new Decided(upload, upload.outcome)
       assertNotPostponed(upload)
       return runProtocol(parts, turn)
@@ -161,7 +161,7 @@ async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> 
   })
 }
 
-/** Lets the tus library handle the request. */
+/** Passes the request to the tus library. */
 async function runProtocol(
   parts: ProtocolParts,
   { request, response, call, method, uploadId, collection }: UploadRequest,
@@ -192,7 +192,7 @@ async function runProtocol(
     throw badUserInput([{ field: 'request', message: ((await tusResponse?.text()) ?? '').trim() }])
   response.set(call.responseHeaders)
   tusResponse.headers.forEach((value, name) => {
-    // CORS requests of other origins are answered by the CORS handler, if at all.
+    // Only the CORS handler may set these headers.
     if (!name.startsWith('access-control-')) response.setHeader(name, value)
   })
   if (store.outcome) response.set(toFileIdHeader(store.outcome))
@@ -240,14 +240,14 @@ function sendFailure({ onError }: ProtocolParts, turn: UploadRequest, error: unk
   }
   const publicError: PublicError = toPublicError(error)
   if (publicError.code === 'internal_server_error') onError(error)
-  // Clients interpret any other status of a HEAD response as the end of their upload, and start a new one.
+  // Clients treat any other error status of a HEAD response as the end of the upload, and start a new one.
   const isLocked = method === 'HEAD' && (httpStatus[publicError.code] === 503 || httpStatus[publicError.code] === 500)
   const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined
   if (status === 412) response.setHeader('Tus-Version', tusVersion)
   sendError(request, response, publicError, call.id, status)
 }
 
-/** Returns the outcome, even to a repeated last PATCH whose response was lost. */
+/** Sends the outcome of the upload, also in response to a repeated final PATCH whose first response was lost. */
 function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: Decided): void {
   if ('error' in outcome) {
     sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
@@ -259,7 +259,7 @@ function sendOutcome({ request, response, call, method }: UploadRequest, { uploa
   response.set({ 'Upload-Length': size, 'Upload-Metadata': upload.uploadMetadata }).status(200).end()
 }
 
-/** Status of the upload as JSON. This is not part of the tus protocol. */
+/** Sends the status of an upload as JSON, which is not part of the tus protocol. */
 function sendStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
   response.set(call.responseHeaders)

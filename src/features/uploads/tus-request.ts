@@ -13,7 +13,7 @@ export const extensions = ['creation', 'creation-with-upload', 'creation-defer-l
 export const checksumAlgorithms = ['sha256', 'sha1']
 const bodyType = 'application/offset+octet-stream'
 
-/** An error for which the protocol defines a status. */
+/** An error for which the tus protocol defines an HTTP status. */
 export class ProtocolError extends AssayError {
   readonly status: number
 
@@ -23,18 +23,18 @@ export class ProtocolError extends AssayError {
   }
 }
 
-/** The file that a creation request announces. */
+/** Properties of the file that a creation request describes. */
 export interface Creation {
   filename: string
   context: string
   metadata: Record<string, unknown>
   uploadMetadata: string
-  /** Null if the client defers the length. */
+  /** File size. Null if the client defers the length. */
   sizeBytes: number | null
   idempotencyKey: string | null
 }
 
-/** Method of the request. Clients that can only send POST use X-HTTP-Method-Override. */
+/** Returns the method of a request. Clients that can only send POST use X-HTTP-Method-Override. */
 export function getMethod({ method, headers }: IncomingMessage): string {
   const override = headers['x-http-method-override']
   if (override === undefined || method !== 'POST') return method!
@@ -42,12 +42,15 @@ export function getMethod({ method, headers }: IncomingMessage): string {
   throw badUserInput([{ field: 'X-HTTP-Method-Override', message: 'must be PATCH or DELETE' }])
 }
 
-/** Throws 412 if the client uses another version of the protocol. */
+/** Throws 412 if the client uses another version of the tus protocol. */
 export function assertVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 
-/** Throws 400 with all invalid fields. `contextKey`: the context, if the client does not choose it. */
+/**
+ * Parses the headers of a creation request. Throws 400 with all invalid fields. `contextKey` is set if the client cannot choose
+ * the context.
+ */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
   const faults: FieldError[] = []
@@ -69,7 +72,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
-/** Validates the headers of a PATCH request, before the upload is read. */
+/** Validates the headers of a PATCH request before the upload is read. */
 export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
   if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
@@ -82,10 +85,10 @@ export function validatePatch(request: IncomingMessage): void {
   if (faults.length > 0) throw badUserInput(faults)
 }
 
-/** Expected digest of the body. */
+/** Expected digest of a request body. */
 export interface Checksum {
   hash: Hash
-  /** Base64. */
+  /** Digest in Base64. */
   digest: string
 }
 
@@ -96,7 +99,7 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
-/** True if a creation request has the content type of tus. Otherwise its body is not part of the upload. */
+/** Returns true if the content type is that of tus. Otherwise, the body of a creation request is not part of the upload. */
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {
@@ -108,7 +111,7 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
-// tus allows arbitrary other keys, and clients send many.
+// Unknown keys are ignored, because tus allows arbitrary keys and clients send many.
 function parseDescription(uploadMetadata: string, contextKey: string | undefined, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let values: Record<string, string | null> = {}

@@ -1,9 +1,12 @@
 import { type AssayError, rateLimited } from '../../platform/errors/errors.js'
 
-/** Limits of a tenant's unfinished uploads: their number, and their bytes as a multiple of the largest file. A credential may use half. */
+/**
+ * Maximum number of unfinished uploads per tenant, and their maximum total size as a multiple of the largest allowed file. Each
+ * credential may use half.
+ */
 export const maxUnfinished = { uploads: 1_000, largestFiles: 64 }
 
-/** Unfinished uploads of a tenant, and of the credential (`own`). */
+/** Number and size of the unfinished uploads of a tenant, and of one credential (`own`). */
 export interface Unfinished {
   uploads: number
   bytes: number
@@ -11,7 +14,7 @@ export interface Unfinished {
   ownBytes: number
 }
 
-/** Returns the error if an upload of `wanted` bytes exceeds a limit. */
+/** Returns the error for an upload of `wanted` bytes that exceeds a limit. */
 export function createUnfinishedUploadsLimitError(
   { uploads, bytes, own, ownBytes }: Unfinished,
   wanted: number,

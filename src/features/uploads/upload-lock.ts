@@ -10,9 +10,9 @@ const pollMs = 100
 const maxWaitMs = 10_000
 
 /**
- * The lock that the tus library requires, implemented as a lease of the upload's row: one request on any replica. If a newer request wants
- * the lock, the older one stops reading and stores what it received, because its connection is probably dead. The statement that adds bytes
- * checks the token, so that only the holder can add any.
+ * Implements the lock of the tus library as a lease of the upload's row, which one request on any replica can hold. If a newer
+ * request waits for the lock, the older request stops reading and stores the received bytes, because its connection is probably
+ * dead. The statement that adds bytes checks the token, so that only the holder can add bytes.
  */
 export class UploadLock implements Locker, Lock {
   readonly token = randomUUID()
@@ -29,7 +29,7 @@ export class UploadLock implements Locker, Lock {
     this.#isNew = isNew
   }
 
-  /** Aborted with the error for the client if another request takes or requests the lock. */
+  /** Aborted with the error for the client if another request takes or waits for the lock. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal
   }
@@ -39,16 +39,16 @@ export class UploadLock implements Locker, Lock {
     return this
   }
 
-  /** Throws 423 if the holder does not release the lock in time. */
+  /** Throws 423 if the current holder does not release the lock in time. */
   async lock(): Promise<void> {
-    // The row of a new upload is created with this token.
+    // A new upload is created with this token in its row, so it is already locked.
     if (this.#isNew) return
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
       if (await this.#rows.lock(this.#actor, this.#uploadId, this.token)) return this.renew()
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
-  /** Keeps the row locked from now on. */
+  /** Starts renewing the lease of the row. */
   renew(): void {
     const onInterrupted = () => this.#interrupt.abort(interruption())
     this.#renewing = this.#rows.keepLocked(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)
@@ -56,12 +56,12 @@ export class UploadLock implements Locker, Lock {
 
   async unlock(): Promise<void> {
     clearInterval(this.#renewing)
-    // If this fails, the lease expires.
+    // If this request fails, the lease expires.
     await this.#rows.unlock(this.#actor.tenantId, this.#uploadId, this.token).catch(() => {})
   }
 }
 
-/** Error for a request whose upload was taken over by another one. */
+/** Returns the error for a request whose upload was taken over by another request. */
 export const interruption = () =>
   conflict('Another request is already writing to this upload. Get the current offset with HEAD, then resume from there.', {
     resumable: true,

@@ -3,7 +3,7 @@ import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 
-/** Storage in bytes: the quota, the usage by files, and the received bytes of unfinished uploads. */
+/** Quota, bytes of stored files, and received bytes of unfinished uploads. */
 interface QuotaUsage {
   quota: number
   stored: number
@@ -12,7 +12,7 @@ interface QuotaUsage {
 
 export interface UploadQuotas {
   tenant: QuotaUsage
-  /** Null if the context was deleted. */
+  /** Quota and usage of the context. Null if the context was deleted. */
   context: QuotaUsage | null
 }
 
@@ -32,7 +32,7 @@ const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math
 export const fitsQuotas = ({ tenant, context }: UploadQuotas, added: number): boolean =>
   added <= getRemaining(tenant) && (context === null || added <= getRemaining(context))
 
-/** Returns the error for a quota that other unfinished uploads use up. The upload can be resumed. */
+/** Returns the error for a quota that other unfinished uploads use up. The client can resume the upload later. */
 export function createUnfinishedUploadsQuotaError(
   actor: Actor,
   contextKey: string,
@@ -41,7 +41,7 @@ export function createUnfinishedUploadsQuotaError(
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
   const ofContext = quotas.context !== null && added > getRemaining(quotas.context)
   if (actor.uploadLink) return createLinkQuotaError(added)
-  // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
+  // A key that is restricted to certain contexts must not learn the storage use of the whole tenant.
   if (!ofContext && actor.contexts)
     return quotaExceeded(`The remaining quota of the tenant is smaller than the ${added} received bytes. ${fix}`, {
       size_bytes: added,

@@ -26,7 +26,7 @@ export interface StoreParts extends PartWriterParts {
   proveScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
-/** Outcome of a finished upload, thrown to a request that tries to continue it. */
+/** Outcome of a finished upload. It is thrown if a request tries to continue the upload. */
 export class Decided extends Error {
   override readonly name = 'Decided'
   constructor(
@@ -37,10 +37,10 @@ export class Decided extends Error {
   }
 }
 
-/** Data store of the tus library for one request. It keeps rows in the database and bytes as blobs. */
+/** Data store of the tus library for one request. The state of uploads is stored in the database, and their bytes as blobs. */
 export class UploadStore extends DataStore {
   override readonly extensions = extensions
-  /** Set after the last byte, for the response. */
+  /** Outcome of the upload, which is set after its last byte. */
   outcome: Outcome | undefined
   readonly #parts: StoreParts
   readonly #call: Call
@@ -64,7 +64,7 @@ export class UploadStore extends DataStore {
     return lifeMs
   }
 
-  /** Checks context, file name, size and quotas before it creates the upload. */
+  /** Creates an upload after the context, file name, size and quotas are checked. */
   override async create(upload: Upload): Promise<Upload> {
     const creation = this.#creation!
     const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
@@ -72,13 +72,13 @@ export class UploadStore extends DataStore {
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
-      // An upload is one call, and it is logged when it ends.
+      // An upload is one call, which is logged when the upload ends.
       attempt.outcome = { status: 'unlogged' }
       return row
     })
     this.#upload = made
     this.#lock.renew()
-    // An empty upload ends with its creation.
+    // An empty upload is complete when it is created.
     if (made.sizeBytes === 0) await this.#decide(made)
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
   }
@@ -93,7 +93,7 @@ export class UploadStore extends DataStore {
       if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
         await this.#rejectBytesBeyond(row.sizeBytes)
       if (row.outcome) throw new Decided(row, row.outcome)
-      // The process that received the last byte died, or could not validate the file.
+      // The process that received the last byte died, or it could not validate the file.
       if (isComplete) throw new Decided(row, await this.#retryDecision(row))
     }
     return new Upload({
@@ -113,8 +113,8 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Reads the body directly from the request. The library passes it through three more streams, whose end does not show whether the body
-   * was complete.
+   * Reads the body directly from the request. The tus library passes it through three more streams, whose end does not show
+   * whether the body was complete.
    */
   override async write(): Promise<number> {
     const upload = this.#upload!
@@ -147,7 +147,7 @@ export class UploadStore extends DataStore {
     await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
-  /** Runs before a large body is read. The quotas are checked again for each part. */
+  /** Checks the quotas before a large body is read. They are checked again for each part. */
   async #assertWithinQuotas(upload: ResumableUpload): Promise<void> {
     const length = Number(this.#request.headers['content-length'] ?? 0)
     if (length < largePartBytes) return
@@ -157,14 +157,14 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed it, the upload is rejected as at its
-   * creation and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
+   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected
+   * as at its creation, and its bytes are deleted. Otherwise, the client can resume it when other unfinished uploads have ended.
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#conclude(upload, async (attempt) => {
       await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
-      // This request is not a call if the upload can continue.
+      // If the upload can continue, this request is not logged as a call.
       attempt.outcome = { status: 'unlogged' }
       return undefined
     })
@@ -176,7 +176,8 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Handles a repeated PATCH of a complete upload. It may contain bytes up to the upload's length, because the response may have been lost.
+   * Handles a repeated PATCH of a complete upload, whose first response may have been lost. Its body must not exceed the upload's
+   * length.
    */
   #rejectBytesBeyond(size: number): Promise<void> {
     const left = size - Number(this.#request.headers['upload-offset'])
@@ -184,7 +185,7 @@ export class UploadStore extends DataStore {
     return rejectBytesBeyond(this.#request, left, this.#call.admission.uploads.idleMs)
   }
 
-  /** Validates a complete upload again after an attempt without a verdict. Reads its bytes only if the attempt can succeed. */
+  /** Validates a complete upload again after an attempt without a verdict. The bytes are read only if the attempt can succeed. */
   async #retryDecision(upload: ResumableUpload): Promise<Outcome> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
@@ -194,7 +195,7 @@ export class UploadStore extends DataStore {
     return this.#decide(upload)
   }
 
-  /** Validates the stored bytes in the same way as every other upload. */
+  /** Validates the stored bytes like any other upload. */
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
@@ -208,12 +209,12 @@ export class UploadStore extends DataStore {
 
   async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = toPublicError(error)
-    // If this fails, the next request retries immediately.
+    // If this statement fails, the next request retries immediately.
     if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
     throw error
   }
 
-  /** Rejects an upload that is too large, like a single-request upload that is stopped at the size limit. */
+  /** Rejects an upload that is too large, like a single-request upload that exceeds the size limit. */
   #rejectSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
     return this.#uploadReceived(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
@@ -225,7 +226,7 @@ export class UploadStore extends DataStore {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
-        // Prevents a second file: a repeated validation gets the response of the first one.
+        // The idempotency key prevents a second file, because a repeated validation gets the response of the first one.
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )
@@ -233,8 +234,8 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Runs `work` as the single call of this upload. Stores its outcome: the file, or the rejection that it throws. Without an outcome, the
-   * upload continues.
+   * Runs `work` as the single call of this upload and stores its outcome: the file, or the rejection that `work` throws. The
+   * upload continues if `work` returns undefined.
    */
   async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
     const outcome: Outcome | undefined = await this.#call
@@ -250,7 +251,7 @@ export class UploadStore extends DataStore {
   }
 }
 
-/** Throws the error of the last attempt to validate the upload if it is too early for the next one. */
+/** Throws the error of the last validation attempt if the next attempt is not due yet. */
 export function assertNotPostponed({ decisionError, retryInSeconds }: ResumableUpload): void {
   if (!decisionError || !retryInSeconds) return
   const { code, message, details } = decisionError
@@ -267,7 +268,10 @@ const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, cont
 
 const finalStatuses = [404, 409, 413, 422]
 
-/** Throws an error that is not a verdict. The same bytes can be inspected again. */
+/**
+ * Converts an error to the outcome of the upload. Rethrows errors that are not a verdict, because the bytes can be validated
+ * again.
+ */
 function toRejection(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error
@@ -277,5 +281,5 @@ function toRejection(error: unknown): Outcome {
 export const wrongOffset = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
 
-/** The response is the same as for an upload of another tenant. */
+/** Returns the same error as for an upload of another tenant. */
 export const unknownUpload = (id: string) => notFound('upload', id)

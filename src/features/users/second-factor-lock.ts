@@ -5,8 +5,8 @@ import { now } from '../../platform/clock.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { UserRow } from './user-row.js'
 
-// Three of a million codes are valid at any time: the current step and one on either side. With these limits,
-// 100 guesses take three months, and the probability that one succeeds is 0.03 %.
+// Of one million codes, three are valid at any time: for the current time step and one step on either side. With these limits,
+// 100 guesses take three months and succeed with a probability of 0.03 %.
 const wrongCodesUntilLock = 10
 const wrongCodesUntilReset = 100
 const hourMs = 3_600_000
@@ -14,7 +14,7 @@ const maxLockHours = 24
 
 export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
-/** Returns the error for every code of a locked user. It is the same for correct codes, so that guesses reveal nothing. */
+/** Returns the error for every code of a locked user. Correct codes get the same error, so that guesses reveal nothing. */
 export function getCodeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
@@ -38,7 +38,9 @@ export function assertUnlocked(user: UserRow): void {
   if (lock) throw lock
 }
 
-/** Counts a wrong code. The transaction holds the lock of the user's row. Returns an audit log entry if codes are now locked. */
+/**
+ * Counts a wrong code in a transaction that holds the lock of the user's row. Returns an audit log entry if codes are now locked.
+ */
 export async function countWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
   const { tenantId, userId, name } = user
   const wrongCodes = user.wrongCodes + 1

@@ -33,13 +33,13 @@ interface Parts {
   forget: (userId: string) => void
 }
 
-/** Result of a check. The caller commits `audit` even if the code was wrong, so that the attempt counts. */
+/** Result of the check of a code. The caller must commit `audit` even if the code was wrong, so that the attempt counts. */
 interface CheckedCode {
   isRight: boolean
   audit: AuditRow[]
 }
 
-/** Second factors of dashboard users: time-based one-time codes (RFC 6238) and recovery codes. */
+/** Manages second factors of dashboard users: time-based one-time codes (RFC 6238) and recovery codes. */
 export class SecondFactorService {
   readonly #parts: Parts
 
@@ -47,7 +47,7 @@ export class SecondFactorService {
     this.#parts = parts
   }
 
-  /** Creates a secret. Requires the password, so that a stolen session is not enough to add a second factor. */
+  /** Creates the secret of a second factor. The password is required, so that a stolen session is not enough to add one. */
   async begin(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -66,7 +66,7 @@ export class SecondFactorService {
     return totpForApp(secret, user.email)
   }
 
-  /** Enables the secret created by `begin`. Only this response contains the recovery codes. */
+  /** Enables the second factor that `begin` created. Only this response contains the recovery codes. */
   async confirm(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = newRecoveryCodes()
     const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
@@ -90,7 +90,7 @@ export class SecondFactorService {
     return { recoveryCodes }
   }
 
-  /** Removes the user's own second factor. Throws 403 if the tenant requires one. */
+  /** Removes the second factor of the signed-in user. Throws 403 if the tenant requires one. */
   async remove(actor: Actor, code: string, signal?: AbortSignal): Promise<boolean> {
     await this.#changeByCode(
       { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
@@ -106,7 +106,7 @@ export class SecondFactorService {
     return true
   }
 
-  /** Removes the second factor of another user and ends the sessions of that user. */
+  /** Removes the second factor of another user and ends that user's sessions. */
   async reset(actor: Actor, userId: string): Promise<User> {
     const user = await this.#change(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
@@ -117,8 +117,8 @@ export class SecondFactorService {
   }
 
   /**
-   * Checks a code and consumes it if it is correct. The caller holds the lock of the user's row. Without a second factor, every code is
-   * accepted. While codes are locked, throws even if the code is correct.
+   * Checks a code and consumes it if it is correct. The caller must hold the lock of the user's row. If the user has no second
+   * factor, every code is accepted. If codes are locked, throws even for a correct code.
    */
   async check(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
@@ -130,7 +130,7 @@ export class SecondFactorService {
     return { isRight: true, audit: [] }
   }
 
-  /** Returns the changes to the row that consume the code. Null if it is wrong or was already used. */
+  /** Returns the changes of the row that consume the code, or null if the code is wrong or was already used. */
   async #consume(user: UserRow, code: string): Promise<Pick<UserRow, 'totpLastStep'> | Pick<UserRow, 'recoveryCodes'> | null> {
     if (/^\s*\d{3}\s?\d{3}\s*$/.test(code)) {
       const step = totpStep(await this.#decryptSecret(user), code.replace(/\s/g, ''))
@@ -141,7 +141,10 @@ export class SecondFactorService {
     return recoveryCodes.length === user.recoveryCodes.length ? null : { recoveryCodes }
   }
 
-  /** Changes the user's own second factor with a code. Counts a wrong code, and then throws 403 with the message `wrongCode`. */
+  /**
+   * Changes the second factor of the signed-in user with a code. Counts a wrong code, and then throws 403 with the message
+   * `wrongCode`.
+   */
   async #changeByCode(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CheckedCode>,
@@ -173,5 +176,8 @@ export class SecondFactorService {
 
 const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 0, recoveryCodes: [] }
 
-/** 401 after a correct password. `details.second_factor` tells a client to prompt for a code. */
+/**
+ * Returns the 401 error for a missing or wrong code after a correct password. `details.second_factor` makes clients prompt for a
+ * code.
+ */
 export const missingCode = (message: string) => new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })

@@ -36,7 +36,7 @@ async function begin(
 ) {
   const call = await createCall(request)
   sendContinue(request, response)
-  // HTML forms cannot send JSON, so a foreign page cannot sign a user in.
+  // HTML forms cannot send JSON, so a page of another site cannot sign a user in.
   const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
@@ -55,7 +55,7 @@ async function end({ signIns, createCall }: SessionHandlerParts, request: Reques
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }
 
-/** The token is in the cookie only, so that scripts cannot read it. */
+/** Only the cookie contains the token, so that scripts cannot read it. */
 const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
   expires_at: expiresAt.toISOString(),
   second_factor_due: secondFactorDue,
@@ -69,7 +69,7 @@ function readCredentials(input: Record<string, unknown>) {
 
 const maxLengths: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
 
-/** Reads text fields of limited length. Throws 400 with all invalid fields. */
+/** Reads text fields and checks their lengths. Throws 400 with all invalid fields. */
 function read(input: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
   const known = [...required, ...optional]
   const invalid: FieldError[] = unknownNames(Object.keys(input), known, 'a member of this request')

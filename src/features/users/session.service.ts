@@ -15,7 +15,7 @@ interface Parts {
   forget: (userId: string) => void
 }
 
-/** Lists and ends sessions of dashboard users, for the user or an admin. */
+/** Lists and ends sessions of dashboard users. */
 export class SessionService {
   readonly #parts: Parts
 
@@ -23,7 +23,7 @@ export class SessionService {
     this.#parts = parts
   }
 
-  /** Lists open sessions, newest first. Throws 404 if the tenant has no such user. */
+  /** Lists the open sessions of a user, newest first. Throws 404 if the tenant has no such user. */
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
     const { prisma } = this.#parts.db
     await findUser(prisma, actor.tenantId, userId)
@@ -53,7 +53,7 @@ export class SessionService {
 
 const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: currentTime() } })
 
-/** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry for each. */
+/** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry per session. */
 export async function endSessions(
   tx: Transaction,
   actor: Actor,

@@ -38,11 +38,11 @@ interface CheckedSignIn {
   session: NewSession
   origin: Origin
   code: string | null | undefined
-  /** New hash of the password. Null if the stored hash is current. */
+  /** New hash of the password. Null if the stored hash needs no update. */
   rehashed: string | null
 }
 
-/** Signs dashboard users in with email address, password and second factor, for a session of 12 hours. */
+/** Signs in dashboard users with email address, password and second factor. A session lasts 12 hours. */
 export class SignInService {
   readonly #parts: Parts
 
@@ -50,7 +50,10 @@ export class SignInService {
     this.#parts = parts
   }
 
-  /** Throws 401. The error does not reveal if the email address exists. Repeated guesses are slowed down. */
+  /**
+   * Throws 401 if the credentials are wrong. The error does not reveal whether the email address exists. Repeated guesses are
+   * slowed down.
+   */
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
@@ -95,7 +98,7 @@ export class SignInService {
     return true
   }
 
-  /** Ends all other sessions of the user. */
+  /** Changes the password and ends all other sessions of the user. */
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: ChangePasswordArgs,
@@ -111,7 +114,7 @@ export class SignInService {
     return true
   }
 
-  /** Deletes sessions that expired more than 30 days ago. Until then, sign-ins from their addresses are not slowed down. */
+  /** Deletes sessions that expired more than 30 days ago. Until then, sign-ins from their IP addresses are not slowed down. */
   async sweep(): Promise<number> {
     const { count } = await this.#parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
@@ -119,7 +122,7 @@ export class SignInService {
     return count
   }
 
-  /** Users with this email address, at most one in each tenant. */
+  /** Returns the users with this email address, at most one per tenant. */
   #findCandidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
     return this.#parts.db.prisma.user.findMany({
       where: { email: normalizeEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
@@ -129,7 +132,7 @@ export class SignInService {
     })
   }
 
-  /** The oldest active candidate with this password. Throws 401 if there is none, and 403 if the tenant is suspended. */
+  /** Returns the oldest active user with this password. Throws 401 if no user matches, and 403 if the tenant is suspended. */
   async #findByPassword(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
     const matches = await this.#parts.passwords.matching(
       candidates.map(({ passwordHash }) => passwordHash),
@@ -146,18 +149,18 @@ export class SignInService {
     return user
   }
 
-  /** Checks the code of the second factor and stores the session in the same transaction. */
+  /** Checks the second-factor code and stores the session in the same transaction. */
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.#parts.ledger.change(tenantId, async (tx) => {
-      // The password may have been changed while it was being verified. That change ended all sessions.
+      // The password may have changed while it was verified. That change ended all sessions, so this sign-in must fail.
       const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
-      // The user may have confirmed a second factor since the row was read.
+      // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw missingCode(codeRequired)
       const client = { ...systemActor(tenantId), ...origin }
       const checked = await this.#parts.secondFactors.check(tx, client, current, code ?? '')
-      // The transaction commits, so that the wrong code counts.
+      // The transaction must commit, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
       return { result: checked, entry: { audit: [await createSession(tx, user, origin, session)] } }

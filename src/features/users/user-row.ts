@@ -9,7 +9,7 @@ import type { User } from './user.types.js'
 
 export type UserRow = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
 
-/** Returns the fields that clients can read, without password and second factor. */
+/** Returns the fields that clients can read, without the password and second factor. */
 export const toUser = (row: UserRow): User => ({
   userId: row.userId,
   email: row.email,
@@ -32,22 +32,22 @@ export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, orig
   ...origin,
 })
 
-/** Throws 404 if the tenant has no such user. */
+/** Returns the row of a user. Throws 404 if the tenant has no such user. */
 export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
   const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
   if (!user) throw notFound('user', userId)
   return user
 }
 
-/** Locks the row of the user until the transaction ends. Throws 404. */
+/** Locks the row of the user until the transaction ends. Throws 404 if the tenant has no such user. */
 export async function lockUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
-  // PostgreSQL rejects text with NUL characters.
+  // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
   if (isId('usr', userId))
     await tx.$queryRaw`SELECT 1 FROM users WHERE tenant_id = ${tenantId} AND user_id = ${userId} FOR UPDATE`
   return findUser(tx, tenantId, userId)
 }
 
-/** Slows down a session that guesses its user's password or code, as at a sign-in. */
+/** Slows down a session that guesses the password or code of its user, like a sign-in. */
 export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.begin({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

@@ -12,7 +12,7 @@ import { userAudit } from './user-row.js'
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
 
-/** Loads a session with the current data of its user. */
+/** Returns a function that loads a session with the current data of its user. */
 export const loadSession =
   (pool: Pool) =>
   async (sessionId: string): Promise<SessionRecord | null> => {
@@ -28,18 +28,20 @@ export const loadSession =
     return { sessionId: id, expiresAt, revokedAt, user }
   }
 
-/** Finds the user of an external token, or creates it. Null if the tenant does not exist. */
+/**
+ * Returns a function that finds or creates the user of an external token. The function returns null if the tenant does not exist.
+ */
 export const findOrCreateExternalUser =
   (pool: Pool, ledger: Ledger) =>
   async (facts: ExternalUserClaims): Promise<UserRecord | null> => {
     const { tenantId, scopes } = facts
     if (!isId('ten', tenantId)) return null
     const existing = await find(pool, facts)
-    // Scopes in the token replace the stored ones.
+    // Scopes in the token take precedence over stored scopes.
     if (existing) return scopes ? { ...existing, scopes } : existing
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
     if (tenant.rowCount === 0) return null
-    // Concurrent requests may create the user, or another user with the email address. Retry with the current rows.
+    // Concurrent requests may create the same user, or another user with the same email address, so a conflict is retried.
     for (let attempt = 1; ; attempt++) {
       try {
         await ledger.change(tenantId, (tx) => create(tx, facts))
@@ -65,7 +67,7 @@ async function create(
 ): Promise<{ result: undefined; entry: Entry }> {
   const userId = newId('usr')
   const now = idTime(userId)
-  // A user of the built-in sign-in may have the email address. The two stay separate users.
+  // A user with a password may already have the email address. The two users stay separate.
   const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: normalizeEmail(email) } }) : null
   const row = await tx.user.create({
     data: {

@@ -26,7 +26,7 @@ interface UserChange {
   getAudit: (after: UserRow, tx: Transaction) => AuditRow[] | Promise<AuditRow[]>
 }
 
-/** Creates, lists and changes dashboard users. */
+/** Creates, lists and updates dashboard users. */
 export class UserService {
   readonly #parts: Parts
 
@@ -34,7 +34,7 @@ export class UserService {
     this.#parts = parts
   }
 
-  /** Throws 409 if the tenant has a user with this email address. */
+  /** Creates a user. Throws 409 if the tenant already has a user with this email address. */
   async create(actor: Actor, input: InviteUserInput): Promise<InvitedUser> {
     const { tenantId } = actor
     const generated = input.password ? null : generatePassword()
@@ -77,7 +77,7 @@ export class UserService {
 
   update(actor: Actor, userId: string, { name, scopes }: UpdateUserInput): Promise<User> {
     return this.#change(actor, userId, (before) => {
-      // Only another admin can remove or disable an admin, so a tenant always has at least one.
+      // Only another admin can remove or disable an admin, so a tenant always has an admin.
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
         throw conflict("You cannot remove the scope 'admin' from yourself. Ask another admin.", { user_id: userId })
       return {
@@ -96,14 +96,15 @@ export class UserService {
     return this.#setStatus(actor, userId, 'active')
   }
 
-  /** Ends all other sessions of the user, because an intruder who knew the old password may have one. */
+  /** Sets the password and ends all other sessions of the user, because an intruder who knew the old password may have one. */
   async setPassword(actor: Actor, userId: string, password: string, currentSession?: string): Promise<User> {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#hashPassword(email, password)
     return this.#change(actor, userId, (before) => {
       if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer} and has no password in this service.`)
       return {
-        // Users cannot reset the count with their own password: an attacker with the password and a session could.
+        // Users cannot reset the count with their own password, because an attacker with the password and a session could do the
+        // same.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),
@@ -118,7 +119,7 @@ export class UserService {
     return { user: await this.setPassword(actor, userId, password), password }
   }
 
-  /** Users with the same email address in different tenants share a salt, so that a sign-in computes only one hash. */
+  /** Users with the same email address in several tenants share a salt, so that a sign-in computes only one hash. */
   async #hashPassword(email: string, password: string): Promise<string> {
     const user = await this.#parts.db.prisma.user.findFirst({
       where: { email, passwordHash: { not: null } },
@@ -152,7 +153,7 @@ export class UserService {
   }
 }
 
-/** Returns no entry if the update changed nothing. */
+/** Returns no audit log entry if the update changed nothing. */
 function getUpdateAudit(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
   const changed: Record<string, unknown> = {}
   if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }

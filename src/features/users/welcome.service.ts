@@ -19,8 +19,8 @@ interface Parts {
 const maxAgeMs = 10 * 60_000
 
 /**
- * The welcome link signs in one user once, on any replica. It contains the id of the session that it creates.
- * The primary key of `sessions` prevents a second use.
+ * Manages welcome links, each of which signs in one user once, on any replica. A link contains the ID of the session that it
+ * creates, so the primary key of `sessions` prevents a second use.
  */
 export class WelcomeService {
   readonly #parts: Parts
@@ -29,13 +29,13 @@ export class WelcomeService {
     this.#parts = parts
   }
 
-  /** Returns the signed part of the link, which follows `/#welcome=`. */
+  /** Returns the signed part of a welcome link, which follows `/#welcome=`. */
   async invite(userId: string): Promise<string> {
     const ids = `${newId('ses').slice(4)}.${userId.slice(4)}`
     return `${ids}.${await this.#parts.sessions.sign(toSignedText(ids))}`
   }
 
-  /** Throws 401 for an invalid, expired or used link, and for a user who has a second factor by now. */
+  /** Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor. */
   async enter(origin: Origin, welcome: string): Promise<SignIn> {
     const { db, ledger, sessions } = this.#parts
     const { sessionId, userId } = await this.#parse(welcome)

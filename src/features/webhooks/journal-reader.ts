@@ -1,7 +1,7 @@
 import type { JournalService } from '../../ledger/journal.service.js'
 import { toEventTypes } from '../events/event.types.js'
 
-/** An event of the journal in the format of a delivery. */
+/** An event of the journal in the format of a webhook delivery. */
 export interface OutgoingEvent {
   sequence: number
   eventId: string
@@ -17,10 +17,13 @@ interface Reader {
   after: number
 }
 
-// Maximum number of events in memory per delivery turn. Each has at most 64 KiB.
+// Maximum number of events in memory per delivery turn. Each event has at most 64 KiB.
 const eventsAtOnce = 20
 
-/** The next events for a webhook. `through`: the last event that was read. `atEnd`: it is the last event of the journal. */
+/**
+ * Returns the next events for a webhook. `through` is the position of the last event read, and `atEnd` is true at the end of the
+ * journal.
+ */
 export async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts, after }: Reader,
@@ -36,13 +39,16 @@ export async function readEvents(
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
-/** Body of a delivery: `type`, `timestamp` and `data` as in Standard Webhooks. `data` also contains the event's `sequence`. */
+/**
+ * Converts a journal entry to the body of a delivery, with `type`, `timestamp` and `data` as in Standard Webhooks. `data` also
+ * contains the `sequence`.
+ */
 export function outgoing(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
   const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
   return { sequence, eventId: event_id, type, body, data }
 }
 
-/** A webhook does not receive the event of its own creation. */
+/** Returns true if the event is the creation of the receiving webhook, which is not sent to it. */
 const isOwnCreation = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

@@ -1,7 +1,7 @@
 import type { Pool, QueryResultRow } from 'pg'
 import type { Queries } from '../../platform/db/queries.js'
 
-/** Uses at most `maxConnections` of a pool, so that deliveries of many webhooks leave the other connections to requests. */
+/** Limits queries to `maxConnections` of a pool, so that many webhook deliveries leave the other connections to requests. */
 export class LimitedConnections implements Queries {
   readonly #pool: Pool
   #free: number

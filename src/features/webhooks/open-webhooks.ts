@@ -18,7 +18,7 @@ interface Parts {
   retrySeconds?: readonly number[]
 }
 
-/** Creates the webhook services and the sender, which refer to each other. */
+/** Creates the webhook services and the webhook sender, which depend on each other. */
 export function openWebhooks(parts: Parts, options: OutboundOptions) {
   const outbound = new Outbound(options)
   const webhookSender: WebhookSender = new WebhookSender({

@@ -8,7 +8,7 @@ import { isPublicAddress } from './public-address.js'
 export type Resolve = (host: string) => Promise<string[]>
 
 export interface OutboundOptions {
-  /** WEBHOOK_ALLOW_PRIVATE: also allows http and any address. */
+  /** Value of WEBHOOK_ALLOW_PRIVATE, which permits http and non-public addresses. */
   allowPrivate: boolean
   resolve?: Resolve
 }
@@ -18,14 +18,17 @@ const longestUrl = 2048
 const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
-// The other side may have just closed the idle connection.
+// Errors of a connection that the server closed while it was idle.
 const idleCloseErrors = new Set(['ECONNRESET', 'EPIPE'])
 
 class PrivateAddress extends Error {
   readonly code = 'PRIVATE_ADDRESS'
 }
 
-/** Sends requests to URLs of tenants. Connects only to public addresses, resolves them for each connection, and follows no redirects. */
+/**
+ * Sends requests to URLs that tenants configured. Connects only to public addresses, resolves host names for each connection, and
+ * follows no redirects.
+ */
 export class Outbound {
   readonly #allowPrivate: boolean
   readonly #resolve: Resolve
@@ -40,8 +43,9 @@ export class Outbound {
   }
 
   /**
-   * Validates a URL and returns its canonical form (WHATWG URL Standard), which is the form to store and display. For example,
-   * `https://8.8.8.8\@127.0.0.1/` looks like a request to 127.0.0.1 but goes to 8.8.8.8. `error` completes the sentence "The field …".
+   * Validates a URL and returns its canonical form (WHATWG URL Standard), which must be stored and displayed. For example,
+   * `https://8.8.8.8\@127.0.0.1/` looks like a request to 127.0.0.1 but goes to 8.8.8.8. `error` completes a sentence that begins
+   * with the field name.
    */
   async canonicalUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -64,11 +68,11 @@ export class Outbound {
     }
   }
 
-  /** Sends a POST request and returns the status of the response. Rejects if none arrives before `signal` aborts. */
+  /** Sends a POST request and returns the status of the response. Rejects if no response arrives before `signal` is aborted. */
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
     if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
-    // Node.js calls `lookup` for names only. It would connect to an IP address without a check.
+    // Node.js calls `lookup` only for host names, so IP addresses must be checked here.
     if (isIP(bare(url.hostname))) await this.#resolveHost(url.hostname)
     for (;;) {
       const answer = await this.#once(url, headers, body, signal)
@@ -98,14 +102,14 @@ export class Outbound {
           readBriefly(response, () => resolve(response.statusCode!))
         },
       )
-      // Without this listener, Node.js reports a response with status 101 only by `close`.
+      // Without this listener, Node.js reports a response with status 101 only through `close`.
       request.on('upgrade', (response, socket) => {
         socket.destroy()
         resolve(response.statusCode!)
       })
       const onClose = () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' }))
       request.on('close', onClose)
-      // Uses its own timer, because `signal` among the options has no effect on a request that has lost its connection.
+      // The `signal` option has no effect on a request that has lost its connection.
       const onAbort = () => reject(signal.reason)
       signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
@@ -121,7 +125,7 @@ export class Outbound {
     return url.protocol === 'https:' || (this.#allowPrivate && url.protocol === 'http:')
   }
 
-  /** Replaces the lookup of Node.js, so that the connection uses the validated addresses and not the result of another lookup. */
+  /** Replaces the DNS lookup of Node.js, so that the connection uses the addresses that were checked. */
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
     this.#resolveHost(hostname).then(
       (addresses) => {
@@ -133,7 +137,7 @@ export class Outbound {
     )
   }
 
-  /** A single non-public address rejects the whole host, because a name that resolves to both kinds is an attack. */
+  /** Rejects a host if any of its addresses is not public, because a name with both kinds of addresses is an attack. */
   async #resolveHost(hostname: string): Promise<string[]> {
     const host = bare(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
@@ -143,10 +147,10 @@ export class Outbound {
   }
 }
 
-/** URLs contain IPv6 addresses in brackets. */
+/** Removes the brackets around IPv6 addresses in URLs. */
 const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Resolves by DNS without the thread pool, which uploads need and which a deliberately slow name server would block. */
+/** Resolves host names without the thread pool, which uploads need and which a deliberately slow name server would block. */
 async function resolveByName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
@@ -155,7 +159,7 @@ async function resolveByName(host: string): Promise<string[]> {
   return addresses
 }
 
-/** Resolves like the operating system, including its hosts file, for closed networks. */
+/** Resolves host names like the operating system, including its hosts file, for closed networks. */
 const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 
@@ -184,7 +188,7 @@ const messages: Record<string, string> = {
   ETIMEDOUT: 'the host does not respond',
 }
 
-/** Describes a connection error in a few words, without any data from the other side. */
+/** Describes a connection error in a few words, without data from the remote server. */
 export function describeConnectionError(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
   if (name === 'AbortError' || name === 'TimeoutError') return 'no response in time'

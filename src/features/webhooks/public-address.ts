@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** IANA's special-purpose registries: networks that are private, local, reserved, or translated to other networks. */
+/** Networks from the IANA special-purpose registries, which are private, local, reserved, or translated to other networks. */
 const special = new BlockList()
 for (const network of [
   '0.0.0.0/8',
@@ -25,16 +25,16 @@ for (const network of [
 ])
   add(special, network)
 
-// The allocated range of IPv6. Addresses that embed IPv4 (mapped, NAT64), local addresses and multicast are outside of it, except for 6to4
-// and Teredo.
+// Allocated range of public IPv6 addresses. It excludes local, multicast, mapped IPv4 and NAT64 addresses, but includes 6to4 and
+// Teredo.
 const allocatedRange = new BlockList()
 add(allocatedRange, '2000::/3')
 
-/** True for an address that is reachable from the public internet. */
+/** Returns true if the address is reachable from the public internet. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !special.check(address, 'ipv4')
-  // An address with a zone is link-local.
+  // An address with a zone index is link-local.
   return family === 6 && !address.includes('%') && allocatedRange.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 

@@ -3,7 +3,7 @@ import type { OutgoingEvent } from './journal-reader.js'
 import { describeConnectionError, type Outbound } from './outbound.js'
 import { sign } from './webhook-secrets.js'
 
-/** Result of one request to a webhook. */
+/** Result of one request to a webhook URL. */
 export interface Attempt {
   responseStatus: number | null
   error: string | null
@@ -16,7 +16,7 @@ const responseTimeoutMs = 15_000
 export const succeeded = ({ responseStatus }: Attempt): boolean =>
   responseStatus !== null && responseStatus >= 200 && responseStatus < 300
 
-/** Sends one event, signed as in https://www.standardwebhooks.com. Never rejects. */
+/** Sends one event, signed according to Standard Webhooks (https://www.standardwebhooks.com). Never rejects. */
 export async function attempt(
   outbound: Outbound,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },

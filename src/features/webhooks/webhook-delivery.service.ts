@@ -14,7 +14,7 @@ import { findWebhook, toDelivery } from './webhook-row.js'
 
 const keptDeliveries = 1_000
 
-/** Delivery log and test deliveries of webhooks. */
+/** Lists deliveries of webhooks and sends test deliveries. */
 export class WebhookDeliveryService {
   readonly #parts: { db: Database; masterKey: MasterKey; outbound: Outbound }
   readonly #positions: WebhookPositions
@@ -25,7 +25,7 @@ export class WebhookDeliveryService {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
-  /** Sends a test event once, also to a disabled webhook. */
+  /** Sends a test event once, even if the webhook is disabled. */
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
@@ -44,7 +44,7 @@ export class WebhookDeliveryService {
     }
   }
 
-  /** Newest first. */
+  /** Lists the deliveries of a webhook, newest first. */
   async list(
     { tenantId }: Actor,
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
@@ -77,7 +77,7 @@ export class WebhookDeliveryService {
   }
 }
 
-/** An event in the journal's format that is not in the journal. */
+/** Creates an event in the format of the journal, without adding it to the journal. */
 function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }

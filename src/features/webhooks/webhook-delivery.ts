@@ -7,12 +7,13 @@ import type { Outbound } from './outbound.js'
 import { type Attempt, attempt, succeeded } from './webhook-attempt.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
-/** Seconds until the next attempt, by failed attempt. After the last, the event is abandoned. */
+/** Seconds until the next attempt, by number of failed attempts. After the last attempt, the event is abandoned. */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5
-// After this time, other webhooks are served. Together with the longest attempt, it must end before the lease (webhook-positions.ts).
+// Time after which a turn ends, so that other webhooks are served. Together with the longest attempt, it must be shorter than the
+// lease in webhook-positions.ts.
 const turnMs = 10_000
-// Deliveries are written in batches. If the process is killed, the events of one batch are sent again.
+// Deliveries are written to the log in batches. If the process is killed, the events of one batch are sent again.
 const unwrittenMs = 100
 const unwrittenEvents = 50
 const errorSeconds = 5
@@ -27,12 +28,12 @@ export interface DeliveryParts {
   /** Called after each attempt with the status of the delivery. */
   onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
-  /** Aborted when the process stops: no further attempt begins. */
+  /** Aborted when the process stops. No attempt begins after the abort. */
   stopping: AbortSignal
   retrySeconds?: readonly number[]
 }
 
-/** Sends the undelivered events of a webhook, one by one, until there are none left or the turn is over. */
+/** Sends the undelivered events of a webhook one by one, until none remain or the turn is over. */
 export async function deliver(parts: DeliveryParts, key: WebhookKey): Promise<void> {
   const webhook = await parts.positions.lease(key)
   if (!webhook) return
@@ -88,7 +89,7 @@ class DeliveryTurn {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook
     const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
-    // The receiver may have received the event. It is sent again, and the attempt does not count.
+    // The receiver may have received the event. The service sends it again, and the interrupted attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
     const delivery = isCut ? undefined : await this.toDelivery(event, tried)
     if (!delivery || !succeeded(tried)) {
@@ -121,7 +122,7 @@ class DeliveryTurn {
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
-      // After a 410, the event is sent again when the webhook is enabled.
+      // After a 410 response, the event is sent again when the webhook is enabled.
       sequence: wait === undefined && !isGone ? event.sequence : this.#sequence,
       attempts: wait === undefined ? 0 : delivery.attempts,
       seconds: wait ?? null,
@@ -136,7 +137,7 @@ class DeliveryTurn {
     return performance.now() - this.#writtenAt > unwrittenMs || this.#unwritten.length >= unwrittenEvents
   }
 
-  /** False if the lease was lost. */
+  /** Writes deliveries to the log. Returns false if the lease was lost. */
   async #write(): Promise<boolean> {
     const deliveries = this.#unwritten
     this.#unwritten = []

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isLeaseFree, leaseEnd, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
 
-// Longer than a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
+// Lease time, which exceeds the duration of a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
 const leaseSeconds = 30
 
 export interface WebhookKey {
@@ -10,7 +10,7 @@ export interface WebhookKey {
   webhookId: string
 }
 
-/** An active webhook that this process has leased, with its state at that time. */
+/** An active webhook that this process has leased, with its state at the time of the lease. */
 export interface LeasedWebhook extends WebhookKey {
   token: string
   url: string
@@ -18,9 +18,9 @@ export interface LeasedWebhook extends WebhookKey {
   contexts: string[]
   secret: Buffer
   previousSecret: Buffer | null
-  /** The last event that is delivered, failed or excluded. */
+  /** Sequence number of the last event that was delivered, abandoned or filtered out. */
   sequence: number
-  /** Failed attempts of the next event. */
+  /** Number of failed attempts to deliver the next event. */
   attempts: number
 }
 
@@ -39,7 +39,10 @@ export interface Delivery {
   nextSeconds: number | null
 }
 
-/** Positions of webhooks in the journal. A process leases a position while it delivers. Without the lease, its writes have no effect. */
+/**
+ * Stores the journal positions of webhooks. A process leases a position while it delivers events. After the lease is lost, writes
+ * of the process have no effect.
+ */
 export class WebhookPositions {
   readonly #pool: Queries
 
@@ -47,7 +50,7 @@ export class WebhookPositions {
     this.#pool = pool
   }
 
-  /** Tenants that have an active webhook. */
+  /** Returns the tenants that have an active webhook. */
   async tenants(): Promise<string[]> {
     const { rows } = await this.#pool.query<{ tenant_id: string }>(
       `SELECT DISTINCT w.tenant_id FROM webhooks w JOIN tenants t USING (tenant_id) WHERE w.status = 'active' AND t.status = 'active'`,
@@ -57,8 +60,8 @@ export class WebhookPositions {
   }
 
   /**
-   * Webhooks of these tenants that have undelivered events and no lease. Those without a failed attempt come first, then those with the
-   * earliest lease.
+   * Returns the webhooks of these tenants that have undelivered events and no lease. Webhooks without failed attempts come first,
+   * then those with the earliest lease.
    */
   async due(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.#pool.query<WebhookKey>({
@@ -72,7 +75,7 @@ export class WebhookPositions {
     return rows
   }
 
-  /** Undefined if another process has the lease, or if the webhook is deleted, not active or not due. */
+  /** Leases a webhook. Returns undefined if another process has leased it, or if it is deleted, disabled or not due. */
   async lease({ tenantId, webhookId }: WebhookKey): Promise<LeasedWebhook | undefined> {
     const token = randomUUID()
     const { rows } = await this.#pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
@@ -89,13 +92,16 @@ export class WebhookPositions {
     return rows[0] && { tenantId, webhookId, token, ...rows[0] }
   }
 
-  /** The webhook cannot be leased again before `seconds` have passed. */
+  /** Releases a webhook, which cannot be leased again for `seconds`. */
   async release({ tenantId, webhookId, token }: LeasedWebhook, seconds: number): Promise<void> {
     const key = { tenant_id: tenantId, webhook_id: webhookId }
     await releaseLease(this.#pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
   }
 
-  /** Advances the position to `sequence` and logs the deliveries. Returns false if the lease was lost. The deliveries are logged anyway. */
+  /**
+   * Advances the position to `sequence` and logs the deliveries. Returns false if the lease was lost. The deliveries are logged
+   * in any case.
+   */
   async advance(
     { tenantId, webhookId, token }: LeasedWebhook,
     sequence: number,
@@ -120,7 +126,9 @@ export class WebhookPositions {
     return rows[0]!.moved
   }
 
-  /** Records a failed attempt and the next state. Returns the days since the last success, or undefined if the lease was lost. */
+  /**
+   * Records a failed attempt and the next state. Returns the days since the first failure, or undefined if the lease was lost.
+   */
   async fail(
     { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },
@@ -137,7 +145,7 @@ export class WebhookPositions {
     return rows[0]?.days
   }
 
-  /** Id of the delivery that waits for its next attempt. */
+  /** Returns the ID of the delivery that waits for its next attempt. */
   async pending({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ id: string }>(
       `SELECT delivery_id AS id FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND status = 'pending' ORDER BY delivery_id DESC LIMIT 1`,
@@ -146,7 +154,7 @@ export class WebhookPositions {
     return rows[0]?.id
   }
 
-  /** Logs a test delivery. Its event is not in the journal. */
+  /** Logs a test delivery, whose event is not in the journal. */
   async log({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
     await this.#pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }

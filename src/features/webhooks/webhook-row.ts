@@ -12,7 +12,7 @@ export type WebhookRow = Awaited<ReturnType<Prisma['webhook']['findMany']>>[numb
 type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
 type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
 
-/** Public fields of a webhook. */
+/** Returns the public fields of a webhook. */
 export const toWebhook = (row: WebhookRow, position: PositionRow | undefined): Webhook => ({
   webhookId: row.webhookId,
   url: row.url,
@@ -36,7 +36,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   status: row.status as WebhookDelivery['status'],
 })
 
-/** Throws 404. */
+/** Returns the rows of a webhook. Throws 404 if the tenant has no such webhook. */
 export async function findWebhook(
   { prisma }: Database,
   tenantId: string,
@@ -50,7 +50,7 @@ export async function findWebhook(
   return { row, position: position ?? undefined }
 }
 
-/** Returns the row of the webhook, locked until the transaction ends. Throws 404. */
+/** Locks and returns the row of a webhook until the transaction ends. Throws 404 if the tenant has no such webhook. */
 export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const locked = isId('whk', webhookId)
     ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
@@ -59,9 +59,9 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-/** Audit entry of a change to a webhook. */
+/** Creates the audit log entry for a change of a webhook. */
 export const webhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
   toAudit(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
-/** Logs contain only the host of a URL, because its path and query may be a secret. */
+/** Returns the host of a URL. Logs must not contain the path and query, because they may be secret. */
 export const getHost = (url: string): string => new URL(url).host

@@ -2,10 +2,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 const prefix = 'whsec_'
 
-/** New secret in the format of Standard Webhooks, with 256 random bits. Shown once, stored encrypted under MASTER_KEY. */
+/**
+ * Creates a secret with 256 random bits in the format of Standard Webhooks. It is returned once and stored encrypted with
+ * MASTER_KEY.
+ */
 export const newWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
-/** Value of `webhook-signature`: one signature per secret, the current secret first. */
+/** Returns the value of the header `webhook-signature`: one signature per secret, the current secret first. */
 export function sign(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
   return secrets
     .map((secret) => {

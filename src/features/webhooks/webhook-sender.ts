@@ -7,10 +7,10 @@ import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 const checkIntervalMs = 500
 const tenantRefreshIntervalMs = 2_000
-// Commits of a busy tenant within this time share one query.
+// Delay before a check, so that the commits of a busy tenant share one query.
 const sharedCheckMs = 50
 const maxDeliveries = 256
-// A tenant whose receivers do not respond uses at most a sixteenth of the slots. Its other webhooks wait for each other.
+// A tenant whose receivers do not respond uses at most a sixteenth of the slots. Its other webhooks wait.
 const maxTenantDeliveries = 16
 const maxConnections = 2
 const finishMs = 3_000
@@ -21,8 +21,8 @@ const pauseMs = 2_000
 export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
 
 /**
- * Delivers events to webhooks, on every replica. A webhook's undelivered events are those after its position in the journal. Therefore a
- * commit adds nothing to a queue, and a killed process loses nothing.
+ * Delivers events to webhooks on every replica. The undelivered events of a webhook are those after its position in the journal.
+ * Commits therefore need no queue, and a killed process loses no events.
  */
 export class WebhookSender {
   readonly #parts: SenderParts
@@ -50,7 +50,7 @@ export class WebhookSender {
     this.wake()
   }
 
-  /** Checks for events now. `changed`: a webhook was created or changed. */
+  /** Checks for undelivered events immediately. `changed` means that a webhook was created or changed. */
   wake(options: { changed?: boolean } = {}): void {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
@@ -60,7 +60,7 @@ export class WebhookSender {
     })
   }
 
-  /** Called when a transaction of this process that may have written events of the tenant is committed. */
+  /** Called when this process has committed a transaction that may contain events of the tenant. */
   committed(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
@@ -70,8 +70,8 @@ export class WebhookSender {
   }
 
   /**
-   * Waits up to `finishMs` for deliveries, then aborts them. Always resolves within `maxCloseMs`. Another replica retries the aborted
-   * deliveries.
+   * Waits up to `finishMs` for deliveries in progress, then aborts them. Always resolves within `maxCloseMs`. Another replica
+   * retries the aborted deliveries.
    */
   async close(): Promise<void> {
     this.#closed = true

@@ -27,7 +27,7 @@ interface Parts {
   onChanged(): void
 }
 
-/** Creates, changes and replays webhooks for a tenant's admins. webhook-sender.ts delivers the events. */
+/** Creates, updates and replays webhooks. `WebhookSender` delivers their events. */
 export class WebhookService {
   readonly #parts: Parts
 
@@ -51,7 +51,7 @@ export class WebhookService {
     return toWebhook(row, position)
   }
 
-  /** Creates a webhook for all events after its creation. Throws 409 if the tenant has the maximum number of webhooks. */
+  /** Creates a webhook that receives all later events. Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
     const url = await this.#validate(actor, input)
@@ -83,7 +83,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** Changes a webhook. When enabled, it continues at its position, and the next attempt is due immediately. */
+  /** Changes a webhook. An enabled webhook continues at its position, and its next attempt is due immediately. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.#parts.db, actor.tenantId, webhookId)
     const url = await this.#validate(actor, input)
@@ -115,7 +115,10 @@ export class WebhookService {
     })
   }
 
-  /** Deliveries are signed with the previous secret too for 24 hours, so that receivers can switch to the new one. */
+  /**
+   * Replaces the secret. For 24 hours, deliveries are also signed with the previous secret, so that receivers can switch to the
+   * new one.
+   */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = newWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
@@ -136,7 +139,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** Sends the events from `fromSequence` on again. Throws 400 if the journal is shorter. */
+  /** Resends the events from `fromSequence` on. Throws 400 if it exceeds the next sequence number. */
   async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
     return this.#change(actor, webhookId, (_, { journalLength }) => {
       const last = Number(journalLength)
@@ -162,7 +165,9 @@ export class WebhookService {
     }))
   }
 
-  /** Makes the next attempt due now. A delivery in progress loses its token: it writes nothing more, and releases the lease. */
+  /**
+   * Changes a webhook and makes its next attempt due immediately. A delivery in progress loses its lease and writes nothing more.
+   */
   async #change(
     actor: Actor,
     webhookId: string,
@@ -195,7 +200,9 @@ export class WebhookService {
     return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), webhookSecretLabel(webhookId)))
   }
 
-  /** Returns the canonical form of the URL, undefined if the input has none. Throws 400. */
+  /**
+   * Returns the canonical form of the URL, or undefined if the input has no URL. Throws 400 if the URL or a context is invalid.
+   */
   async #validate(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
     const [target, unknown] = await Promise.all([
       input.url === undefined ? undefined : this.#parts.outbound.canonicalUrl(input.url),
@@ -227,8 +234,8 @@ const shownFields = (row: WebhookRow) => ({
 })
 
 /**
- * Creates separate audit entries for a changed status and for changed settings, and none if nothing changed. For a URL, only the host is
- * logged.
+ * Creates separate audit log entries for a changed status and for changed settings, and none if nothing changed. Only the host of
+ * a URL is logged.
  */
 function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
   const audits: AuditRow[] = []
