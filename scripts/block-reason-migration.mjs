@@ -1,5 +1,5 @@
-// npm run migration:reason -- NAME: prints the SQL that counts a new block reason, and its line for prisma/schema.prisma. With
-// --write it writes both. Prisma's own `migrate dev` needs an engine that is downloaded.
+// Prints the SQL and the prisma/schema.prisma line that add a block reason (npm run migration:reason -- NAME). With --write,
+// writes both to their files. Prisma's own `migrate dev` would have to download an engine.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +9,7 @@ const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
 const [reason, flag] = process.argv.slice(2)
 if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
   console.error(
-    'Usage: npm run migration:reason -- NAME [--write]. NAME is a block reason of src/platform/errors/block-reasons.ts, such as encrypted_file.',
+    'Usage: npm run migration:reason -- NAME [--write]. NAME is a block reason in src/platform/errors/block-reasons.ts, such as encrypted_file.',
   )
   process.exit(1)
 }

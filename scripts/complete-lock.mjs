@@ -1,13 +1,13 @@
-// node scripts/complete-lock.mjs: adds every missing optional package to package-lock.json. If a registry lacks the packages for
-// other platforms, `npm install` omits them, and `npm ci` then rejects the lock file on every machine. Their versions and
-// platforms are known without the registry. npm has no command for this.
+// Adds missing optional packages to package-lock.json (node scripts/complete-lock.mjs). If a registry lacks the packages for
+// other platforms, `npm install` omits them from the lock file, and `npm ci` then rejects the file. npm has no command that
+// repairs this.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { foldersAbove } from './package-tree.mjs'
 
 const path = fileURLToPath(new URL('../package-lock.json', import.meta.url))
 
-/** Lock file entries of the optional dependencies that `packages` names but does not contain. */
+/** Returns lock file entries for optional dependencies that `packages` references but does not contain. */
 export function missingOptional(packages) {
   const missing = {}
   for (const [where, { optionalDependencies = {}, dev }] of Object.entries(packages)) {
@@ -19,7 +19,7 @@ export function missingOptional(packages) {
   return missing
 }
 
-/** The name contains the platform: '@swc/core-linux-arm64-musl' is for linux, arm64 and musl. */
+/** Parses the platform from a package name. For example, '@swc/core-linux-arm64-musl' is for linux, arm64 and musl. */
 function platformOf(name) {
   const [, os, cpu, abi = ''] = /(android|darwin|linux|win32|freebsd|openharmony)-([a-z0-9]+)-?([a-z]*)/.exec(name) ?? []
   if (!os) throw new Error(`'${name}' contains no known platform name. Complete package-lock.json by hand.`)
@@ -35,5 +35,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) => a.localeCompare(b, 'en')),
   )
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
-  console.log(`Added ${Object.keys(missing).length} packages of other platforms.`)
+  console.log(`Added ${Object.keys(missing).length} packages for other platforms.`)
 }

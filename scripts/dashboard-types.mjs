@@ -1,5 +1,5 @@
-// npm run types for the dashboard: checks GraphQL operations against schema.graphql, and the code with tsc. The command of
-// gql.tada needs the JavaScript API of TypeScript, which TypeScript 7 does not have.
+// npm run types for the dashboard: validates GraphQL operations against schema.graphql and type-checks the code with tsc. The
+// gql.tada command cannot be used, because TypeScript 7 has no JavaScript API.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-// Builds the dashboard into files with hashed names, each also compressed with brotli and gzip. esbuild bundles, and `npm run
+// Builds the dashboard into files with hashed names, each also compressed with brotli and gzip. esbuild only bundles. `npm run
 // types` checks the types.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -7,7 +7,10 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const browser = fileURLToPath(new URL('../dashboard/', import.meta.url))
 
-/** Imports `Buffer`, which is global in Node.js. The option `inject` would add it to the first page. */
+/**
+ * Adds an import of `Buffer`, a Node.js global, to packages/proofs. The esbuild option `inject` would add it to the initial
+ * chunk.
+ */
 const bufferForProofs = {
   name: 'buffer-for-proofs',
   setup: ({ onLoad }) =>
@@ -30,7 +33,7 @@ export async function bundleDashboard(folder) {
     target: ['chrome123', 'firefox121', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    // packages/proofs verifies receipts with a few functions of Node.js.
+    // packages/proofs verifies receipts with `node:crypto`, which browsers do not have.
     alias: { 'node:crypto': join(browser, 'node/crypto.ts') },
     plugins: [bufferForProofs],
     minify: true,
@@ -45,7 +48,7 @@ export async function bundleDashboard(folder) {
   const findOutput = (source) => Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(source))
   const [script, { imports }] = findOutput('main.tsx')
   const [style] = findOutput('style.css')
-  // Preload links let the browser request the chunks together with the script that imports them.
+  // Preload links let the browser request the chunks in parallel with the script that imports them.
   const preload = imports
     .filter(({ kind }) => kind === 'import-statement')
     .map(({ path }) => `<link rel="modulepreload" href="/assets/${basename(path)}">\n`)
@@ -57,7 +60,7 @@ export async function bundleDashboard(folder) {
   writeCompressed(folder, 'index.html', Buffer.from(page))
 }
 
-/** Writes a file, and its content compressed with brotli and gzip. */
+/** Writes a file and its brotli and gzip variants. */
 export function writeCompressed(folder, name, contents) {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, name), contents)

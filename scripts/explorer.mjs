@@ -17,7 +17,7 @@ export async function bundleExplorer(folder) {
     bundle: true,
     format: 'esm',
     target: ['chrome123', 'firefox121', 'safari17.5'],
-    // The bundle of the package contains everything but React, so that the dependencies of the package need not be installed.
+    // The GraphiQL bundle includes all of its dependencies except React, so they need not be installed.
     alias: { graphiql: join(graphiql, 'index.umd.js'), 'graphiql/style.css': join(graphiql, 'style.css') },
     define: { 'process.env.NODE_ENV': '"production"' },
     minify: true,

@@ -1,6 +1,6 @@
-// npm run language [-- PATH…]: checks descriptions, messages, comments, names and docs for plain English. It prints counts per folder,
-// or each finding below the given paths. test/unit/language.test.ts fails on
-// any finding, also in the OpenAPI document.
+// npm run language [-- PATH…]: checks descriptions, messages, comments, names and docs for plain English. Prints counts per
+// folder, or each finding below the given paths. test/unit/language.test.ts fails on any finding, including in the OpenAPI
+// document.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { parse, visit } from 'graphql'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Messages that are not checked: strings of tests, lists of data, and a help text. */
+/** Exempt messages: test strings, data lists and a help text. */
 const unchecked = /^message (test\/|packages\/formats\/src\/types\.ts|packages\/proofs\/src\/command\/)/
 
 const standardTerms = 'returned, reported, no client, also, permanently, treated as, recently or useful'
@@ -25,7 +25,7 @@ const words = (text) => (text.match(/[A-Z]?[a-z]+/g) ?? []).map((word) => word.t
 const repeats = (text, name) => words(text).every((word) => ['a', 'an', 'the', 'of', 'its', ...words(name)].includes(word))
 const isLong = (sentence) => sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > 35
 
-/** The rules that a text breaks, with their fixes. */
+/** Returns the rules that a text violates, each with its fix. */
 export function brokenRules({ kind, name, text: original }) {
   const text = original.replace(/`[^`]*`/g, 'x')
   const broken = rules.filter(([pattern, , kinds]) => (kinds?.test(kind) ?? true) && pattern.test(text)).map(([, rule]) => rule)
@@ -40,7 +40,7 @@ function schemaTexts(source) {
   return found.map(([{ value: text, loc }, name]) => ({ kind: 'description', line: loc.startToken.line, text, name }))
 }
 
-// Comments, then strings and templates, then names. Regular expressions are skipped.
+// Matches comments, string literals and names. Regular expression literals are matched only to be skipped.
 const tokens =
   /((?:^[ \t]*\/\/.*\n?)+|\/\/.*|\/\*[\s\S]*?\*\/)|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)|(?<=[=(,:!&|?;{}[]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/|\b(most[A-Z]\w*)/gm
 const marks = /^\s*(\/\*\*?|\*\/?|\/\/)|\*\/$/gm
@@ -67,7 +67,7 @@ function filesBelow(folder, pattern) {
   return paths.filter((path) => pattern.test(path) && !/(^|\/)(node_modules|dist|generated)\//.test(path))
 }
 
-/** All findings in the repository. */
+/** Returns all findings in the repository. */
 export function findings() {
   const sources = ['src', 'packages', 'dashboard', 'scripts', 'test'].flatMap((folder) => filesBelow(folder, /\.(tsx?|mts|mjs)$/))
   const docs = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesBelow('docs', /\.md$/)]

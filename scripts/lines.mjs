@@ -1,12 +1,12 @@
-// npm run lines: prints the lines of TypeScript in each folder of src/, each package and the dashboard, as in
-// docs/architecture.md.
+// npm run lines: prints the lines of TypeScript per folder of src/, per package and for the dashboard. docs/architecture.md lists
+// the counts.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Lines of the TypeScript files in a folder and below it, without generated code. */
+/** Counts the lines of TypeScript in a folder, excluding generated code. Includes subfolders by default. */
 function linesIn(folder, { recursive = true } = {}) {
   let lines = 0
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true, recursive })) {

@@ -1,15 +1,18 @@
-// Ensures that one process at a time prepares a clone. proper-lockfile is similar, but this file runs before packages are
-// installed.
+// Ensures that only one process at a time prepares a clone. proper-lockfile cannot be used, because this file runs before
+// packages are installed.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Runs `work` while holding the lock file at `path`; waits for a live holder, takes over from a dead one. */
+/**
+ * Runs `work` while holding the lock file at `path`. Waits for a running holder, and takes over the lock of a process that has
+ * ended.
+ */
 export async function withLock(path, say, work) {
   for (let waiting = false; !take(path); await sleep(200)) {
     const holder = read(path)
     if (holder && !isAlive(holder)) discard(path, holder)
     else if (!waiting) {
-      say(`Waiting for process ${holder?.split(' ')[0] ?? '?'}, which is preparing this clone…`)
+      say(`Waiting for process ${holder?.split(' ')[0] ?? '?'} to finish preparing this clone…`)
       waiting = true
     }
   }
@@ -30,7 +33,7 @@ function take(path) {
   }
 }
 
-/** Removes the lock of a dead process if it is unchanged. A race between two processes only causes a second build. */
+/** Removes the lock of an ended process if the file is unchanged. A race between two processes causes only a redundant build. */
 function discard(path, holder) {
   if (read(path) === holder) rmSync(path, { force: true })
 }
@@ -45,7 +48,7 @@ function isAlive(holder) {
   return started(Number(pid)) === start.join(' ')
 }
 
-// A pid can be reused after a reboot, but not its start time. Without /proc, a lock expires after an hour.
+// A process id can be reused after a reboot, but its start time differs. Without /proc, a lock expires after an hour.
 function started(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

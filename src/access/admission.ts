@@ -15,7 +15,7 @@ export interface Rejection {
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
-/** Request data that its attempts share. */
+/** Request data shared by all attempts of the request. */
 export interface RequestFacts {
   readonly id: string
   readonly origin: Origin
@@ -25,26 +25,26 @@ export interface RequestFacts {
   readonly idempotencyKey: string | undefined
   readonly responseHeaders: Record<string, string>
   readonly cost: RequestCost
-  /** Aborts if the client disconnects before its request is complete. */
+  /** Aborted if the client disconnects before sending the complete request. */
   readonly signal: AbortSignal
-  /** Throws 401 or 403 for a request without an actor. */
+  /** Throws 401 or 403 if the request has no actor. */
   requireActor(): Actor
 }
 
-/** State of an attempt. Determines whether the attempt still needs a row in the call log. */
+/** Outcome of an attempt. Determines whether a call log row must still be written. */
 export type CallOutcome =
-  /** Admitted before the body is read. The root field determined by the body continues this attempt. */
+  /** Admitted before the body was read. The root field that the body selects continues this attempt. */
   | { status: 'admitted' }
   | { status: 'running' }
   /** The change is committed, but the call log row is not written yet. */
   | { status: 'committed' }
-  /** The call log row is written, or is part of a commit in progress. */
+  /** The call log row is written or is part of a commit in progress. */
   | { status: 'succeeded' }
   | { status: 'failed'; error: PublicError; validation: unknown }
-  /** No row is written to the call log, for example for a HEAD request that only checks whether a file exists. */
+  /** No call log row is written, for example for a HEAD request that only checks whether a file exists. */
   | { status: 'unlogged' }
 
-/** One execution of an endpoint, with its row in the call log. */
+/** One execution of an endpoint, with its call log row. */
 export class Attempt {
   outcome: CallOutcome = { status: 'running' }
   readonly call: RequestFacts
@@ -61,7 +61,10 @@ export class Attempt {
     return this.call.requireActor()
   }
 
-  /** Operation in the call log. Null for endpoints that are not calls, such as admin operations, which appear in the audit log instead. */
+  /**
+   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which the audit log
+   * contains.
+   */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
   }
@@ -70,7 +73,7 @@ export class Attempt {
     return this.#context?.contextId ?? null
   }
 
-  /** True if the row is written, is part of a commit in progress, or must not be written. */
+  /** True if the call log row is written, is part of a commit in progress, or must not be written. */
   get isSettled(): boolean {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
@@ -80,13 +83,13 @@ export class Attempt {
     if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
   }
 
-  /** Row for a successful call. A service can commit it together with its own rows; the admission then writes none. */
+  /** Returns the call log row of a success. A service can commit the row with its own change. The admission then writes none. */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
     return { call: this.#row() }
   }
 
-  /** Row for a failed call. A service can commit it together with its own rows; the admission then writes none. */
+  /** Returns the call log row of a failure. A service can commit the row with its own change. The admission then writes none. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
     const row = this.#row()
@@ -116,27 +119,27 @@ export class Attempt {
   }
 }
 
-/** Operation in the call log. Null for endpoints that are not calls, such as admin operations, which appear in the audit log instead. */
+/** Returns the operation in the call log. Null for endpoints that the call log omits, such as admin operations. */
 export function getOperation({ access, isUnlogged }: Endpoint): Operation | null {
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
 
 export interface AdmissionParts {
   limits: {
-    /** Counts a call. If the limit is exceeded, the returned state contains the 429 to throw. */
+    /** Counts a call. If the limit is exceeded, the returned state contains the 429 error to throw. */
     call(actor: Actor): Promise<RateState>
-    /** Counts the additional calls that an expensive request is charged for. */
+    /** Counts the additional calls that are charged for an expensive request. */
     charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
   }
   uploads: UploadAdmission
   json: JsonAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
-  /** Called with the cause of each 503 response. The client does not see the cause. */
+  /** Called with the cause of each 503 response, which the client does not see. */
   onOutage(requestId: string, error: AssayError): void
 }
 
-/** Decides who may call which endpoint and how often, and writes the call log. */
+/** Enforces access rules and rate limits for endpoints, and writes the call log. */
 export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
@@ -149,25 +152,27 @@ export class Admission {
     this.json = parts.json
   }
 
-  /** Throws 401, 429 or 403 if the attempt must not run. `isCounted`: the rate limit has counted the request. */
+  /**
+   * Throws 401, 403 or 429 if the attempt is not allowed. `isCounted` is true if the rate limit has already counted the request.
+   */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
     if (!isCounted) rejectOverLimit(call, await this.#parts.limits.call(actor))
     requireAccess(actor, endpoint)
   }
 
-  /** Checks all root fields of a request together. If one of them is not allowed, the whole document is rejected. */
+  /** Charges the cost of all root fields together. If the cost exceeds a limit, the whole document is rejected. */
   admitExpensive({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
       cost.release = await this.#concurrentCosts.enter(actor.tenantId, value, cost.clientLeft)
-      // Charge after the wait, because requests that are not executed cost nothing.
+      // Charge after waiting for a slot, because a request that is never executed costs nothing.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
     }
     return (cost.admitted ??= admit())
   }
 
-  /** Writes the row of a successful call, unless a service has already committed it. */
+  /** Writes the call log row of a success, unless a service has already committed it. */
   async succeeded(attempt: Attempt): Promise<void> {
     if (attempt.isSettled) return
     const { outcome } = attempt
@@ -178,7 +183,7 @@ export class Admission {
     })
   }
 
-  /** Writes the row of a failed call, unless a service has already committed it. Returns the error for the client. */
+  /** Writes the call log row of a failure, unless a service has already committed it. Returns the error for the client. */
   async failed(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
     const error = withOutcome(attempt.outcome.status, caught)
     if (attempt.isSettled) return error
@@ -187,19 +192,19 @@ export class Admission {
     const reported = response ?? toPublicError(error)
     this.noteRejection(call, reported)
     const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
-    // If the row cannot be written either, the client still receives the original error.
+    // If this write fails too, the client still receives the original error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
     return error
   }
 
-  // A rejected credential was already recorded when it was rejected.
+  // Records a rejected actor. Rejected credentials are recorded during authentication.
   noteRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
   }
 }
 
-/** A 503 response states that nothing was stored, which would be wrong after the commit. */
+/** Replaces a 503 error after the commit, because its response would claim that nothing was stored. */
 function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
@@ -220,7 +225,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/** Converts a size error into a blocked-file verdict. It counts for the tenant and the key even if the context is not known yet. */
+/** Converts a size error into a blocked file. Blocked files count for the tenant and the key even without a known context. */
 function toBlockedFile(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

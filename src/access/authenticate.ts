@@ -6,18 +6,18 @@ import { readSessionCookie } from './session-cookie.js'
 import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
-/** Data of an API key and its tenant for authentication. */
+/** Authentication data of an API key and its tenant. */
 export interface ApiKeyRecord {
   apiKeyId: string
   tenantId: string
   name: string
   scopes: readonly Scope[]
-  /** Ids of the contexts that the key is restricted to. Null means all. */
+  /** Context ids that the key is restricted to. Null means all contexts. */
   contexts: readonly string[] | null
   status: 'active' | 'disabled' | 'revoked'
   expiresAt: Date | null
   tenantStatus: 'active' | 'suspended'
-  /** Time until which a secret replaced by a rotation stays valid. Null for the current secret. */
+  /** Time until which a rotated secret stays valid. Null for the current secret. */
   graceEndsAt: Date | null
 }
 
@@ -28,7 +28,7 @@ export interface KnownCaller {
   id: string
   name: string
   email: string | null
-  /** False if the ownership is only claimed, for example by a token with a wrong signature. */
+  /** False if the ownership is only claimed, for example by a token with an invalid signature. */
   isProven: boolean
 }
 
@@ -36,22 +36,22 @@ interface Rejected {
   message: string
   why: RejectionReason
   known?: KnownCaller
-  /** Looks up the owner in the database. The caller limits how often this happens. */
+  /** Finds the owner in the database. The caller limits the number of these queries. */
   find?: () => Promise<KnownCaller | null>
 }
 
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
-  /** 401 unauthenticated. */
+  /** Responds with 401 unauthenticated. */
   | (Rejected & { outcome: 'rejected' })
-  /** 403 forbidden: the credential is valid, but its tenant is suspended. */
+  /** Responds with 403 forbidden: the credential is valid, but its tenant is suspended. */
   | (Rejected & { outcome: 'forbidden' })
-  /** Request without a credential: 401 if the endpoint requires one. */
+  /** The request has no credential. Responds with 401 if the endpoint requires one. */
   | { outcome: 'none' }
 
 interface AuthenticatorParts {
   keys: IdentityCache<ApiKeyRecord>
-  /** Finds the key with this hash of its current secret, or of the secret that a rotation replaced. */
+  /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   tokens: Tokens
   /** Called for every use of a key, to update `last_used_at`. */
@@ -75,8 +75,8 @@ export class Authenticator {
   }
 
   /**
-   * `rawHeaders` are the names and values of `request.rawHeaders`. If there are two Authorization headers, `request.headers` contains only
-   * the first, but a proxy may have checked the second.
+   * Requires `request.rawHeaders`, because `request.headers` contains only the first of two Authorization headers, and a proxy
+   * may have checked the second.
    */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
@@ -182,7 +182,7 @@ function readCredential(rawHeaders: readonly string[]): { credential: string } |
     : { error: 'Malformed Authorization header. Send `Authorization: Bearer <API key or token>`.' }
 }
 
-// API keys contain no dot.
+// API keys contain no dot, unlike JWTs.
 const isToken = (credential: string) => !credential.startsWith('assay_') && credential.includes('.')
 
 export interface KeyUse {
@@ -192,15 +192,15 @@ export interface KeyUse {
 
 const everyMs = 5_000
 
-/** Collects `last_used_at` of API keys and writes it every few seconds instead of at each call. */
+/** Collects the `last_used_at` times of API keys and writes them every few seconds instead of on each call. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  /** Uses of the previous write, kept until the next one, because values read from the database in the meantime may not include them. */
+  /** Times of the previous write. They are kept until the next write, because concurrent database reads may not include them. */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `write` stores the later of the stored and the new time: `… set last_used_at = greatest(last_used_at, at) from unnest(…)`. */
+  /** Stores the times with `greatest(last_used_at, at)`, so that a time never moves backwards. */
   readonly #write: (uses: KeyUse[]) => Promise<void>
   readonly #onError: ((error: Error) => void) | undefined
 
@@ -217,7 +217,7 @@ export class LastUsed {
     this.#uses.set(apiKeyId, now())
   }
 
-  /** Returns the later of the stored use and a use in this replica that may not be written yet. */
+  /** Returns the later of the stored time and the time in this replica, which may not be written yet. */
   latest(apiKeyId: string, kept: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
     return at > (kept?.getTime() ?? 0) ? new Date(at) : kept
@@ -239,7 +239,7 @@ export class LastUsed {
     if (uses.size === 0) return
     this.#uses = new Map()
     try {
-      // Sorted by id, so that two replicas cannot deadlock.
+      // Update rows in id order, so that two replicas cannot deadlock.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
       await this.#write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
     } catch (error) {

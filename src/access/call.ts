@@ -11,31 +11,31 @@ interface CallFacts {
   isHead?: boolean
   actor?: Actor | undefined
   rejection?: Rejection | undefined
-  /** Creates the signal of the call when it is first used. */
+  /** Creates the signal of the call on first use. */
   signal: () => AbortSignal
 }
 
-/** One incoming request. GraphQL calls this a context, but here that word means a file context. */
+/** One incoming request. GraphQL calls this object a context. In Assay, a context is a group of files with common rules. */
 export class Call implements RequestFacts {
-  /** `req_…`, sent back as X-Request-Id. */
+  /** Request id (`req_…`), returned as X-Request-Id. */
   readonly id: string
   readonly admission: Admission
   readonly origin: Origin
-  /** True for HEAD requests: the client receives only the status and the headers. */
+  /** True for a HEAD request, whose response has a status and headers only. */
   readonly isHead: boolean
   readonly actor: Actor | undefined
   readonly rejection: Rejection | undefined
-  /** Invalid fields found during input coercion. They are reported together with the fields that validation rejects. */
+  /** Invalid fields found during input coercion. They are reported together with the fields that fail validation. */
   inputErrors: FieldError[] = []
   /** Returns the name of an argument in the request, for example `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined
-  /** Response headers, for example for the rate limit. */
+  /** Response headers to send, such as the rate limit headers. */
   readonly responseHeaders: Record<string, string> = {}
   readonly memo = new Map<unknown, unknown>()
   readonly cost = new RequestCost()
-  // Uses TypeScript's `private` instead of #fields, because Apollo Server copies its context value and a copy has no #fields. Both objects
-  // are shared.
+  // Uses `private` instead of #fields, because Apollo Server copies the context value, and copies lack #fields. Both copies share
+  // these objects.
   private readonly attempts = new Map<string, Attempt>()
   private readonly beforeBody: { attempt?: Attempt | undefined } = {}
   private readonly makeSignal: () => AbortSignal
@@ -62,8 +62,8 @@ export class Call implements RequestFacts {
   }
 
   /**
-   * Runs an endpoint if the caller may use it, and writes the call log row before the client receives the result. If the request was
-   * admitted before its body was read, its first root field continues that attempt. `key` is the name of the root field in the response.
+   * Runs an endpoint if the caller is allowed to use it, and writes the call log row before returning the result. The first root
+   * field continues an attempt that was admitted before its body was read. `key` is the response name of the root field.
    */
   async run<T>(
     key: string,
@@ -86,7 +86,7 @@ export class Call implements RequestFacts {
     return result
   }
 
-  /** Admits a request before its body is read. Logs a failure that occurs before a root field runs. */
+  /** Admits a request before its body is read. Logs failures that occur before a root field runs. */
   async withBody<T>(endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T> {
     const attempt = new Attempt(this, endpoint)
     this.beforeBody.attempt = attempt
@@ -95,13 +95,13 @@ export class Call implements RequestFacts {
       attempt.outcome = { status: 'admitted' }
       return await work(attempt.actor)
     } catch (error) {
-      // A root field that ran has already logged its own failure.
+      // An executed root field has already logged its own failure.
       if (this.beforeBody.attempt !== attempt) throw error
       throw await this.admission.failed(attempt, error)
     }
   }
 
-  /** Like `withBody`, but for an upload: also takes one of the slots for concurrent uploads. */
+  /** Admits an upload before its body is read, and takes one of the slots for concurrent uploads. */
   withUpload<T>(
     endpoint: Endpoint,
     headers: { 'content-length'?: string | undefined },
@@ -117,7 +117,7 @@ export class Call implements RequestFacts {
     })
   }
 
-  /** Starts the attempt of one root field. */
+  /** Starts the attempt of a root field. */
   begin(key: string, endpoint: Endpoint): Attempt {
     const { attempt: admitted } = this.beforeBody
     this.beforeBody.attempt = undefined
@@ -130,12 +130,12 @@ export class Call implements RequestFacts {
     return this.attempts.get(key)
   }
 
-  /** True if a root field has run. Its row is then in the call log, or will be. */
+  /** True if a root field has started. It writes its own call log row. */
   get hasRootField(): boolean {
     return this.attempts.size > 0
   }
 
-  /** Creates a value once per request: `call.once(FileLoader, () => new FileLoader(…))`. */
+  /** Creates a value once per request, for example `call.once(FileLoader, () => new FileLoader(…))`. */
   once<T>(owner: unknown, make: () => T): T {
     if (!this.memo.has(owner)) this.memo.set(owner, make())
     return this.memo.get(owner) as T

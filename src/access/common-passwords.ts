@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 let common: Set<string> | undefined
 
 /**
- * True for one of the 18,000 most common passwords with at least eight characters. The list is loaded on first use. It takes 90 ms and 2
- * MB, which a service without dashboard users never needs.
+ * Returns true for one of the 18,000 most common passwords of at least eight characters. The list is loaded on first use (90 ms,
+ * 2 MB), because a service without dashboard users never needs it.
  */
 export function isCommonPassword(password: string): boolean {
   common ??= readList()

@@ -4,9 +4,9 @@ const pauseMs = 5
 const maxPauseMs = 50
 
 /**
- * Looks up credentials that are not cached in this process. After a statement without a match, the next one waits to collect more lookups.
- * A flood of guesses therefore costs about twenty statements per second, and a valid credential among them waits for at most two.
- * `minPauseMs` is the pause after every statement, for lookups that are probably guesses.
+ * Batches database lookups of uncached credentials. Each query without a match delays the next one, so that a flood of guesses
+ * causes about twenty queries per second. A valid credential waits for at most two queries. `minPauseMs` is the pause after every
+ * query, for lookups that are probably guesses.
  */
 export function credentialLookups<Credential, Found>(
   load: (credentials: readonly Credential[]) => Promise<readonly (Found | null)[]>,

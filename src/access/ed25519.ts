@@ -6,7 +6,7 @@ interface KeyPair {
   publicKey: KeyObject
 }
 
-/** Creates an Ed25519 key, for use as the `make` option of signing secrets. */
+/** Creates an Ed25519 key pair. StoredSigningSecrets calls this function through its `make` option. */
 export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   return {
@@ -15,10 +15,10 @@ export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Reco
   }
 }
 
-// Parsing a key costs more than using it. Retired keys are garbage-collected with their objects.
+// Caches parsed keys, because parsing a key takes longer than using it. Retired keys are garbage-collected.
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
-/** Parses a key that `makeEd25519Key` created. */
+/** Parses a key pair created by `makeEd25519Key`. */
 export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {

@@ -1,25 +1,22 @@
 import type { Scope } from '../platform/actor.js'
 
-/** Required credential: one with a scope, any valid one, or none. */
+/** Credential that an endpoint requires: one with the scope, any valid one (`any`), or none (`public`). */
 export type Access = Scope | 'any' | 'public'
 
-/** Requirements of an endpoint, declared once, at its resolver. */
+/** Requirements of an endpoint, declared at its resolver. */
 export interface Endpoint {
   access: Access
   /** True if the endpoint returns tenant-wide data. Keys that are restricted to certain contexts are rejected. */
   tenantWide?: boolean
-  /** True if a user who still has to set up a second factor may call it. */
+  /** True if a user who must still set up a second factor may call the endpoint. */
   beforeSecondFactor?: boolean
-  /** True if the endpoint returns null instead of an error when there is no credential. */
+  /** True if the endpoint returns null instead of 401 for a missing credential. */
   orNull?: boolean
-  /** True if the endpoint stores nothing: it uses no quota, and a rejection does not count as a blocked file. */
+  /** True if the endpoint stores nothing. It uses no quota, and a rejected file does not count as blocked. */
   dryRun?: boolean
-  /**
-   * True for a request that is not a call of its own: one of several requests that form one call, or a HEAD that only checks whether a file
-   * exists.
-   */
+  /** True if the request has no call log row of its own, for example one of several requests that form a resumable upload. */
   isUnlogged?: boolean
 }
 
-/** Upload whose operation is not known until its body is read. */
+/** Upload endpoint for requests whose operation is unknown until the body is read. */
 export const uploadEndpoint: Endpoint = { access: 'upload' }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Kind of a changed object. */
+/** Kind of an identity whose changes invalidate cached values. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
 /** Reports whether cached values are currently valid. See identity-listener.ts. */
@@ -9,7 +9,7 @@ export interface CacheValidity {
   trusted(): boolean
 }
 
-/** Cache key of a credential. It is a hash, so that a heap dump or a log of the cache does not contain the credential. */
+/** Returns the cache key of a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
 export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
 
 interface Entry<V> {
@@ -24,28 +24,28 @@ interface Load<V> {
 
 export interface IdentityCacheOptions<V> {
   trust: CacheValidity
-  /** Ids whose change makes the value stale. */
+  /** Returns the ids of all objects whose change invalidates the value. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number
-  /** Number of unknown keys that are cached as unknown, and for how long. Guesses must exhaust neither memory nor the database. */
+  /** Maximum number of cached unknown keys. Guesses must exhaust neither memory nor the database. */
   unknownCapacity?: number
   unknownMs?: number
-  /** Maximum age of a cached value, even if no change was announced. */
+  /** Maximum age of a cached value, even without a change notification. */
   maxAgeMs?: number
 }
 
-// A lookup shares the result of one that started within this time. The result is therefore at most this old.
+// Maximum age of a lookup in progress that another caller can share. Limits the age of its result.
 const joinableMs = 200
 
 /**
- * Least-recently-used cache of credentials in the database. A hit returns a value, not a promise. While changes are not received
- * reliably, every lookup queries the database.
+ * Least-recently-used cache of credentials in the database. A hit returns synchronously. While change notifications are
+ * unreliable, every lookup queries the database.
  */
 export class IdentityCache<V> {
   readonly #known: LRUCache<string, Entry<V>>
   readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
-  // Counts changes. A value loaded before the latest change is returned to callers that requested it before the change, but is not cached.
+  // Number of changes. A value whose lookup started before the latest change is returned to its callers but not cached.
   #changes = 0
   readonly #options: Required<IdentityCacheOptions<V>>
 
@@ -60,7 +60,7 @@ export class IdentityCache<V> {
     return this.#known.size + this.#unknown.size
   }
 
-  /** Returns the value of `key`, or null if it does not exist. `load` queries the database. Its errors are not cached. */
+  /** Returns the value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.trusted()) {
       const entry = this.#known.get(key)
@@ -70,7 +70,7 @@ export class IdentityCache<V> {
     return this.#load(key, load)
   }
 
-  /** Removes every value that depends on `id`, and all unknown keys. Called after the change is committed. */
+  /** Removes all values that depend on `id`, and all unknown keys. Call this after committing the change. */
   forget(id: string): void {
     this.#changes++
     this.#loading.clear()

@@ -14,7 +14,7 @@ export async function changeIdentity<T>(
     await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
     return { result, entry: { audit } }
   })
-  // Other replicas receive the notification. This process does not wait for it.
+  // Other replicas receive a notification. This process clears its cache immediately.
   forget(id)
   return changed
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, type ClientConfig, type Notification } from 'pg'
 import type { CacheValidity, IdentityKind } from './identity-cache.js'
 
-/** Channel of changes to identities, announced in the transaction of the change: `select pg_notify('assay_identity', …)`. */
+/** PostgreSQL channel for identity changes. Notifications are sent in the transaction of the change. */
 const identityChannel = 'assay_identity'
 
 export interface IdentityChange {
@@ -10,10 +10,10 @@ export interface IdentityChange {
   id: string
 }
 
-/** Returns the payload that announces a change. */
+/** Returns the notification payload of a change. */
 const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
-/** Announces a change to every replica within the transaction of `client`, so that no replica hears of it before the commit. */
+/** Notifies all replicas of a change in the transaction of `client`. PostgreSQL delivers the notification after the commit. */
 export async function announce(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -22,32 +22,33 @@ export async function announce(
   await client.query('select pg_notify($1, $2)', [identityChannel, identityPayload(kind, id)])
 }
 
-/** Time for which cached values are valid after the last echo. A change must reach every replica within a second. */
+/** Time for which cached values stay valid after the last echo. A change must reach every replica within a second. */
 export const validityMs = 800
 const echoIntervalMs = 250
 const connectMs = 2_000
-// Reconnects if queries succeed but no echo arrives, for example behind a pooler that moved the LISTEN to another connection.
+// Maximum time without an echo while queries succeed, for example if a pooler moved the LISTEN to another connection. The
+// listener then reconnects.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
 export interface IdentityListenerOptions {
   connection: ClientConfig
   onChange(change: IdentityChange): void
-  /** Clear the cache, because changes may have been missed. */
+  /** Called if changes may have been missed. The cache must be cleared. */
   onGap(): void
   onError?(error: Error): void
 }
 
 /**
- * Listens for changes on its own connection, and detects if it no longer receives them. PostgreSQL delivers notifications in commit order,
- * so an echo that the service sends to itself proves that it has received every earlier change. If the connection is dead, no echo arrives,
- * and cached values expire after 800 ms. This needs no timer, so a busy event loop queries the database rather than using outdated values.
+ * Listens for identity changes on a dedicated connection and detects missed notifications. PostgreSQL delivers notifications in
+ * commit order, so an echo from this process proves that all earlier changes have arrived. Without an echo, cached values expire
+ * after 800 ms. Expiry does not depend on a timer, so a blocked event loop cannot extend it.
  */
 export class IdentityListener implements CacheValidity {
-  // Echoes use a channel of their own, so that replicas do not wake each other.
+  // Each process uses a separate echo channel, so that replicas do not wake each other.
   readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
   #client: Client | undefined
-  // Latest echo that was sent but not received yet.
+  // Connection on which an echo is being sent.
   #echoing: Client | undefined
   #provenUntil = 0
   #connectedAt = 0
@@ -65,7 +66,9 @@ export class IdentityListener implements CacheValidity {
     return performance.now() < this.#provenUntil
   }
 
-  /** Connects. If that fails, retries in the background, and the service is slower but still correct. */
+  /**
+   * Connects to PostgreSQL. If this fails, retries in the background. In the meantime, every authentication queries the database.
+   */
   start(): Promise<void> {
     this.#connecting = this.#connect()
     return this.#connecting
@@ -93,12 +96,12 @@ export class IdentityListener implements CacheValidity {
     client.on('notification', (message) => this.#onNotification(client, message))
     try {
       await client.connect()
-      // Echoes have no time limit: if this process was blocked, the echo may have arrived without being read.
+      // Echo queries have no time-out, because a blocked process may receive an echo in time but read it late.
       const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
       await client.query(listen)
     } catch (error) {
       client.removeAllListeners('end')
-      // Not awaited, because a server that does not respond would block here.
+      // Not awaited, because an unresponsive server would block here.
       client.end().catch(() => {})
       this.#retry(error as Error)
       return
@@ -115,7 +118,7 @@ export class IdentityListener implements CacheValidity {
     const now = performance.now()
     const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
     if (silentMs > validityMs) {
-      // Timers run before network events: after a blocked event loop, messages that arrived in time are read first.
+      // After a blocked event loop, timers run before network events. Read the messages that have already arrived first.
       if (!hasRead) return void setImmediate(() => this.#sendEcho(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
         this.#onConnectionLost(client, new Error('the connection stopped responding'))
@@ -152,7 +155,7 @@ export class IdentityListener implements CacheValidity {
   #onConnectionLost(client: Client, error: Error): void {
     if (this.#client !== client) return
     this.#disconnect()
-    // Not only `end()`: on a dead connection, it would wait for the TCP time-out.
+    // Destroy the socket, because `end()` on a dead connection would wait for the TCP time-out.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
     this.#retry(error)
   }

@@ -15,17 +15,17 @@ export interface IdentityOptions {
   pool: Pool
   connection: ClientConfig
   masterKey: MasterKey
-  /** Finds the key with this hash of its current secret, or of the secret that a rotation replaced. */
+  /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
-  /** The external identity provider (JWT_ISSUER). Undefined if none is configured. */
+  /** External identity provider (JWT_ISSUER). Undefined if none is configured. */
   outside?: ExternalTokensOptions | undefined
   downloadUrlSeconds?: number
   onError?(error: Error): void
 }
 
-/** Connects the components of authentication. Features provide the database lookups. */
+/** Connects the authentication components. Features provide the database queries. */
 export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions
@@ -47,7 +47,7 @@ export class Identity {
     })
     const trust = this.listener
     const stored = { pool, masterKey, trust }
-    // One minute longer than the URL is valid, to allow for clock differences.
+    // One minute longer than the URL lifetime, to tolerate clock differences between replicas.
     const urlSeconds = (options.downloadUrlSeconds ?? 300) + 60
     this.signing = {
       download_url: new StoredSigningSecrets({
@@ -62,7 +62,7 @@ export class Identity {
         make: makeEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
-      // Signatures made with these keys must stay verifiable forever.
+      // Signatures by these keys must be verifiable forever.
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
@@ -79,27 +79,33 @@ export class Identity {
     this.authenticate = authenticator.authenticate.bind(authenticator)
   }
 
-  /** Starts to listen for changes, and creates missing signing keys. */
+  /** Starts listening for changes and creates missing signing keys. */
   async start(): Promise<void> {
     await this.listener.start()
     for (const secrets of Object.values(this.signing)) await secrets.current()
     this.lastUsed.start()
   }
 
-  /** The document at /.well-known/jwks.json: the keys that sign tokens, receipts and logs, and those that still verify. */
+  /**
+   * Returns the document at /.well-known/jwks.json: public keys that sign tokens, receipts and logs, and retired keys that still
+   * verify.
+   */
   async jwks(): Promise<{ keys: Record<string, unknown>[] }> {
     const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
-  /** Called in this replica after a change is committed. `announce`, inside its transaction, notifies the other replicas. */
+  /**
+   * Removes a changed identity from the caches of this replica. Call this after the commit. `announce` notifies the other
+   * replicas.
+   */
   forget(kind: IdentityKind, id: string): void {
     if (kind === 'signing_key') this.#forgetSigningKeys()
     this.#keys.forget(id)
     this.tokens.forget(id)
   }
 
-  /** Stops listening and writes the collected uses. The caller ends the pool afterwards. */
+  /** Stops listening and writes pending `last_used_at` times. The caller closes the connection pool afterwards. */
   async close(): Promise<void> {
     await this.lastUsed.close()
     await this.listener.close()
@@ -107,7 +113,7 @@ export class Identity {
 
   #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
-    // A token of a leaked key must not stay valid because it is cached.
+    // After a key leak, a token of that key must not stay valid in the cache.
     this.tokens.clear()
   }
 

@@ -3,7 +3,7 @@ import { rateLimited } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import { toAddressGroup } from './address-group.js'
 
-/** Limits of one JSON body: total time and time without a byte in milliseconds, and bytes. */
+/** Limits of a JSON body: total time and idle time in milliseconds, and size in bytes. */
 export interface JsonLimits {
   deadlineMs: number
   idleMs: number
@@ -11,11 +11,11 @@ export interface JsonLimits {
 }
 
 const known = { deadlineMs: 30_000, maxBytes: megabyte }
-// Enough for a document that signs a user in.
+// Limits for unauthenticated requests. They are sufficient for a sign-in document.
 const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
 const maxAnonymous = { inAll: 256, byAddress: 16 }
 
-/** Limits JSON bodies, and how many bodies without a credential are read concurrently. */
+/** Limits JSON bodies, and the number of unauthenticated bodies that are read concurrently. */
 export class JsonAdmission {
   readonly #idleMs: number
   readonly #byAddress = new Map<string, number>()

@@ -6,8 +6,8 @@ const maxStreams = { inAll: 500, byTenant: 50 }
 const checkIntervalMs = 1_000
 
 /**
- * Responses without an end: at most 50 per tenant and 500 per process. Each one ends within a second after its credential becomes invalid,
- * and all of them end when the process shuts down.
+ * Limits event streams to 50 per tenant and 500 per process. A stream ends within a second after its credential becomes invalid.
+ * All streams end when the process shuts down.
  */
 export class LiveStreams {
   readonly #slots = new TenantSlots('live streams of events', maxStreams)
@@ -15,8 +15,8 @@ export class LiveStreams {
   #isEnding = false
 
   /**
-   * Takes a slot of the tenant. The signal ends the stream. `isCredentialValid` is called every second. Throws 429 if the tenant's limit is
-   * exceeded, and 503 if the total limit is.
+   * Reserves a slot for a stream of the tenant. Calls `isCredentialValid` every second, and aborts the returned signal if it
+   * returns false. Throws 429 at the tenant's limit and 503 at the total limit.
    */
   enter(
     { tenantId }: Pick<Actor, 'tenantId'>,
@@ -35,7 +35,7 @@ export class LiveStreams {
     let timer: NodeJS.Timeout
     const check = () => {
       timer = setTimeout(async () => {
-        // If the check fails, the stream ends.
+        // End the stream if the check itself fails.
         const isValid = await isCredentialValid().catch(() => false)
         if (abort.signal.aborted) return
         if (isValid) check()

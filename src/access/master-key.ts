@@ -15,19 +15,14 @@ interface KnownKey {
 }
 
 /**
- * Encrypts secrets that must not be readable from the database alone, such as signing keys. The envelope contains the id of its key, so
- * that MASTER_KEY can be changed: while the old key is still known, `reencrypt` moves every envelope to the new one.
- *
- * Envelope: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is authenticated as associated data, so that an
- * envelope copied to another row cannot be decrypted.
+ * Encrypts secrets that must not be readable from the database alone, such as signing keys. The envelope contains the key id, so
+ * that MASTER_KEY can be rotated. Layout: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is
+ * authenticated as associated data, so that an envelope copied to another row cannot be decrypted.
  */
 export class MasterKey {
   #keys: KnownKey[]
 
-  /**
-   * `keys`: the current key first, then older keys that may still be needed for decryption. `reread` loads the keys again, if they can
-   * change.
-   */
+  /** Loads the keys again. Undefined if they cannot change while the service runs. */
   readonly #reread: (() => Promise<Buffer[]>) | undefined
 
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
@@ -70,7 +65,7 @@ export class MasterKey {
     return this.encrypt(await this.decrypt(envelope, label), label)
   }
 
-  // Another process may have changed DATA_DIR/master.key since this process read it.
+  // Another process may have changed DATA_DIR/master.key since this process read the file.
   async findKey(id: Buffer, label: string): Promise<KnownKey> {
     const known = this.#keys.find((key) => key.id.equals(id))
     if (known) return known
@@ -84,8 +79,8 @@ export class MasterKey {
 }
 
 /**
- * Returns the key in MASTER_KEY, or the one in DATA_DIR/master.key, which is created on first use (embedded default). `previous`: former
- * values of MASTER_KEY that stored secrets may still be encrypted with.
+ * Opens the key in MASTER_KEY, or the one in DATA_DIR/master.key, which is created on first use. `previous` contains former
+ * values of MASTER_KEY that may still be needed for decryption.
  */
 export async function openMasterKey(options: {
   masterKey?: Buffer | undefined
@@ -102,16 +97,15 @@ export async function openMasterKey(options: {
 }
 
 /**
- * Adds a new first key to DATA_DIR/master.key. The old keys stay below it until `forgetOldMasterKeys`. Re-encrypt all secrets in between.
+ * Adds a new current key to DATA_DIR/master.key and keeps the old keys. Re-encrypt all secrets before calling
+ * `forgetOldMasterKeys`.
  */
 export async function renewMasterKeyFile(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)
 }
 
-/**
- * Removes all keys except the current one from DATA_DIR/master.key. Call this only when no secret is encrypted with an older key any more.
- */
+/** Removes all keys except the current one from DATA_DIR/master.key. Call this only after all secrets are re-encrypted. */
 export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
@@ -120,7 +114,7 @@ export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
 async function createKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const there = await readFile(path).catch(ignore('ENOENT'))
-  // link() does not replace a file. If two processes start at the same time, both then read the file of the first.
+  // link() never replaces an existing file. If two processes start at the same time, both read the first file.
   if (!there)
     await writeKeyFile(path, [randomBytes(keyBytes)], async (from, to) => void (await link(from, to).catch(ignore('EEXIST'))))
   await chmod(path, 0o600)
@@ -143,7 +137,7 @@ async function writeKeyFile(path: string, keys: Buffer[], place: (from: string, 
   await syncDirectory(join(path, '..'))
 }
 
-// Without this, a power failure could remove the file after secrets were encrypted with its key.
+// Flushes the directory entry. Otherwise a power failure could remove the file after secrets were encrypted with its key.
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   await directory.sync().finally(() => directory.close())

@@ -6,7 +6,7 @@ import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, throwRejectedToken } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
-/** Claims about the user in a token of the external identity provider. */
+/** User claims in a token of the external identity provider. */
 export interface ExternalUserClaims {
   issuer: string
   subject: string
@@ -17,7 +17,9 @@ export interface ExternalUserClaims {
   name: string | null
 }
 
-/** Names of claims. A dot separates the names of nested objects (`realm_access.roles`), unless a claim has exactly this name. */
+/**
+ * Names of token claims. A dot selects a member of a nested object (`realm_access.roles`), unless a claim has exactly this name.
+ */
 export interface ClaimNames {
   tenant: string
   scopes: string
@@ -31,8 +33,8 @@ export interface ExternalTokensOptions {
   jwksUrl: URL
   claims?: Partial<ClaimNames>
   /**
-   * Returns the user with this issuer and subject, and creates it if it does not exist. Returns null if the tenant is unknown. Called once
-   * per token and process, and again after the user or its tenant changes. The scopes of the returned user apply.
+   * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Called
+   * once per token and process, and again after a change of the user or tenant. Scopes of the returned user apply.
    */
   findOrCreateUser(facts: ExternalUserClaims): Promise<UserRecord | null>
 }
@@ -40,7 +42,7 @@ export interface ExternalTokensOptions {
 const skewSeconds = 60
 const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: 'email', name: 'name' }
 
-/** Verifies tokens of the identity provider configured by JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL. */
+/** Verifies tokens of the identity provider that JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL configure. */
 export class ExternalTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
@@ -52,8 +54,7 @@ export class ExternalTokens {
     if (options.issuer === ownIssuer)
       throw new Error(`JWT_ISSUER is '${ownIssuer}', the service's own issuer. It must be the issuer of the identity provider.`)
     this.#claims = { ...usualClaims, ...options.claims }
-    // An unknown key id causes another request to the provider, but at most one per cooldown. Forged tokens therefore cannot flood the
-    // provider.
+    // An unknown key id causes at most one request to the provider per cooldown, so that forged tokens cannot flood the provider.
     this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
   }
 
@@ -61,7 +62,7 @@ export class ExternalTokens {
     return this.#options.issuer
   }
 
-  /** Returns the user of the token. Throws RejectedToken, or an AssayError if the keys of the provider cannot be fetched. */
+  /** Returns the user of the token. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verify(token)
     const facts = this.toFacts(payload)
@@ -81,7 +82,7 @@ export class ExternalTokens {
       currentDate: currentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
-    // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs, which are not access tokens.
+    // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is not an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
@@ -135,7 +136,8 @@ function getClaim(payload: JWTPayload, name: string): unknown {
   return at
 }
 
-// PostgreSQL rejects some control characters, and converts all lone surrogates to the same character.
+// Returns null for text with control characters or lone surrogates. PostgreSQL rejects some control characters, and converts all
+// lone surrogates to the same character.
 const nonEmpty = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&
@@ -145,7 +147,7 @@ const nonEmpty = (claim: unknown): string | null =>
     ? claim
     : null
 
-// Ignores other scopes of the provider, such as `openid` and `profile`.
+// Parses Assay's scopes and ignores the provider's other scopes, such as `openid` and `profile`.
 function parseScopes(claim: unknown): Scope[] | null {
   const named = typeof claim === 'string' ? claim.split(/[\s,]+/) : claim
   return Array.isArray(named) ? [...new Set(named.filter(isScope))] : null

@@ -3,13 +3,13 @@ import { type Algorithm, hash, parseOptions } from '@node-rs/argon2'
 import { overloaded } from '../platform/errors/errors.js'
 import { isCommonPassword } from './common-passwords.js'
 
-/** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
+/** OWASP's argon2id parameters with the least memory: 19 MiB, two passes and one lane. A hash takes about 20 ms of CPU time. */
 const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 const minPasswordLength = 8
 const maxPasswordBytes = 512
 
-/** Returns the error message for an unacceptable new password. */
+/** Returns an error message for an unacceptable new password, or undefined. */
 export function findPasswordError(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
@@ -17,12 +17,12 @@ export function findPasswordError(password: string): string | undefined {
   return undefined
 }
 
-/** Generates a password with 120 random bits. */
+/** Generates a password of 120 random bits. */
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Hashes with argon2id in the thread pool. Each computation takes 19 MiB and a thread that file operations also need. Sign-ins beyond
- * `atOnce` therefore wait, and those beyond `waiting` get 503.
+ * Hashes passwords with argon2id in the thread pool. A hash uses 19 MiB and a thread that file operations also need. Sign-ins
+ * above the concurrency limit wait, and sign-ins above the queue limit get 503.
  */
 export class Passwords {
   #running = 0
@@ -34,22 +34,23 @@ export class Passwords {
     this.#limits = limits
   }
 
-  /** `besides`: another hash whose salt and cost are reused. See `matching`. */
+  /** Hashes a new password. Reuses the salt and cost of `besides`, so that `matching` checks both hashes with one computation. */
   hash(password: string, besides?: string | null): Promise<string> {
     const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
     return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
   /**
-   * Returns false for a wrong password. Without a hash, it takes the same time, so that its duration does not reveal which accounts exist.
+   * Returns true if the password matches. A missing hash takes the same time, so that the duration does not reveal which accounts
+   * exist.
    */
   async verify(stored: string | null, password: string): Promise<boolean> {
     return (await this.matching([stored], password))[0]!
   }
 
   /**
-   * Reports for each hash whether the password matches. Hashes with the same salt (the same user in several tenants) are computed only
-   * once.
+   * Returns for each hash whether the password matches. Hashes with the same salt are computed only once, for example for one
+   * user in several tenants.
    */
   async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
     if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
@@ -61,7 +62,7 @@ export class Passwords {
     return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
   }
 
-  /** True if the hash has other cost parameters than new hashes. The caller can then rehash the password. */
+  /** Returns true if the hash has outdated cost parameters. The caller can then rehash the password. */
   needsRehash(stored: string): boolean {
     const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
     return (
@@ -82,7 +83,7 @@ export class Passwords {
     if (this.#running < this.#limits.atOnce) this.#running++
     else {
       if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')
-      // A finished hash transfers its slot, so `running` does not change.
+      // A finishing hash passes its slot to the next one, so `#running` does not change.
       await new Promise<void>((resolve) => this.#queue.push(resolve))
     }
     try {
@@ -95,11 +96,11 @@ export class Passwords {
   }
 }
 
-// $argon2id$v=19$m=…,t=…,p=…$salt$digest
+// Stored hashes have the format $argon2id$v=19$m=…,t=…,p=…$salt$digest.
 const beforeDigest = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
 const saltIn = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
 const sameText = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-/** True if two hashes have the same salt and cost. */
+/** Returns true if two hashes have the same salt and cost. */
 export const sameSalt = (one: string, other: string) => beforeDigest(one) === beforeDigest(other)

@@ -1,7 +1,7 @@
 import { isDatabaseOutage } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable, httpStatus, type PublicError } from '../platform/errors/errors.js'
 
-/** Returns the public part of `error`. For an unexpected error, that is only the code. */
+/** Returns the public part of an error. For an unexpected error, this is only a generic code and message. */
 export function toPublicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
@@ -19,7 +19,7 @@ function findAssayError(error: unknown): AssayError | undefined {
 
 type ErrorFields = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
 
-/** Returns the body of a REST error. */
+/** Returns the JSON body of a REST error. */
 export const errorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   status: 'ERROR',
   message,
@@ -28,7 +28,7 @@ export const errorBody = ({ code, message, details }: ErrorFields, requestId: st
   timestamp: new Date().toISOString(),
 })
 
-/** Returns the body of a REST error in the format of RFC 9457. */
+/** Returns the JSON body of a REST error in the format of RFC 9457 (problem details). */
 export const problemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   type: `urn:assay:error:${code}`,
   title: code.replaceAll('_', ' '),
@@ -39,14 +39,14 @@ export const problemBody = ({ code, message, details }: ErrorFields, requestId: 
   details,
 })
 
-/** Converts an error to an item of GraphQL's `errors`, with the code in upper case. */
+/** Converts an error to an item of the GraphQL `errors` array, with the code in upper case. */
 export const graphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
   message,
   ...place,
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 
-/** Returns the headers of an error response, for REST and GraphQL. */
+/** Returns the headers of a REST or GraphQL error response. */
 export function errorHeaders(
   { code, details, retryAfter }: ErrorFields,
   authorization: string | undefined,

@@ -13,21 +13,21 @@ export interface RateState {
   remaining: number
   resetSeconds: number
   windowSeconds: number
-  /** The 429 error to throw if the limit is exceeded. It is not thrown here, because its response needs these values too. */
+  /** The 429 error to throw if the limit is exceeded. The caller throws it, because the response needs the other values too. */
   error?: AssayError
 }
 
 export interface RateLimitsOptions {
-  /** Calls per minute of one key or user (RATE_LIMIT_PER_MINUTE). All keys and users of a tenant together can make five times as many. */
+  /** Maximum calls per minute of a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Database through which replicas share their counts. Without it, and without Redis, each process counts separately. */
+  /** Database through which replicas share counts. Without a database or Redis, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void
 }
 
-// The default limits must allow 60,000 calls per minute and 64 concurrent uploads.
+// Default limits. They must allow 60,000 calls per minute and 64 concurrent uploads.
 const usual = {
   perMinute: 120_000,
   failedCredentialsPerMinute: 1_000,
@@ -38,7 +38,7 @@ const minute = 60
 type Limits = typeof usual
 type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
 
-/** All rate limits. A request over a limit gets 429 with Retry-After. */
+/** Enforces all rate limits. A request above a limit gets 429 with Retry-After. */
 export class RateLimits {
   readonly signIns: SignInPace
   readonly #limits: Limits
@@ -58,11 +58,11 @@ export class RateLimits {
     const { tenantId } = actor
     const id = getCredentialId(actor)
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
-    // In-process counters return no promise.
+    // In-process counters return counts synchronously.
     const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
     const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
-      // A rejected call was not executed, so it must not use up the limit of the tenant's other keys.
+      // A rejected call is not executed, so it must not reduce the quota of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, error: createTooManyCallsError('this credential', key) }
     }
@@ -72,8 +72,8 @@ export class RateLimits {
   }
 
   /**
-   * Counts the additional calls that an expensive request is charged for: at most half of a minute's calls, so that no limit rejects a
-   * valid request forever. A request that exceeds the limit is neither executed nor counted.
+   * Charges an expensive request for additional calls, up to half of the limit per minute, so that no valid request is rejected
+   * forever. A request above the limit is neither executed nor counted.
    */
   async charge({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>, request: { cost: number; calls: number }): Promise<RateState> {
     const { perMinute } = this.#limits
@@ -91,8 +91,8 @@ export class RateLimits {
   }
 
   /**
-   * Counts a rejected credential. Throws 429 if its address has sent too many. Called only after the rejection, so that a
-   * valid credential from the same address is always accepted. Guessing 256 bits is infeasible: this only limits its cost.
+   * Counts a rejected credential. Throws 429 if its address has sent too many. Called only after the rejection, so a valid
+   * credential from the same address is always accepted. The limit only reduces load, because guessing 256 bits is infeasible.
    */
   async failedCredential(ip: string): Promise<void> {
     const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))
@@ -100,7 +100,7 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /** True if the address has reached the limit of failed credentials. Another credential from it is then probably a guess. */
+  /** Returns true if the address has reached the limit of rejected credentials. Its next credential is then probably a guess. */
   async hasFailedOften(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
@@ -110,7 +110,7 @@ export class RateLimits {
   }
 }
 
-/** Returns the IETF headers (draft-ietf-httpapi-ratelimit-headers). */
+/** Returns the IETF rate limit headers (draft-ietf-httpapi-ratelimit-headers). */
 export const rateLimitHeaders = ({
   policy,
   limit,
@@ -122,7 +122,10 @@ export const rateLimitHeaders = ({
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
-/** Counts in Redis if a URL is given. Otherwise counts in the process, and shares the counts through PostgreSQL if a pool is given. */
+/**
+ * Opens counters in Redis if a URL is configured. Otherwise counts in memory, and shares the counts through PostgreSQL if a pool
+ * is available.
+ */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }
@@ -135,10 +138,10 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 
 async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Without the offline queue, a call does not wait for an unavailable Redis. The in-process count applies instead.
+  // Disable the offline queue, so that calls do not wait for an unavailable Redis. The in-memory count applies instead.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
-  // Connects in the background and retries: the service starts without Redis.
+  // Connect in the background with retries, so that the service starts without Redis.
   client.connect().catch(() => {})
   const counters = countersBy((name, seconds) => {
     const points = Number.MAX_SAFE_INTEGER

@@ -3,21 +3,21 @@ import { type DocumentNode, type GraphQLSchema, getNamedType } from 'graphql'
 import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
 import { rateLimited } from '../platform/errors/errors.js'
 
-/** Maximum computed cost of one request, and of all requests that one tenant executes at the same time. */
+/** Maximum computed cost of one request, and of all concurrent requests of one tenant. */
 export const maxCost = 50_000
-// Each REST list with 20 items costs less than this. Cheaper requests never wait.
+// Every REST list of 20 items costs less. Requests below this cost never wait.
 const cheapCost = 1_000
-// Each REST list with 100 items costs less than this. Cheaper requests are charged only for their calls.
+// Every REST list of 100 items costs less. Requests below this cost are charged no additional calls.
 const includedCost = 3_000
-// 500 values in GraphQL take about as much CPU (1.5 ms) as a short list in REST.
+// A cost of 500 corresponds to about 1.5 ms of CPU time, the same as a short REST list.
 const costPerCall = 500
 const maxWaiting = 100
 const maxWaitMs = 5_000
 
-/** Computed cost of one request. An expensive request reserves part of its tenant's concurrent cost while it is executed. */
+/** Computed cost of a request. An expensive request reserves part of its tenant's concurrent cost during execution. */
 export class RequestCost {
   value = 0
-  /** Settles once the expensive request may be executed. All its root fields wait for it. */
+  /** Resolves when the expensive request may be executed. All of its root fields await this promise. */
   admitted: Promise<void> | undefined
   /** Releases the request's share of the concurrent cost. */
   release: () => void = () => {}
@@ -28,22 +28,22 @@ export class RequestCost {
     return this.value > cheapCost
   }
 
-  /** Calls that the rate limit counts in addition to one call for each root field. */
+  /** Calls that the rate limit counts in addition to one call per root field. */
   get extraCalls(): number {
     return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
   }
 
-  /** Aborts once `clientLeave` is called. */
+  /** Aborted by `clientLeave`. */
   get clientLeft(): AbortSignal {
     return (this.#clientLeft ??= new AbortController()).signal
   }
 
-  /** Called when the connection is closed. A request that is still waiting leaves the queue. */
+  /** Called when the connection closes. A request that is still waiting leaves the queue. */
   clientLeave(): void {
     this.#clientLeft?.abort()
   }
 
-  /** Executes the root fields of an expensive request one after another. Other requests are processed in between. */
+  /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
   executeInTurn<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)
@@ -57,13 +57,13 @@ interface Tenant {
   waiting: { cost: number; start: () => void }[]
 }
 
-/** Limits the cost of the requests that one tenant executes at the same time in this process. Further requests wait in order. */
+/** Limits the cost of a tenant's concurrent requests in this process. Requests above the limit wait in order. */
 export class ConcurrentCosts {
   readonly #tenants = new Map<string, Tenant>()
 
   /**
-   * Waits until the request fits into the limit. Resolves to a function that releases its share. Throws 429 if too many requests wait, or
-   * if the wait takes too long.
+   * Waits until the request fits into the limit. Resolves to a function that releases its share. Throws 429 if too many requests
+   * are waiting or the wait takes too long.
    */
   async enter(tenantId: string, cost: number, clientLeft?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
@@ -104,7 +104,7 @@ export class ConcurrentCosts {
         clearTimeout(timer)
         tenant.waiting.splice(place, 1)
         reject429()
-        // The next request may be cheaper and fit.
+        // The next waiting request may be cheaper and fit into the limit.
         startWaiting(tenant)
       }
       const timer = setTimeout(giveUp, maxWaitMs)
@@ -123,7 +123,7 @@ function startWaiting(tenant: Tenant): void {
   }
 }
 
-/** Number of items of a connection that is requested without `first` and `last`. */
+/** Default number of items of a connection without `first` and `last`. */
 export const connectionItems = 20
 
 export interface CostRequest {
@@ -132,7 +132,10 @@ export interface CostRequest {
   variables?: Record<string, unknown> | null
 }
 
-/** Number of objects and values that the response may contain. Nested lists multiply. A field can declare a cost of its own. */
+/**
+ * Computes the number of objects and values that the response may contain. Nested lists multiply. A field can declare a different
+ * cost.
+ */
 export function computeCost(schema: GraphQLSchema, { document, operationName, variables }: CostRequest): number {
   try {
     return getComplexity({
@@ -143,7 +146,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
       estimators: [fieldExtensionsEstimator(), estimate],
     })
   } catch {
-    // A variable is invalid. The execution reports it.
+    // The cost is unknown because a variable is invalid. The execution reports the error.
     return 0
   }
 }
@@ -152,11 +155,12 @@ function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): nu
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
     return ownCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
-  // The service computes each point completely, whichever of its fields are requested. One document can request a year of hourly points.
+  // All values of a point are computed, even if only some of its fields are requested. One document can request a year of hourly
+  // points.
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 
-// JSON of up to 16 KiB, such as metadata.
+// Cost of a JSON value of up to 16 KiB, such as metadata.
 const jsonCost = 10
 const ownCost = ({ type }: ComplexityEstimatorArgs['field']): number => (getNamedType(type).name === 'JSONObject' ? jsonCost : 1)
 

@@ -11,7 +11,7 @@ export const securityReasons = [
 ] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
-/** A rejection, and the key or user that it concerns. */
+/** A rejection with the API key or user that it concerns. */
 export interface SecurityEvent {
   reason: SecurityReason
   message: string
@@ -28,18 +28,17 @@ const maxEntriesPerHour = 60
 const maxTrackedSources = 10_000
 
 /**
- * Writes rejections to the audit log of the tenant. To prevent an attack from filling the log, it writes one entry per minute for each
- * combination of reason and key or user, and at most sixty per hour and tenant. Each entry contains the number of similar rejections that
- * were omitted before it. No request waits for the write.
+ * Writes rejections to the audit log of the tenant. To keep attacks from filling the log, writes at most one entry per minute for
+ * each reason and key or user, and at most sixty per hour and tenant. Each entry states the number of similar rejections omitted
+ * before it. Requests do not wait for the write.
  */
 export class SecurityTrail {
   readonly #record: (entry: Entry) => Promise<void>
-  /** Counts an event without writing an entry. */
+  /** Counts an event in the metrics, even if no entry is written. */
   readonly count: (reason: SecurityReason) => void
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })
   readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxTrackedSources })
 
-  /** `count` is called for each event, including those that the trail omits. */
   constructor(record: (entry: Entry) => Promise<void>, count: (reason: SecurityReason) => void) {
     this.#record = record
     this.count = count
@@ -67,7 +66,7 @@ export class SecurityTrail {
     this.#record(entry).catch(() => {})
   }
 
-  /** Number of rejections omitted before this one. Undefined if this one is omitted too. */
+  /** Returns the number of rejections omitted before this one, or undefined if this one is omitted too. */
   #admit(key: string, tenantId: string): number | undefined {
     const now = performance.now()
     const last = this.#last.get(key)

@@ -1,13 +1,12 @@
 import { maxTokenBytes } from './token-record.js'
 
-/** Name of the dashboard's cookie. */
 const sessionCookie = 'assay_session'
 
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 
 /**
- * Returns the token of the dashboard's cookie from `request.rawHeaders`. Browsers send a cookie with requests of any page, so the cookie
- * counts only together with a header that neither forms nor other origins can send.
+ * Returns the token in the dashboard's session cookie. Browsers attach cookies to requests of any page, so the cookie is accepted
+ * only with a header that neither forms nor other origins can send.
  */
 export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { error: string } | undefined {
   const found: string[] = []
@@ -18,7 +17,8 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
     if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
-  // A page on a sibling host can set a second cookie. The service cannot tell which one belongs to the user.
+  // A page on a sibling host can set a second cookie with this name, and the service cannot determine which one belongs to the
+  // user.
   if (found.length > 1)
     return { error: `The request has two cookies '${sessionCookie}'. Delete this site's cookies and sign in again.` }
   const session = found[0]!

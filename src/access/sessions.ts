@@ -6,7 +6,7 @@ import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
-/** Issuer and audience of the service's own tokens, independent of its URL. */
+/** Issuer and audience of the service's own tokens. They do not depend on its URL. */
 export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
@@ -16,7 +16,10 @@ export interface SessionsOptions {
   load(sessionId: string): Promise<SessionRecord | null>
 }
 
-/** Issues and verifies tokens of the built-in sign-in: EdDSA, valid for 12 hours. Each token belongs to a session that can be revoked. */
+/**
+ * Issues and verifies the tokens of built-in sign-ins (EdDSA, valid for 12 hours). Each token belongs to a session that can be
+ * revoked.
+ */
 export class Sessions {
   readonly #options: SessionsOptions
 
@@ -24,7 +27,7 @@ export class Sessions {
     this.#options = options
   }
 
-  /** Creates the token of a new session. The row of the session must have the same `expiresAt`, or a later one. */
+  /** Creates the token of a new session. The session row must expire at `expiresAt` or later. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
     const key = await this.#options.keys.current()
     const issued = Math.floor(now() / 1000)
@@ -39,7 +42,7 @@ export class Sessions {
     return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
-  /** Returns the user and the session of the token from the database. Throws RejectedToken. */
+  /** Returns the user and session of the token from the database. Throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
     try {
       return await this.#verify(token)
@@ -67,15 +70,15 @@ export class Sessions {
   }
 
   /**
-   * Signs `text` with the session key, in base64url. `text` must start with its purpose and contain a space, which a signed token never
-   * does.
+   * Signs `text` with the session key and returns a base64url signature. `text` must start with its purpose and contain a space,
+   * which no token contains.
    */
   async sign(text: string): Promise<string> {
     const { privateKey } = parseKeyPair(await this.#options.keys.current())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
-  /** True if `signature` is the service's signature of `text`. */
+  /** Returns true if this service created the signature of `text`. */
   async isSigned(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
@@ -98,7 +101,7 @@ export class Sessions {
   }
 }
 
-/** Converts errors of jose into rejections that only say what is wrong with the token. */
+/** Converts jose errors into rejections that state only the problem with the token. */
 export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))

@@ -7,7 +7,7 @@ import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300
 
-/** Failures in five minutes without a delay. Each further failure doubles the delay. */
+/** Failed sign-ins in five minutes that cause no delay. Each further failure doubles the delay. */
 export interface FailuresWithoutDelay {
   pair: number
   account: number
@@ -20,11 +20,10 @@ export interface SignInPaceOptions {
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
-/** A sign-in attempt. */
 export interface SignInFacts {
   email: string
   ip: string
-  /** True if the address recently signed in to the account. Called only if the result matters. */
+  /** Returns true if the address recently signed in to the account. Called only if the result matters. */
   isFamiliar(): Promise<boolean>
   signal?: AbortSignal | undefined
 }
@@ -34,8 +33,8 @@ const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
- * Slows down password guessing instead of locking the account. Wrong passwords sent by others do not delay the owner at an address that
- * signed in recently, and by at most a few seconds at a new one. Attempts are rejected only if too many are waiting.
+ * Slows down password guessing without locking the account. Failed attempts by others do not delay the owner at a recently used
+ * address, and by at most 15 s at a new one. Attempts are rejected only if too many are waiting.
  */
 export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']
@@ -49,7 +48,10 @@ export class SignInPace {
     this.#pause = pause
   }
 
-  /** Counts the attempt as failed and waits before the password is checked. Returns a function to call if the password is correct. */
+  /**
+   * Counts the attempt as failed and waits before the password is checked. If the password is correct, the caller must call
+   * `succeeded`.
+   */
   async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
     const account = accountKey(email)
     const address = toAddressGroup(ip)
@@ -66,7 +68,7 @@ export class SignInPace {
     return { succeeded }
   }
 
-  // More waiting attempts would only occupy connections.
+  // Rejects an attempt if too many are waiting, because waiting attempts occupy connections.
   async #wait(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
     if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {
@@ -93,5 +95,5 @@ const waitAfter = (failures: number, free: number) =>
 
 const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
-// The table of counts must not contain email addresses.
+// Hash the email address, because the counter table must not contain personal data.
 const accountKey = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

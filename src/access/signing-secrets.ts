@@ -27,15 +27,18 @@ export interface StoredSigningSecretsOptions {
   trust: CacheValidity
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /** Time for which a retired key can still verify: the lifetime of what it signs. Null means forever. */
+  /** Time in seconds for which a retired key still verifies: the lifetime of the data it signs. Null means forever. */
   lifetimeSeconds: number | null
 }
 
-// Maximum age of the cached keys while change notifications arrive, and while they do not.
+// Maximum age of cached keys, with and without working change notifications.
 const maxAgeMs_ = 60_000
 const maxAgeWithoutNotificationsMs = 500
 
-/** Keys of one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key. After a rotation, earlier signatures stay valid. */
+/**
+ * Keys of one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key. Signatures stay valid
+ * after a rotation.
+ */
 export class StoredSigningSecrets implements SigningSecrets {
   #known: KnownSigningKey[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
@@ -59,18 +62,18 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.fresh()
     const known = this.#usable().find((key) => key.id === id)
     if (known) return known
-    // Another replica may have just created the key. A flood of unknown ids shares these lookups.
+    // Another replica may have just created the key. Concurrent lookups of unknown ids share one query.
     await this.fresh(0)
     return this.#usable().find((key) => key.id === id)
   }
 
-  /** Returns every key that signs or still verifies, the current one first. */
+  /** Returns all keys that sign or verify, with the current key first. */
   async all(): Promise<readonly KnownSigningKey[]> {
     await this.current()
     return this.#usable()
   }
 
-  /** Creates a new current key. Signatures of the old key stay valid for their lifetime, or become invalid immediately if it `leaked`. */
+  /** Creates a new current key. Signatures of the old key stay valid for their lifetime, unless `leaked` is true. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
     const { purpose, lifetimeSeconds } = this.#options
     const id = await this.#locked(async (client) => {
@@ -87,12 +90,12 @@ export class StoredSigningSecrets implements SigningSecrets {
     return id
   }
 
-  /** Called when a change was announced, or may have been missed. */
+  /** Clears the cached keys after a change notification, or after a gap in notifications. */
   forget(): void {
     this.#loadedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Reloads the keys unless they were loaded within `maxAgeMs`. */
+  /** Reloads the keys if the cached ones are older than `maxAgeMs`. */
   async fresh(maxAgeMs = this.#options.trust.trusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
@@ -127,7 +130,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
-  // If two replicas start at the same time, the second one finds the key of the first.
+  // If two replicas start at the same time, the second one finds the key that the first one created.
   async #createFirst(): Promise<void> {
     await this.#locked(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [

@@ -2,7 +2,7 @@ import { overloaded, rateLimited } from '../platform/errors/errors.js'
 
 const retryAfterSeconds = 1
 
-/** Limits the number of concurrent operations of one kind, in total and for each tenant. */
+/** Limits concurrent operations of one kind, in total and per tenant. */
 export class TenantSlots {
   readonly #what: string
   readonly #limits: { inAll: number; byTenant: number }
@@ -13,7 +13,7 @@ export class TenantSlots {
     this.#limits = limits
   }
 
-  /** Returns the function that releases the slot. Throws 429 at the tenant's own limit, and 503 at the limit of all tenants. */
+  /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
   enter(tenantId: string): () => void {
     const own = this.#running.get(tenantId) ?? 0
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)

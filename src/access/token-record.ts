@@ -1,6 +1,6 @@
 import type { Scope } from '../platform/actor.js'
 
-/** Data of a dashboard user and its tenant for authentication. */
+/** Authentication data of a dashboard user and its tenant. */
 export interface UserRecord {
   userId: string
   tenantId: string
@@ -9,11 +9,11 @@ export interface UserRecord {
   scopes: readonly Scope[]
   status: 'active' | 'disabled'
   tenantStatus: 'active' | 'suspended'
-  /** True if the tenant requires a second factor and this user has not set one up. */
+  /** True if the tenant requires a second factor and the user has not set one up. */
   secondFactorDue: boolean
 }
 
-/** A session of the built-in sign-in, with its user. */
+/** A session of a built-in sign-in, with its user. */
 export interface SessionRecord {
   sessionId: string
   expiresAt: Date
@@ -24,12 +24,12 @@ export interface SessionRecord {
 export interface TokenRecord {
   user: UserRecord
   sessionId?: string
-  /** Issuer of the token: 'assay', or that of the external identity provider. */
+  /** Issuer of the token: 'assay' or the external identity provider. */
   issuer: string
   validUntil: number
 }
 
-/** Reason of a rejected credential, as a label of the metrics. */
+/** Reason for rejecting a credential, used as a metric label. */
 export type RejectionReason =
   | 'header'
   | 'key_unknown'
@@ -48,14 +48,17 @@ export type RejectionReason =
 /** User that a rejected token belongs to or claims to belong to. */
 export interface TokenOwner {
   user: UserRecord
-  /** False if the signature is invalid. */
+  /** False if the token's signature is invalid. */
   isProven: boolean
 }
 
-/** Thrown for a rejected token. Its message is sent to the client. Other errors, such as an unavailable database, are thrown unchanged. */
+/**
+ * Thrown for a rejected token. The message is returned to the client. Other errors, such as an unavailable database, stay
+ * unchanged.
+ */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
-  /** Looks up the owner in the database. The caller limits how often this happens. */
+  /** Finds the owner of the token in the database. The caller limits the number of these queries. */
   findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(
@@ -66,8 +69,8 @@ export class RejectedToken extends Error {
   }
 }
 
-/** Longer tokens are rejected before they are parsed. */
+/** Maximum length of a token. Longer tokens are rejected without being parsed. */
 export const maxTokenBytes = 8192
 
-/** Accepted algorithms. No symmetric algorithm, so that a public key cannot serve as a secret, and not `none`. */
+/** Accepted signature algorithms. Symmetric algorithms are excluded, so that a public key cannot be misused as a secret. */
 export const tokenAlgorithms = ['RS256', 'ES256', 'EdDSA']

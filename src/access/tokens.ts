@@ -12,7 +12,10 @@ export interface TokensOptions {
   capacity?: number
 }
 
-/** Verifies tokens of the service and of the external identity provider. A cached token costs no signature check and no database query. */
+/**
+ * Verifies tokens of the service and of the external identity provider. A cached token needs neither a signature check nor a
+ * database query.
+ */
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
   readonly #options: TokensOptions
@@ -24,7 +27,7 @@ export class Tokens {
     this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
   }
 
-  /** Returns the user of the token. Throws RejectedToken. The caller checks the status of the user and of the tenant. */
+  /** Returns the user of the token. Throws RejectedToken. The caller must check the status of the user and of the tenant. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
       throw new RejectedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
@@ -33,7 +36,7 @@ export class Tokens {
     return record
   }
 
-  /** Removes cached tokens of a user, a tenant or a session. Called after the change is committed. */
+  /** Removes the cached tokens of a user, tenant or session. Call this after committing the change. */
   forget(id: string): void {
     this.#cache.forget(id)
   }
@@ -42,7 +45,7 @@ export class Tokens {
     this.#cache.clear()
   }
 
-  // The claimed issuer only selects the verifier, which checks the issuer again.
+  // The unverified issuer only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
     const { sessions, outside } = this.#options
     const issuer = claimedIssuer(token)

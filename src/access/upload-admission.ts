@@ -3,22 +3,23 @@ import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../pla
 import { megabyte } from '../platform/units.js'
 import type { Endpoint } from './endpoint.js'
 
-// Maximum size of the other parts of a multipart body. Only a Content-Length beyond this margin is certainly too large.
+// Allowance for the other parts of a multipart body. A Content-Length above the file limit plus this value is certainly too
+// large.
 const multipartSlack = 128 * 1024
 
 export interface UploadLimits {
   maxUploadMb: number
   idleMs: number
   slots: UploadSlots
-  /** True if the disk of the database is full. */
+  /** Returns true if the disk of the database is full. */
   isDiskFull(): boolean
   tenantRemaining(actor: Actor): Promise<number>
 }
 
-/** Limits that apply to uploads before and while their body is read. */
+/** Enforces upload limits before and while the body is read. */
 export class UploadAdmission {
   readonly idleMs: number
-  /** Maximum size in bytes of an upload to any context. */
+  /** Maximum upload size in bytes across all contexts. */
   readonly ceiling: number
   readonly #limits: UploadLimits
 
@@ -28,7 +29,10 @@ export class UploadAdmission {
     this.ceiling = limits.maxUploadMb * megabyte
   }
 
-  /** Before the body is read, only its Content-Length can cause a rejection. Takes a slot, and returns the function that releases it. */
+  /**
+   * Reserves an upload slot and returns a function that releases it. Rejects an upload whose Content-Length already exceeds a
+   * limit.
+   */
   async enter(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
     if (this.#limits.isDiskFull())
       throw storageUnavailable(
@@ -43,7 +47,7 @@ export class UploadAdmission {
   async assertWithinQuota(actor: Actor, least: number): Promise<void> {
     const remaining = await this.#limits.tenantRemaining(actor)
     if (least <= remaining) return
-    // A key that is restricted to certain contexts must not learn the usage of the tenant.
+    // Do not report the tenant's usage to a key that is restricted to certain contexts.
     if (actor.contexts)
       throw quotaExceeded(`The remaining quota of the tenant is smaller than the upload, which has at least ${least} bytes.`, {
         size_bytes: least,
@@ -54,7 +58,7 @@ export class UploadAdmission {
     })
   }
 
-  /** Returns the error for a file of at least `sizeBytes`, which is too large before its context is known. */
+  /** Returns the error for a file that exceeds the limit of all contexts. Used before the context is known. */
   largerThanAny(sizeBytes: number) {
     const { maxUploadMb } = this.#limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
@@ -70,9 +74,9 @@ interface Holder {
 }
 
 /**
- * Limits concurrent uploads, each of which uses memory and a socket of this process. No tenant may use more than half of the slots. A
- * tenant that uses more than a quarter must leave the same number free for a third tenant. No credential may use more than half of its
- * tenant's slots. The default limits are 256, 128 and 64.
+ * Limits concurrent uploads, each of which uses memory and a socket. A tenant may use at most half of the slots. Above a quarter,
+ * it gets another slot only while more slots are free than it uses. A credential may use at most a quarter of the slots. The
+ * default limits are 256 in total, 128 per tenant and 64 per credential.
  */
 export class UploadSlots {
   #all = 0
@@ -88,7 +92,7 @@ export class UploadSlots {
     return this.#all
   }
 
-  /** Takes a slot, or throws 429. The returned function releases it once. */
+  /** Reserves an upload slot or throws 429. The returned function releases the slot. */
   take(holder: Holder): () => void {
     this.assertFree(holder)
     this.#all++

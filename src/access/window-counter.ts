@@ -6,20 +6,20 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counts of this process that are not reported yet. */
+  /** Counts of this process that are not yet added to the database. */
   unreported: number
-  /** Sum of all replicas at the last exchange, including this one. */
+  /** Sum of all replicas at the last exchange, including this process. */
   shared: number
 }
 
 const everyMs = 1_000
 const maxKeysAtOnce = 5_000
-// Every replica deletes finished windows after this number of exchanges.
+// Number of exchanges between two deletions of finished windows.
 const sweepEvery = 60
 
 /**
- * Adds up the counts of all replicas: once a second, one statement adds the counts of this process to `rate_limits` and
- * returns the sums. No call waits for it, and while PostgreSQL is unavailable, every replica counts separately.
+ * Shares counts between replicas. Once a second, one statement adds the counts of this process to `rate_limits` and returns the
+ * sums. Calls do not wait for it. While PostgreSQL is unavailable, every replica counts separately.
  */
 export class SharedCounts {
   readonly #entries = new Map<string, Pending>()
@@ -55,7 +55,7 @@ export class SharedCounts {
     this.#changed.add(entry)
   }
 
-  /** Exchanges counts with the database, after an exchange in progress. */
+  /** Exchanges counts with the database after any exchange in progress has finished. */
   exchange(): Promise<void> {
     this.#running = this.#running.then(() => this.#round()).catch((error) => this.#onError?.(error as Error))
     return this.#running
@@ -63,14 +63,14 @@ export class SharedCounts {
 
   async #round(): Promise<void> {
     if (this.#rounds++ % sweepEvery === 0) await this.#sweep()
-    // Later counts wait for the next exchange. Otherwise a busy service would never finish this one.
+    // Counts that arrive later wait for the next exchange. Otherwise a busy service would never finish this one.
     const batch = [...this.#changed]
     this.#changed.clear()
     for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#tell(batch.slice(at, at + maxKeysAtOnce))
   }
 
   async #tell(batch: Pending[]): Promise<void> {
-    // Lock rows in the order of their keys, so that two replicas cannot deadlock.
+    // Lock rows in key order, so that two replicas cannot deadlock.
     const rows = batch
       .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
       .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
@@ -80,7 +80,7 @@ export class SharedCounts {
     for (const { entry, id, points, start } of rows) {
       entry.unreported -= points
       const sum = shared.get(id)
-      // The table already has a later window, because another clock is ahead. Our counts belong to a finished window.
+      // Another replica with a faster clock has already started the next window, so these counts are outdated.
       if (sum === undefined || sum.start !== start) continue
       const others = sum.points - entry.shared - points
       entry.shared = sum.points
@@ -123,17 +123,17 @@ export interface Count {
   resetSeconds: number
 }
 
-// Limits memory if there are many addresses. Beyond this number of keys in one window, new keys are not counted.
+// Limits memory use during floods from many addresses. Above this number, new keys are not counted.
 const maxKeys = 100_000
 
-/** Counts by key in time windows. */
+/** Counts points per key in fixed time windows. */
 export interface WindowCounter {
   readonly seconds: number
   /** Adds points, which may be negative, and returns the count. */
   add(key: string, points?: number): Count | Promise<Count>
 }
 
-/** Counts in the process. Windows start at the same time in all replicas, so that `shared` can add up their counts. */
+/** Counts in memory. Windows are aligned across replicas, so that `shared` can add up their counts. */
 export class ProcessCounter implements WindowCounter {
   #window = 0
   #counts = new Map<string, number>()
@@ -163,14 +163,14 @@ export class ProcessCounter implements WindowCounter {
     return { count, resetSeconds }
   }
 
-  /** Adds what other replicas have counted since the last exchange. */
+  /** Adds the counts of other replicas since the last exchange. */
   addOthers(key: string, window: number, others: number): void {
     const count = this.#counts.get(key)
     if (window === this.#window && count !== undefined) this.#counts.set(key, count + others)
   }
 }
 
-/** Counts in Redis: exact for all replicas, with one round trip per call. */
+/** Counts in Redis. Counts are exact across replicas and take one round trip per call. */
 export class RedisCounter implements WindowCounter {
   readonly #counts: RateLimiterAbstract
 

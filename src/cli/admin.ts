@@ -1,4 +1,4 @@
-// The decorators of type-graphql require that this import comes first.
+// The decorators of type-graphql require this import first.
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
@@ -10,7 +10,7 @@ const lifecycle = new Lifecycle()
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => void lifecycle.close().finally(() => process.exit(1)))
 
-/** Prints the result as one JSON object on standard output. Errors go to standard error, with exit status 1. */
+/** Prints the result as one JSON object to standard output. Prints errors to standard error and exits with status 1. */
 async function main(argv: string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(argv[0] ?? '')) {
     console.error(usage())

@@ -44,7 +44,7 @@ export const adoptCommands: Record<string, Command> = {
   },
 }
 
-/** The tenant's folder is required, because the first segment of a blob path assigns the blob to its tenant. */
+/** Requires the folder of a tenant, because the first path segment of a blob identifies its tenant. */
 function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
   const folder = toStoreFolder(url, storageUrl)
   const [tenantId, ...names] = folder?.split('/') ?? []
@@ -73,7 +73,8 @@ async function adopt(
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   await services.storage.ready()
-  // A folder of its own: a spool deletes the files of ended processes, and those of the service may run in another container.
+  // Use a separate folder. A spool deletes files of ended processes, and the processes of the service may run in another
+  // container.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
   const workers = openWorkers({ config, logger }, spoolFolder)
   const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers.uploads, directory: spoolFolder })

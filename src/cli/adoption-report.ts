@@ -8,7 +8,7 @@ const columns = ['path', 'outcome', 'reason', 'message', 'fileId', 'sizeBytes', 
 const { csv } = writers
 const maxRowBytes = 64 * 1024
 
-/** CSV file with one row per object. A continued run appends to it. */
+/** CSV report with one row per object. A resumed run appends to the file. */
 export class AdoptionReport {
   readonly #file: FileHandle
 
@@ -25,7 +25,7 @@ export class AdoptionReport {
     return new AdoptionReport(file)
   }
 
-  /** The rows are durable when it resolves. */
+  /** Writes rows to the file. They are durable when the promise resolves. */
   async write(results: readonly AdoptionResult[]): Promise<void> {
     await this.#file.appendFile(
       csv.rows(
@@ -41,7 +41,7 @@ export class AdoptionReport {
   }
 }
 
-/** A killed run may have left a row without a line break. */
+/** Removes an incomplete last row, which a killed run may have left. */
 async function removePartialRow(file: FileHandle): Promise<void> {
   const { size } = await file.stat()
   if (size === 0) return

@@ -14,13 +14,13 @@ export interface CommandContext {
 export type OptionValues = Record<string, string | boolean | undefined>
 
 export interface Command {
-  /** The command line after `npm run --silent admin --`. */
+  /** Command line after `npm run --silent admin --`. */
   usage: string
   options: NonNullable<ParseArgsConfig['options']>
-  /** Name of the value of the one argument that is not an option. */
+  /** Name of the positional argument, if the command accepts one. */
   argument?: string
   required?: readonly string[]
-  /** `error` is printed after the result and sets the exit status to 1. */
+  /** Runs the command. An `error` in the result is printed after it and sets the exit status to 1. */
   run(context: CommandContext, values: OptionValues): Promise<{ result: Record<string, unknown>; error?: string }>
 }
 

@@ -10,7 +10,7 @@ export interface LabelledFile {
 const validLabels = new Set(['valid', 'sound', 'encrypted'])
 const brokenLabels = new Set(['broken', 'corrupt', 'hostile', 'mismatch'])
 
-/** Reads a CSV file with the columns `path`, relative to the folder of the file, and `label`. */
+/** Reads a CSV file with the columns `path` (relative to the CSV file's folder) and `label`. */
 export async function readLabels(manifest: string): Promise<LabelledFile[]> {
   const [head = '', ...lines] = (await readFile(manifest, 'utf8')).split(/\r?\n/)
   const columns = head.split(',')
@@ -36,7 +36,7 @@ export function rate(count: number, of: number): string {
   return `${count} of ${of}: ${percent(of === 0 ? 0 : count / of)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
 }
 
-/** Clopper-Pearson interval. It is also valid for small counts and for 0. */
+/** Computes the Clopper-Pearson interval, which is also valid for small counts and for 0. */
 function confidenceInterval(count: number, of: number): [number, number] {
   const solve = (isTooLow: (p: number) => boolean) => {
     let [low, high] = [0, 1]

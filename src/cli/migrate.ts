@@ -3,7 +3,7 @@ import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
 import { borrowDatabase } from '../platform/db/open-database.js'
 import { printError } from './print-error.js'
 
-// npm run migrate: applies the migrations. It requires only DATABASE_URL. --from-prerelease converts a pre-release database first.
+// npm run migrate: applies the migrations. Requires only DATABASE_URL. --from-prerelease converts a pre-release database first.
 try {
   const [option, ...more] = process.argv.slice(2)
   if ((option !== undefined && option !== '--from-prerelease') || more.length > 0)

@@ -2,14 +2,15 @@ import { toPublicError } from '../access/public-error.js'
 import { ConfigError } from '../platform/config/config.js'
 import { UsageError } from './command.js'
 
-/** Prints one sentence for an error that the operator can fix. Prints any other error with its stack. */
+/** Prints one sentence for an error that the operator can fix, and the stack of any other error. */
 export function printError(error: unknown): void {
   const response = toPublicError(error)
   if (isOperatorError(error)) console.error(error.message)
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// The service throws a plain Error without a code for mistakes of the operator. Errors of Node.js and of drivers have a code.
+// Returns true for a plain Error without a code, which the service throws for operator mistakes. Errors of Node.js and drivers
+// have a code.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

@@ -50,7 +50,7 @@ export const usage = (): string =>
     ...Object.values(commands).map((command) => `  ${command.usage}`),
   ].join('\n')
 
-/** Runs one command without HTTP, on the database of the service. `lifecycle` closes everything that was opened. */
+/** Runs a command on the service's database without starting the HTTP server. `lifecycle` closes all opened components. */
 export async function runCommand(
   { command, values }: ParsedCommand,
   { config, lifecycle, print }: { config: Config; lifecycle: Lifecycle; print: (message: string) => void },

@@ -2,5 +2,5 @@ import { writeFileSync } from 'node:fs'
 import { buildSchema, schemaText } from '../api/graphql/schema.js'
 import { createResolvers } from '../features/resolvers.js'
 
-// npm run schema. The schema depends only on the resolver classes, so no services are needed here.
+// npm run schema: writes schema.graphql. The schema depends only on the resolver classes, so no services are needed.
 writeFileSync('schema.graphql', schemaText(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))))

@@ -12,12 +12,12 @@ export const storageCommands: Record<string, Command> = {
       if (pause || resume) await (pause ? pauseSweep : resumeSweep)(database.pool)
       const paused = await isSweepPaused(database.pool)
       if (pause || resume) return { result: { paused } }
-      if (paused) return { result: { paused }, error: 'The sweep is paused. Run `sweep --resume` to continue it.' }
+      if (paused) return { result: { paused }, error: 'The sweep is paused. To continue, run `sweep --resume`.' }
       let firstError = ''
       const saveFirstError = (blob: string, reason: unknown) => {
         firstError ||= ` The first error, for '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
       }
-      // Sweep uploads first, because their blobs are due for deletion afterwards.
+      // Sweep uploads first, because sweeping makes their blobs due for deletion.
       const uploads = await services.resumableUploads.sweep()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
       const abortedUploads = await services.storage.abortUploads()
@@ -26,7 +26,7 @@ export const storageCommands: Record<string, Command> = {
       return {
         result: { removed, failed, uploads, aborted_uploads: abortedUploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
-          error: `The store did not delete ${failed} of the due blobs. The next sweep retries them.${firstError}`,
+          error: `The store failed to delete ${failed} blobs. The next sweep retries them.${firstError}`,
         }),
       }
     },
@@ -40,7 +40,7 @@ export const storageCommands: Record<string, Command> = {
       const failed = guarantees.filter(({ result, accepted }) => result === 'fail' && !accepted)
       return {
         result: { storage: services.storage.description, guarantees },
-        ...(failed.length > 0 && { error: `The store does not keep ${failed.length} of ${guarantees.length} guarantees.` }),
+        ...(failed.length > 0 && { error: `The store violates ${failed.length} of ${guarantees.length} guarantees.` }),
       }
     },
   },
@@ -55,7 +55,7 @@ export const storageCommands: Record<string, Command> = {
       })
       return {
         result: { deleted, purged },
-        ...(failed.length > 0 && { error: `Some due files were not deleted: ${failed.join('; ')}` }),
+        ...(failed.length > 0 && { error: `Some expired files could not be deleted: ${failed.join('; ')}` }),
       }
     },
   },
@@ -86,5 +86,5 @@ export const storageCommands: Record<string, Command> = {
 
 const readCheckpoint = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw new UsageError(`The file ${path} of --checkpoint cannot be read (${code}).`)
+    throw new UsageError(`The checkpoint file ${path} cannot be read (${code}).`)
   })

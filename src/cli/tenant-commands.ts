@@ -40,7 +40,7 @@ export const tenantCommands: Record<string, Command> = {
   },
 
   'tenant quota': {
-    usage: 'tenant quota --tenant TEN --mb N (also the maximum that admins of the tenant can set)',
+    usage: 'tenant quota --tenant TEN --mb N (tenant admins cannot exceed it)',
     options: { tenant: text, mb: text },
     required: ['tenant', 'mb'],
     run: async ({ services }, values) => {

@@ -22,7 +22,7 @@ export const userCommands: Record<string, Command> = {
         ...(password !== undefined && { password }),
       })
       assertValid(input)
-      // Reports an unknown tenant. The database's foreign key error would not name it.
+      // Report an unknown tenant here, because the database's foreign key error would not name the tenant.
       const actor = systemActor((await services.tenants.get(systemActor(String(tenant)))).tenantId)
       const created = await services.users.create(actor, input)
       const { userId, email: storedEmail } = created.user

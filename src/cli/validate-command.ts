@@ -12,7 +12,7 @@ export interface CommandIo {
   err: (line: string) => void
 }
 
-/** `scanner` is opened only if the command needs it. */
+/** Opens the scanner. Called only if the command scans files. */
 export interface CommandParts {
   scanner: VirusScanner | (() => Promise<VirusScanner>)
   workers?: number
@@ -35,7 +35,7 @@ All other checks are enabled. Every extension and every size up to 1 TB is allow
 
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
 
-/** Runs `npm run validate`. Returns the exit status: 0 if all files are accepted, otherwise 1. */
+/** Runs `npm run validate` and returns the exit status: 0 if all files are accepted, otherwise 1. */
 export async function validateCommand(argv: string[], parts: CommandParts): Promise<number> {
   const io = parts.io ?? consoleIo
   const flags = argv.filter((arg) => arg.startsWith('--'))
@@ -180,5 +180,5 @@ function toReport(report: ValidationReport): Record<string, unknown> {
 const never = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
-/** Scanner for --no-scan. It is never called. */
+/** Scanner for --no-scan, whose methods are never called. */
 const noScanner: VirusScanner = { scan: never, identity: never, prove: never, close: async () => {} }

@@ -7,15 +7,15 @@ import type { ScanVerdict } from './scanners/verdict.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { WorkerFailure } from './workers/work.js'
 
-/** Input of the checks for one file. Expensive results are computed once, when a check first needs them. */
+/** Input of the checks of one file. Expensive results are computed once, on first use. */
 export interface FileChecks {
   readonly submission: Submission
-  /** Last extension of the name in lower case, without the dot. Empty if there is none. */
+  /** Last extension of the file name in lower case, without the dot. Empty if there is none. */
   readonly extension: string
-  /** True if the upload was stopped at the limit, or is larger than the context allows. Its content is then not read. */
+  /** True if the file exceeds the size limit of its context. Its content is then not read. */
   readonly tooLarge: boolean
   findings(): Promise<Findings | WorkerFailureResult>
-  /** Evidence of the format's reader. */
+  /** Returns evidence from the reader of the file format. */
   evidence(): Promise<Record<string, unknown> | undefined>
   scan(): Promise<Scan>
 }
@@ -29,18 +29,18 @@ export interface Scan {
 export interface CheckVerdict {
   outcome: CheckOutcome
   message: string
-  /** Set if the context's policy rejects the file, and not the check itself. */
+  /** Set if a policy of the context rejects the file, rather than the check itself. */
   refusal?: PolicyRejection
-  /** Small, in snake_case: copied into the report and into the details of the error. */
+  /** Evidence in snake_case, copied to the report and to the error details. It must be small. */
   evidence?: Record<string, unknown>
-  /** Set if it was measured closer to the work than around the check. */
+  /** Duration measured around the actual work. If unset, the duration of the whole check applies. */
   durationMs?: number
 }
 
-/** A check decides one block reason. */
+/** A check decides whether a file is rejected for one block reason. */
 type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 
-/** The extension is allowed, and the detected content type matches it. */
+/** Passes if the extension is allowed and the detected content type matches it. */
 const extension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
@@ -91,7 +91,7 @@ const typeNames: Record<string, string> = {
   'ogg-video': 'an Ogg video',
 }
 
-/** The file is not larger than the context allows. */
+/** Passes if the file is not larger than the context allows. */
 const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
@@ -106,7 +106,7 @@ const size: Check = ({ submission, tooLarge }) => {
   return { outcome: 'failed', message: `${found}. ${allowed}.`, evidence }
 }
 
-/** The file is not empty, and does not consist only of whitespace, NUL and byte-order marks. */
+/** Passes if the file contains more than whitespace, NUL bytes and byte-order marks. */
 const blank: Check = async (file) => {
   const { sizeBytes, rules } = file.submission
   const evidence = { size_bytes: sizeBytes }
@@ -120,13 +120,15 @@ const blank: Check = async (file) => {
   return { outcome: 'failed', message, evidence, durationMs }
 }
 
-/** A common program for the type can open the file, it is not a malicious construction, and the context's policy accepts its content. */
+/**
+ * Passes if common programs can open the file, it is not a malicious construction, and the context's policy allows its content.
+ */
 const corrupt: Check = async (file) => {
   const { rules, content } = file.submission
   const { requiredSha256: required } = rules
   if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
   const findings = await file.findings()
-  // Both of these are rejected even if the context accepts damaged files: a file that crashes its reader, and a malicious construction.
+  // Files that crash their reader and malicious constructions are rejected even if the context accepts damaged files.
   if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not read.' }
@@ -201,7 +203,7 @@ const toFailureVerdict = ({ failure, durationMs }: WorkerFailureResult): CheckVe
   durationMs,
 })
 
-/** The scanner finds no virus and has scanned the whole file. */
+/** Passes if the scanner has scanned the whole file and found no virus. */
 const virus: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
@@ -210,7 +212,7 @@ const virus: Check = async (file) => {
   return { ...(unscanned ? incompleteScan(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
-/** A part that no scanner sees: a reader found it encrypted, or only the file name shows how the content is packed. */
+/** Describes a part that no scanner can see: encrypted content, or a compression that only the file name reveals. */
 async function unscannedPart(file: FileChecks): Promise<string | undefined> {
   if (file.extension === 'br') return 'a Brotli file has no signature, so it is not unpacked'
   const evidence = await file.evidence()
@@ -242,7 +244,7 @@ const engineName = ({ engine: { name, version } }: Scan): string => `${name} ${v
 const proofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
   verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}
 
-/** A new block reason does not compile until it has a check. */
+/** The check of each block reason. The type requires an entry for each new reason. */
 const checks: Record<BlockReason, Check> = {
   invalid_extension: extension,
   size_exceeded: size,
@@ -251,5 +253,5 @@ const checks: Record<BlockReason, Check> = {
   virus_detected: virus,
 }
 
-/** The checks in the order in which they run. */
+/** Checks in the order in which they run. */
 export const orderedChecks: readonly [BlockReason, Check][] = blockReasons.map((reason) => [reason, checks[reason]])

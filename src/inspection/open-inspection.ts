@@ -12,15 +12,15 @@ import { WorkerPool } from './workers/worker-pool.js'
 
 type Parts = Pick<AppParts, 'config' | 'logger' | 'siblings'>
 
-/** Creates the folder of the spool and returns its real path. */
+/** Creates the spool folder and returns its real path. */
 export async function createSpoolFolder(dataDir: string): Promise<string> {
   const folder = join(dataDir, 'spool')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Workers in the sandbox can access the spool only by its real path.
+  // Sandboxed workers can access the spool only by its real path.
   return realpath(folder)
 }
 
-// Previews must not delay uploads, so that they have their own worker and little memory.
+// Memory of the preview worker. Previews have a separate worker, so that they do not delay uploads.
 const maxPreviewMemoryMb = 512
 const previewIdleMs = 15_000
 
@@ -31,7 +31,7 @@ interface Workers {
   close(): Promise<void>
 }
 
-/** Opens the worker processes. Both pools share one sandbox, which sees the folder `contents`. */
+/** Opens the worker pools. Both pools share one sandbox, which can read the folder `contents`. */
 export function openWorkers({ config, logger, siblings }: Parts, contents: string): Workers {
   const { self: processNumber = singleProcess } = siblings ?? {}
   const sandbox = openSandboxFor(contents, logger)
@@ -50,15 +50,15 @@ async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox
     return await openSandbox(contents)
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
-    logger.warn({ reason }, 'No sandbox is available. Image decoders run in processes with the same permissions as the service.')
+    logger.warn({ reason }, 'No sandbox is available. Image decoders run with the same permissions as the service.')
     return undefined
   }
 }
 
-// Default of MaxThreads in clamd.
+// Maximum connections per daemon, below clamd's default MaxThreads of 10.
 const clamdConnections = 8
 
-/** Opens the scanner of SCANNER_URL. If it is not set, uses a local clamd or the built-in rules. */
+/** Opens the scanner that SCANNER_URL selects. By default, uses a local clamd or the built-in rules. */
 export async function openConfiguredScanner(
   { config, logger, siblings }: Parts,
   options: { pool: WorkerPool; directory: string },

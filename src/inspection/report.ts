@@ -5,7 +5,7 @@ import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 
-/** The rules of a context that the checks apply. */
+/** Rules of a context that the checks apply. */
 export interface ValidationRules {
   contextKey: string
   allowedExtensions: string[]
@@ -16,23 +16,23 @@ export interface ValidationRules {
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
   acceptUnscanned: boolean
-  /** Version of the rules. Absent if they are not the rules of a context. */
+  /** Version of the rules. Undefined if the rules do not belong to a context. */
   rulesVersion?: number
-  /** Only the file with this SHA-256, in hexadecimal, is accepted. */
+  /** If set, only the file with this SHA-256 (hexadecimal) is accepted. */
   requiredSha256?: string | null
 }
 
-/** A file to inspect, and the rules to apply. */
+/** A file to inspect, with the rules to apply. */
 export interface Submission {
-  /** Result of `cleanFilename`. */
+  /** File name as returned by `cleanFilename`. */
   originalFilename: string
   rules: ValidationRules
-  /** Absent if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */
+  /** Undefined if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */
   content?: Content
   sizeBytes: number
-  /** True before any byte is received. The size is then the one that the client announces. */
+  /** True before any byte is received. `sizeBytes` is then the size that the client declared. */
   announced?: boolean
-  /** Report of an earlier inspection of the same content. Only the virus check runs, and the other results are copied. */
+  /** Earlier report on the same content. Only the virus check runs again, and all other results are copied. */
   earlier?: ValidationReport
   signal: AbortSignal
   owner?: string
@@ -50,18 +50,18 @@ export interface CheckReport {
 
 export type RejectionReason = BlockReason | PolicyRejection | 'scan_incomplete'
 
-/** The validation report, stored with every attempt. */
+/** Validation report, stored with every upload attempt. */
 export interface ValidationReport {
   outcome: 'accepted' | 'rejected'
   reason: RejectionReason | null
-  /** All five checks, in the order in which they run. */
+  /** Results of all five checks, in the order in which they run. */
   checks: CheckReport[]
-  /** Content type of the detected format or, if none is detected, of the extension. Null if neither is known. */
+  /** Content type of the detected format, or otherwise of the extension. Null if both are unknown. */
   detectedContentType: string | null
   sizeBytes: number
-  /** `sha256:` followed by the digest. Null if the upload was stopped at the size limit. */
+  /** Checksum in the form `sha256:` plus digest. Null if the upload was stopped at the size limit. */
   checksum: string | null
-  /** Null if the context does not scan files. */
+  /** Scan engine. Null if the context does not scan files. */
   engine: EngineIdentity | null
   validatedAt: string
   /** Version of the context's rules. Null without a context (command line). */
@@ -69,19 +69,21 @@ export interface ValidationReport {
 }
 
 export interface Job {
-  /** Undefined if the content is in memory. It is then passed separately. */
+  /** Path of the file. Undefined if the content is in memory, which is then passed separately. */
   path: string | undefined
   size: number
   extension: string
   blank: boolean
   deadlineMs: number
-  /** Set if the same worker also scans the file. `damaged`: scan it even if it is damaged, because the context accepts that. */
+  /**
+   * Set if the worker also scans the file. `damaged` is true if the context accepts damaged files, which are then scanned too.
+   */
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
 export interface RecognitionFinding {
   recognised: Recognition
-  /** For example 'docx' or 'text'. Null if the type is unknown. */
+  /** Detected type, such as 'docx' or 'text'. Null if the type is unknown. */
   type: string | null
   mime: string | null
   fits: boolean
@@ -94,7 +96,7 @@ export interface SoundnessFinding {
   durationMs: number
 }
 
-/** Results of reading a file. A member is null if an earlier check fails. */
+/** Results of reading a file. The results after a failed check are null. */
 export interface Findings {
   recognition: RecognitionFinding
   blankness: { blank: boolean; durationMs: number } | null
@@ -103,7 +105,7 @@ export interface Findings {
   scan?: { scanned: Scanned; durationMs: number }
 }
 
-/** Two workers in a row failed on the file. */
+/** Result for a file on which two workers failed in a row. */
 export interface WorkerFailureResult {
   failure: WorkerFailure
   durationMs: number

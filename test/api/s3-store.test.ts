@@ -89,5 +89,5 @@ test('the command `storage prove` fails if the store does not verify checksums',
     result: 'fail',
     detail: 'The store accepted content with a wrong checksum.',
   })
-  expect(error).toMatch(/^The store does not keep \d+ of 10 guarantees\.$/)
+  expect(error).toMatch(/^The store violates \d+ of 10 guarantees\.$/)
 })

@@ -9,7 +9,7 @@ interface Success {
   timestamp?: boolean
 }
 
-/** Sends a success in the standard envelope. */
+/** Sends a success response in the standard envelope. */
 export async function sendSuccess(
   response: ServerResponse,
   { message, status = 200, timestamp = true }: Success,
@@ -24,14 +24,14 @@ export async function sendSuccess(
   send(response, status, 'application/json; charset=utf-8', await stringifyInTurns(body))
 }
 
-/** Sends a small JSON response that comes from no stored document. */
+/** Sends a small object as JSON. */
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
-/** Sends a result that is not JSON. */
+/** Sends a text response of the given content type. */
 export const sendText = (response: ServerResponse, type: string, text: string): void => send(response, 200, type, text)
 
-/** Sends an error in the standard envelope, or as RFC 9457 if the client accepts that. */
+/** Sends an error in the standard envelope, or in the format of RFC 9457 if the client accepts it. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -47,25 +47,25 @@ export function sendError(
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
-  // The client may have disconnected while a long list was serialized.
+  // The client may have disconnected during the serialization of a long list.
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  // RFC 9110, section 8.6: a HEAD response may omit Content-Length. The body of the GET is not always known, because no download URL is
-  // created.
+  // HEAD responses omit Content-Length (RFC 9110, section 8.6). The length of the GET response can be unknown, because HEAD
+  // creates no download URL.
   if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(body))
   response.setHeader('Cache-Control', 'no-store')
   response.end(body)
 }
 
-// A longer list is created and serialized in several iterations of the event loop, so that other requests are served in between.
+// Maximum length of a list that is created and serialized at once. Longer lists yield to other requests between slices.
 const maxShortItems = 500
 const itemsPerTurn = 200
 
-// One queue for the whole process, so that several long lists do not run in the same iteration.
+// All long lists share this queue, so that each iteration of the event loop processes only one slice.
 let turn: Promise<unknown> = Promise.resolve()
 
-/** A list with thousands of items, such as the points of a chart. Its items are created on demand. */
+/** A list of thousands of items, such as chart points, that are created on demand. */
 export class LongList<From, To> {
   readonly #items: readonly From[]
   readonly #create: (item: From) => To
@@ -87,7 +87,7 @@ export class LongList<From, To> {
     return new LongList(this.#items, (item) => then(this.#create(item)))
   }
 
-  /** For graphql-js, which awaits promises in a list. It completes a slice of the items in each iteration of the event loop. */
+  /** Yields promises for graphql-js, so that each iteration of the event loop completes only one slice of the items. */
   *[Symbol.iterator](): Generator<Promise<To>> {
     for (const [index, item] of this.#items.entries()) {
       if (index % itemsPerTurn === 0) turn = turn.then(() => nextTurn())
@@ -96,7 +96,7 @@ export class LongList<From, To> {
   }
 }
 
-/** Creates the items of a list that may be long. */
+/** Creates a list of items. Items of a long list are created on demand. */
 export function createList<From, To>(items: readonly From[], create: (item: From) => To): To[] {
   if (items.length <= maxShortItems) return items.map(create)
   // type-graphql classes declare arrays, but graphql-js accepts any iterable.
@@ -104,8 +104,8 @@ export function createList<From, To>(items: readonly From[], create: (item: From
 }
 
 /**
- * JSON.stringify for responses. Long lists are serialized in several iterations of the event loop. They are members of objects, never of
- * lists.
+ * Serializes a response to JSON, and long lists in several iterations of the event loop. A long list must be a member of an
+ * object.
  */
 export async function stringifyInTurns(value: unknown): Promise<string> {
   if (!hasLongList(value)) return JSON.stringify(value)
@@ -113,7 +113,7 @@ export async function stringifyInTurns(value: unknown): Promise<string> {
   const members: string[] = []
   for (const [name, member] of Object.entries(value as object)) {
     const json = hasLongList(member) ? await stringifyInTurns(member) : JSON.stringify(member)
-    // JSON.stringify omits members with the value undefined, for example.
+    // JSON.stringify returns undefined for values that JSON omits.
     if (json !== undefined) members.push(`${JSON.stringify(name)}:${json}`)
   }
   return `{${members.join(',')}}`

@@ -8,7 +8,7 @@ import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
-/** Returns the members of a JSON body. An empty body is an object without members. Throws 415 and 400. */
+/** Parses a JSON body and returns its members. An empty body counts as an empty object. Throws 400 or 415. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
   rejectEncoding(request)
@@ -18,7 +18,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (bytes.length === 0) return {}
   if (type === undefined) throw unsupported('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
-  // Each step of a long body may take milliseconds. Other requests are served between two steps.
+  // Parsing a long body may take milliseconds. Serve other requests between two steps.
   if (isLong) await nextTurn()
   if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${maxJsonValues} values` }])
   if (isLong) await nextTurn()
@@ -64,7 +64,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   })
 }
 
-/** Maximum number of values on all levels of a client's JSON: more than 16 KiB of metadata can contain. */
+/** Maximum number of values on all levels of a JSON body. Metadata of 16 KiB cannot contain this many. */
 export const maxJsonValues = 10_000
 
 const quote = 0x22
@@ -74,8 +74,8 @@ const bracket = 0x5b
 const brace = 0x7b
 
 /**
- * True if the text has too many values. Checked before parsing: for a megabyte of `[[[[` or of empty strings, JSON.parse and every later
- * check block the event loop a hundred times as long as for a megabyte of text.
+ * Returns true if the text contains too many values. Checked before parsing, because a megabyte of `[[[[` or of empty strings
+ * blocks the event loop a hundred times as long as a megabyte of text.
  */
 export function hasTooManyValues(json: Uint8Array): boolean {
   let values = 0
@@ -93,18 +93,18 @@ function endOfString(json: Uint8Array, start: number): number {
   return at
 }
 
-// Strings match as a whole, so that digits in them do not count as numbers. An unterminated string matches up to the end of the text.
-// Otherwise the search would take quadratic time.
+// Matches strings and numbers. Strings are matched as a whole, so that digits in them are not treated as numbers. An unterminated
+// string matches to the end of the text, which avoids quadratic time.
 const tokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const manyDigits = /\d{16}/
 const integer = /^-?\d{16,}$/
-// No double has more digits than this.
+// Maximum number of digits of a double.
 const maxIntegerLength = 310
 const maxReportedDigits = 40
 
 /**
- * Returns the first integer of the JSON text that JSON.parse would change, such as 9007199254740993. A long number is truncated. Storing a
- * different number than the client sent would be silent data corruption.
+ * Returns the first integer that JSON.parse would change, such as 9007199254740993, truncated if it is long. Storing the changed
+ * number would silently corrupt data.
  */
 export function findImpreciseNumber(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined
@@ -113,7 +113,7 @@ export function findImpreciseNumber(json: string): string | undefined {
   return undefined
 }
 
-/** True for an integer that JavaScript would write with other digits. Fractions are approximate anyway. */
+/** Returns true for an integer that a double cannot represent exactly. Fractions are always approximate. */
 export const isImprecise = (written: string): boolean =>
   integer.test(written) &&
   (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))

@@ -7,31 +7,31 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
 import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
-/** Limits of a multipart/form-data body, and the handlers of its parts. */
+/** Limits and part handlers of a multipart/form-data body. */
 export interface MultipartOptions {
   spool: Spool
   idleMs: number
   limits: { fields: number; files: number; fieldSize: number }
-  /** Throws to reject the body. The rest of the body is then not read. */
+  /** Handles a field. Throws an error to reject the body without reading the rest. */
   onField(name: string | undefined, value: string, truncated: boolean): void
   onFile(file: FilePart): void
-  /** Called if there are more parts than `limits` allow. */
+  /** Called if the body has more parts than `limits` allow. */
   onTooMany(): void
   broken(why: string): AssayError
 }
 
-/** A file whose bytes have started to arrive. Nothing after it is read until it is received, read as text or skipped. */
+/** A file part whose content has started to arrive. The parser waits until the part is received, read as text or skipped. */
 export interface FilePart {
   name: string | undefined
   filename: string
-  /** Streams it into the spool, up to `limit()` bytes. `limit` is called with every chunk. */
+  /** Streams the file into the spool, up to `limit()` bytes. `limit` is called for every chunk. */
   take(limit: () => number): Promise<Spooled>
-  /** Returns its text, truncated to the maximum length of a field. */
+  /** Reads the file as text, truncated to the maximum length of a field. */
   text(): Promise<{ value: string; truncated: boolean }>
   skip(): void
 }
 
-/** Reads a multipart/form-data body once. Throws 415 for any other body. */
+/** Reads a multipart/form-data body. Throws 415 for other content types. */
 export class Multipart {
   readonly #request: IncomingMessage
   readonly #options: MultipartOptions
@@ -49,7 +49,9 @@ export class Multipart {
     this.#headers = new PartHeaders(this.#parser, () => this.stop(options.broken(malformed)))
   }
 
-  /** Resolves when the body has been read, or was stopped. Rejects if it is malformed, or if the client disconnects. */
+  /**
+   * Reads the body. Resolves after the last part or a call of `stop`. Rejects if the body is malformed or the client disconnects.
+   */
   async read(): Promise<void> {
     const ended = new Promise<void>((resolve, reject) => {
       this.#settle = { resolve, reject }
@@ -62,17 +64,18 @@ export class Multipart {
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopIfThrown(() => this.#options.onTooMany()))
-    // May be called twice: for a header, and for the form that has no end.
+    // busboy can emit this event twice: for a malformed header and for an unterminated form.
     this.#parser.on('error', (error) => fail(this.#toBroken(error as Error)))
     this.#parser.once('close', () => this.stop())
-    // Does not use `pipe`, which pauses the connection after every chunk of 64 KiB. That took two thirds of the time of a 1 MiB upload.
+    // Data is forwarded without `pipe`, because `pipe` pauses the connection after every 64 KiB. These pauses took two thirds of
+    // the time of a 1 MiB upload.
     const onData = (chunk: Buffer) => {
       this.#parser.write(chunk)
       if (this.#parser.writableLength > 0) this.#request.pause()
     }
     this.#parser.on('drain', () => this.#request.resume())
     const onEnd = () => {
-      // Called when busboy has parsed everything written so far.
+      // The callback runs after busboy has parsed all previous chunks.
       this.#parser.write(Buffer.alloc(0), () => {
         if (hasOpenFile(this.#parser)) this.stop(this.#toBroken(new Error('Unexpected end of form')))
       })
@@ -82,7 +85,7 @@ export class Multipart {
     try {
       await ended
     } catch (error) {
-      // If the client disconnects, neither the parser nor the file ends.
+      // After a disconnect, neither the parser nor the file stream ends, so destroy the file stream.
       this.#file?.destroy(error as Error)
       throw error
     } finally {
@@ -93,7 +96,7 @@ export class Multipart {
     }
   }
 
-  /** Stops reading the body and settles `read`, with `error` if one is given. */
+  /** Stops reading the body. `read` then resolves, or rejects with the error. */
   stop(error?: unknown): void {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()
@@ -114,7 +117,7 @@ export class Multipart {
     stream.once('close', () => {
       if (this.#file === stream) this.#file = undefined
     })
-    // busboy reports an error for a truncated file, in addition to the one for the form.
+    // For a truncated file, busboy emits an error on the file stream and on the form.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toBroken(error)))
     this.#stopIfThrown(() => this.#options.onFile(this.#part(name, filename, stream)))
   }
@@ -144,7 +147,7 @@ export class Multipart {
         headers,
         preservePath: true,
         defParamCharset: 'utf8',
-        // Makes it emit `drain` after every chunk.
+        // A value of 1 makes the stream emit `drain` after every chunk.
         highWaterMark: 1,
         fileHwm: 64 * 1024,
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
@@ -159,7 +162,7 @@ export class Multipart {
   }
 }
 
-/** If the text ends early, the whole body is rejected. */
+/** Reads the stream as text, up to `maxBytes`. A stream that ends early rejects the whole body. */
 async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0

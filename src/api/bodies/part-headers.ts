@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream'
 import type { Busboy } from 'busboy'
 
 /**
- * The parser of part headers in busboy 1.6.0 (lib/types/multipart.js). One parser reads all parts of a form. busboy has no option for this,
- * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts fails if they change.
+ * Part header parser of busboy 1.6.0 (lib/types/multipart.js), shared by all parts of a form. busboy offers no option for this,
+ * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts detects changes.
  */
 interface HeaderParser {
-  /** Returns the position after the header, `end` if the header is incomplete, and -1 if it is malformed. */
+  /** Returns the position after the header, `end` if the header is incomplete, or -1 if it is malformed. */
   push(chunk: Buffer, start: number, end: number): number
   cb(header: Record<string, string[] | undefined>): void
 }
@@ -17,26 +17,26 @@ const cr = 0x0d
 const quote = 0x22
 const backslash = 0x5c
 
-// A type, and parameters of the form name=token, name="quoted \"string\"" or name*=charset'language'value.
+// Matches a type and parameters in the form name=token, name="quoted \"string\"" or name*=charset'language'value.
 const wellFormed =
   /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
 
 /**
- * busboy rejects a form if the header of a part contains a control character. Assay removes such characters from file names instead: inside
- * quotes, each one is passed to busboy as a tab, which busboy accepts and `cleanFilename` removes. CR LF still ends a line.
+ * Makes busboy accept control characters in quoted file names, for which it would reject the form. Each one is passed to busboy
+ * as a tab, which `cleanFilename` removes later. CR LF still ends a line.
  */
 export class PartHeaders {
-  /** True if the file name of the current part is percent-encoded (`filename*`, RFC 5987). busboy has then decoded it. */
+  /** True if the current part has a percent-encoded file name (`filename*`, RFC 5987), which busboy has already decoded. */
   isNameExtended = false
   #parser: HeaderParser | null = null
   #push!: HeaderParser['push']
   #isComplete = false
   #isQuoted = false
   #isEscaped = false
-  /** True if the last byte was a CR inside quotes. The next byte decides whether it starts a line break. */
+  /** True if the last byte was a CR inside quotes. The next byte determines whether the two bytes are a line break. */
   #heldCr = false
 
-  /** `onMalformed` is called for a part whose Content-Disposition busboy cannot parse. busboy itself silently skips such a part. */
+  /** `onMalformed` is called for a part with a malformed Content-Disposition, which busboy would silently skip. */
   constructor(parser: Busboy, onMalformed: () => void) {
     let current: HeaderParser | null = null
     Object.defineProperty(parser, '_hparser', {
@@ -64,7 +64,7 @@ export class PartHeaders {
 
   #read(chunk: Buffer, start: number, end: number): number {
     this.#isComplete = false
-    // Copies only the header, not the content after it.
+    // Copy only the header, not the content that follows.
     const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
     const stop = found < 0 ? end : start + found + 4
     const bytes = Buffer.from(chunk.subarray(start, stop))
@@ -95,7 +95,7 @@ export class PartHeaders {
     }
   }
 
-  /** Resets the state for the next header. Returns `position`. */
+  /** Resets the state for the next header and returns `position`. */
   #endHeader(position: number): number {
     this.#heldCr = false
     this.#isQuoted = false
@@ -105,11 +105,11 @@ export class PartHeaders {
 }
 
 /**
- * True if the form ended within a file. busboy 1.6.0 waits forever for a file that a malformed boundary left open (`_fileStream` in
- * lib/types/multipart.js). test/unit/multipart.test.ts fails if this changes.
+ * Returns true if the form ended inside a file. busboy 1.6.0 then waits forever for the file (`_fileStream` in
+ * lib/types/multipart.js). test/unit/multipart.test.ts detects changes in busboy.
  */
 export const hasOpenFile = (parser: Busboy): boolean => Boolean((parser as { _fileStream?: Readable | null })._fileStream)
 
-/** The three escapes of the HTML standard ("multipart/form-data encoding algorithm"), and no others. */
+/** Decodes the three escapes that the HTML standard defines for multipart/form-data file names. */
 export const decodeFilename = (filename: string): string =>
   filename.replace(/%(22|0D|0A)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

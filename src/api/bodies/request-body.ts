@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AssayError } from '../../platform/errors/errors.js'
 
-// Minimum average rate over each idle time. A slower client is treated like one that has stopped sending.
+// Minimum average rate per idle interval. A slower client is disconnected like a client that has stopped sending.
 const minBytesPerSecond = 2_048
 
 const gone = () =>
@@ -30,14 +30,14 @@ export function rejectEncoding({ headers }: IncomingMessage): void {
 
 export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)
 
-/** Tells a client that sent `Expect: 100-continue` to send its body. */
+/** Sends 100 Continue to a client that sent `Expect: 100-continue`. */
 export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue()
 }
 
 /**
- * Calls `fail` if the client disconnects, stops sending or sends too slowly. Returns a function that ends the watch, which the caller must
- * always call, even after a failure.
+ * Calls `fail` if the client disconnects, stops sending or sends too slowly. The caller must always call the returned function to
+ * stop watching.
  */
 export function watchBody(
   request: IncomingMessage,
@@ -48,12 +48,12 @@ export function watchBody(
   let seen = request.socket.bytesRead
   const check = () => {
     const { bytesRead } = request.socket
-    // Bytes that are received but not read yet arrived in time.
+    // Received bytes that are not yet read arrived in time.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(createStalledBodyError(idleMs))
     seen = bytesRead
   }
   let checkTimer: NodeJS.Immediate | undefined
-  // First read the bytes that arrived while this process was blocked.
+  // Check only after reading the bytes that arrived while this process was blocked.
   const idle = setInterval(() => {
     checkTimer = setImmediate(check)
   }, idleMs)

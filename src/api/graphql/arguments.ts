@@ -1,7 +1,7 @@
 import { Arg, ArgsType, Field, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
 
-/** Arguments that many fields take, described in one place. */
+/** Arguments that many fields share, with one description each. */
 export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique in the tenant.' })
 export const FileId = () => Arg('fileId', () => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
 export const UserId = () => Arg('userId', () => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
@@ -12,7 +12,7 @@ export const IdempotencyKey = () =>
     description: 'Key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
   })
 
-/** Arguments of a page of files, optionally of one context. */
+/** Arguments for a page of files, optionally in one context. */
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
   @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })

@@ -16,24 +16,24 @@ import { badUserInput } from '../../platform/errors/errors.js'
 import { findBreadthError } from './document-breadth.js'
 
 const maxDepth = 12
-/** The standard introspection query unwraps types nine times. */
+/** Allows the standard introspection query, which unwraps types nine levels deep. */
 const maxIntrospectionDepth = 24
 const maxSelections = 1_000
 export const maxRootFields = 20
 const maxIntrospections = 2
 const maxDirectives = 50
-/** Maximum depth of braces, brackets and parentheses, which limits the stack of the parser. */
+/** Maximum nesting of braces, brackets and parentheses. Limits the parser's stack. */
 const maxNesting = 100
 const maxCharacters = 50_000
-/** Maximum number of tokens of a parsed document. */
+/** Maximum number of tokens in a document. */
 export const maxTokens = 4_000
 
 const createDocumentError = (message: string) => badUserInput([{ field: 'query', message }])
 
 /**
- * Rejects a document that is too expensive to process. Runs before the validation by graphql-js, in which two rules overflow the stack on
- * cyclic fragments and others take quadratic time on repeated elements. Visits each node once. Returns the parsed document for the call
- * log, or undefined if it cannot be parsed.
+ * Rejects documents that are too expensive to process. Runs before graphql-js validation, which overflows the stack on cyclic
+ * fragments and takes quadratic time on repeated elements. Returns the parsed document for the call log, or undefined if it
+ * cannot be parsed.
  */
 export function screenDocument(text: string): {
   document: DocumentNode | undefined
@@ -46,7 +46,7 @@ export function screenDocument(text: string): {
     const broad = findBreadthError(document)
     return { document, error: broad === undefined ? new Screen(document).findError() : createDocumentError(broad) }
   } catch {
-    // Apollo Server parses it again, and reports the syntax error.
+    // Apollo Server parses the document again and reports the syntax error.
     return { document: undefined, error: undefined }
   }
 }
@@ -168,7 +168,7 @@ class Screen {
     return size
   }
 
-  // Each introspected list contains the whole schema. An alias of a nested list multiplies the result.
+  // Returns true if an introspection uses aliases. Each alias of a nested list would multiply the size of the result.
   #repeats({ selections }: SelectionSetNode): boolean {
     return selections.some(
       (selection) =>
@@ -180,7 +180,7 @@ class Screen {
   }
 }
 
-/** Computes the cost of an operation, and throws if it exceeds the limit. */
+/** Computes the cost of an operation. Throws if it exceeds the limit. */
 export function computeCostWithinLimit(schema: GraphQLSchema, request: CostRequest, limit = maxCost): number {
   const cost = computeCost(schema, request)
   if (cost <= limit) return cost

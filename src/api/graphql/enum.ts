@@ -1,7 +1,7 @@
 import { registerEnumType } from 'type-graphql'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 
-/** Creates a GraphQL enum with a description of the enum and of each value. */
+/** Creates a GraphQL enum with descriptions of the enum and of each value. */
 export function createEnum<Value extends string>(name: string, description: string, values: Record<Value, string>) {
   const names = Object.fromEntries(Object.keys(values).map((value) => [value, value])) as { [Each in Value]: Each }
   const meanings = Object.entries(values).map(([value, meaning]) => [value, { description: meaning }])
@@ -9,7 +9,7 @@ export function createEnum<Value extends string>(name: string, description: stri
   return names
 }
 
-/** Creates a GraphQL enum of error codes, with the names and descriptions from their table. */
+/** Creates a GraphQL enum of error codes. Names and descriptions come from the error code table. */
 export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
   createEnum(
     type.name,

@@ -11,16 +11,16 @@ import {
   toPagePosition,
 } from './page.js'
 
-/** A log table. Its ids begin with their timestamps, so sorting by id sorts by time. */
+/** A log table. Row ids begin with a timestamp, so their order is chronological. */
 export interface LogTable {
   name: string
   id: string
   columns: string
-  /** Filter columns of the indexes. Each combination of their values is read by one ordered index scan. */
+  /** Columns that the indexes filter by. One ordered index scan reads the rows of each combination of values. */
   filterColumns: readonly [string, string]
 }
 
-/** Rows between two ids, newest first by default. `from` is inclusive and `until` exclusive. A missing bound means unbounded. */
+/** Range of row ids, newest first by default. `from` is inclusive, `until` is exclusive, and a missing bound means unbounded. */
 export interface RowRange {
   from?: string | null | undefined
   until?: string | null | undefined
@@ -36,19 +36,19 @@ export interface Bucket {
   count: number
 }
 
-/** Rows of one tenant that match one filter. */
+/** Access to a tenant's log rows that match a filter. */
 export interface LogQuery<Row> {
   prefix: IdPrefix
   getId(row: Row): string
   select(range: RowRange): Promise<Row[]>
   count(): Promise<number>
-  /** Buckets of at most one day, newest first. */
+  /** Returns row counts in buckets of at most one day, newest first. */
   buckets(): AsyncIterable<Bucket>
-  /** Hours of a bucket, newest first. Hours can be missing, because old ones are deleted. */
+  /** Returns row counts for the hours of a bucket, newest first. Old hours may be missing, because they are deleted. */
   hours(bucket: Bucket): AsyncIterable<Bucket>
 }
 
-/** Returns a page by number or after a cursor. Both have the same cost at any depth. */
+/** Returns a page by number or after a cursor. The cost does not depend on the position of the page. */
 export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<Page<Row>> {
   const place = toPagePosition(log.prefix, args)
   const { page, pageSize, afterId } = place
@@ -59,7 +59,7 @@ export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<
   return toPage(limit > 0 ? await log.select({ ...(await skipBuckets(log, offset)), limit }) : [], total, place)
 }
 
-/** Returns the end of the hour that contains the row at `offset`, and the offset of that row within the hour. */
+/** Returns the end of the hour that contains the row at `offset`, and the offset of the row within that hour. */
 async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ offset: number; until?: string }> {
   if (offset === 0) return { offset }
   let rest = offset
@@ -83,7 +83,7 @@ async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ of
 export async function connectLog<Row>(log: LogQuery<Row>, args: ConnectionArgs): Promise<Connection<Row>> {
   const stretch = toListRange(args, (cursor, field) => parseIdCursor(log.prefix, cursor, field))
   const { after, before, limit, fromEnd } = stretch
-  // All ids have the same length, so no id lies between `before` and `before` with a suffix.
+  // Ids have equal lengths, so no other id lies between `before` and `before` with a suffix.
   const from = before && `${before}0`
   const rows = await log.select({ from, until: after, limit: limit + 1, oldestFirst: fromEnd })
   return toConnection(fromEnd ? rows.reverse() : rows, stretch, {
@@ -92,7 +92,10 @@ export async function connectLog<Row>(log: LogQuery<Row>, args: ConnectionArgs):
   })
 }
 
-/** Reads all rows older than `until`, for exports. Each batch is a short statement, so that slow clients hold no snapshot. */
+/**
+ * Reads all rows older than `until` in batches, for exports. Each batch is a separate statement, so slow clients do not hold a
+ * snapshot.
+ */
 export async function* logBatches<Row>(
   log: LogQuery<Row>,
   { until, size }: { until: Date; size: number },
@@ -105,7 +108,7 @@ export async function* logBatches<Row>(
   }
 }
 
-// More rows than any page or connection has. The planner sees this constant, so one plan serves every page size.
+// Exceeds the size of every page. With a constant limit in the statement, one query plan serves all page sizes.
 const maxRows = 101
 
 export async function selectLogRows<Row extends object>(
@@ -126,7 +129,10 @@ export async function selectLogRows<Row extends object>(
   return (await database.query<Row>({ name: nameOf(text), text, values })).rows
 }
 
-/** FROM clause that merges one ordered index scan per pair of filter values. No scan reads rows that it would discard. */
+/**
+ * Returns a FROM clause that combines one ordered index scan per pair of filter values. Scans do not read rows that are discarded
+ * later.
+ */
 export function logRows(
   { name, id, filterColumns: [first, second] }: LogTable,
   {
@@ -139,6 +145,6 @@ export function logRows(
   const rows = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
   if (!pairs) return rows([])
-  // LATERAL, unlike UNION, is planned once, regardless of the number of pairs and partitions.
+  // LATERAL is planned once. UNION would be planned for each pair and partition.
   return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${rows([`${first} = pair.a`, `${second} = pair.b`])}`
 }

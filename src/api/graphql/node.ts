@@ -5,7 +5,7 @@ import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
 
-/** Any object that the `node` query can fetch. */
+/** An object that the `node` query can fetch. */
 @InterfaceType({
   description: 'An object that the `node` query can fetch by ID.',
   resolveType: ({ __typename }: { __typename: string }) => __typename,
@@ -15,7 +15,7 @@ export abstract class Node {
   id!: string
 }
 
-/** Adds the object's own id under the name `id`, which client caches look for. */
+/** Exposes an object's id as `id`, the field that client caches use. */
 export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
@@ -23,7 +23,7 @@ export const AsNodeId = (): PropertyDecorator =>
     description: 'ID of the object, unique among the objects of its type, for client caches.',
   })
 
-// Type for each id prefix, and the query whose scope the caller needs.
+// GraphQL type of each id prefix, and the query that defines its required scope.
 const nodeTypes = {
   file: { type: 'File', query: 'file' },
   ctx: { type: 'FileContext', query: 'context' },
@@ -38,7 +38,7 @@ const nodeTypes = {
 
 type NodePrefix = keyof typeof nodeTypes
 
-/** Loaders of nodes in the caller's tenant. Each throws `notFound` (404). */
+/** Functions that load a node of the caller's tenant. Each throws `notFound` (404). */
 export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => Promise<object>>
 
 const getPrefix = (id: unknown): NodePrefix | undefined =>

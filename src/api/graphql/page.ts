@@ -25,21 +25,21 @@ export class PageArgs {
   after?: string | null
 }
 
-/** The requested page. With `afterId`, the page starts after the item with this id. */
+/** Position of a requested page. With `afterId`, the page starts after the item with this id. */
 export interface PagePosition<Id = string> {
   page: number
   pageSize: number
   afterId?: Id | undefined
 }
 
-/** Arguments of a page, with the cursor decoded to an id. */
+/** Converts page arguments to a position, and decodes the cursor to an id. */
 export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePosition => ({
   page,
   pageSize,
   afterId: typeof after === 'string' ? parseIdCursor(prefix, after) : undefined,
 })
 
-/** Returns how many rows to skip and to take: the rows of a page, plus one extra row if the page starts after an item. */
+/** Returns the number of rows to skip and to take. After a cursor, takes one extra row that shows whether more items follow. */
 export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
@@ -84,7 +84,7 @@ export interface Stretch<Place = string> {
   before: Place | undefined
 }
 
-/** Converts the arguments of a connection to a range, with decoded cursors. */
+/** Converts connection arguments to a range with decoded cursors. */
 export function toListRange<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,
@@ -120,7 +120,7 @@ export interface Page<T> {
   pagination: Pagination
 }
 
-/** Creates a page of `data` from a list with `totalItems` items. After a cursor, `data` contains one extra row if more items follow. */
+/** Creates a page from the rows of a list. After a cursor, an extra row in `data` shows that more items follow. */
 export function toPage<T>(
   data: T[],
   totalItems: number,
@@ -146,7 +146,7 @@ interface PrismaModel<Row> {
   count(args: never): PromiseLike<number>
 }
 
-/** Returns a page of a Prisma model in descending order of `key`, which is also the key of its cursors. */
+/** Returns a page of a Prisma model in descending order of `key`, which its cursors also contain. */
 export async function newestFirst<Row>(
   model: PrismaModel<Row>,
   {
@@ -199,7 +199,7 @@ export class PageInfo {
 export interface Connection<T> {
   edges: { node: T; cursor: string }[]
   pageInfo: PageInfo
-  /** Computed only if the document requests it. */
+  /** Counts all items. Called only if the document requests the count. */
   totalCount: () => Promise<number | null>
 }
 
@@ -229,7 +229,7 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
   return ConnectionOfItems
 }
 
-/** Creates a connection from `rows`, which are in list order and contain one extra row if more items follow. */
+/** Creates a connection from rows in list order. An extra row shows that more items follow. */
 export function toConnection<T>(
   rows: T[],
   { limit, fromEnd, after, before }: Stretch<unknown>,
@@ -251,8 +251,8 @@ export function toConnection<T>(
 }
 
 /**
- * A list of files sorted by a time, in column `moment` of `alias`. `rows` contains FROM and WHERE, with the tenant and its contexts as
- * values.
+ * A list of files sorted by the timestamp column `moment` of `alias`. `rows` is a FROM clause with conditions on the tenant and
+ * its contexts.
  */
 export interface DatedList {
   alias: string
@@ -261,7 +261,7 @@ export interface DatedList {
   rows: string
 }
 
-/** Returns one page of the list, latest first. */
+/** Returns a page of the list, latest first. */
 export async function listLatestFirst<Row>(
   database: Queries,
   { alias, moment, columns, rows: from }: DatedList,

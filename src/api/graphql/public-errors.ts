@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { graphqlError, toPublicError } from '../../access/public-error.js'
 import { AssayError } from '../../platform/errors/errors.js'
 
-/** Formats an error for GraphQL: the REST code in upper case, and the same details. */
+/** Formats an error for GraphQL, with the REST code in upper case and the same details. */
 export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
   const cause = unwrapResolverError(error)
   const place = {
@@ -19,19 +19,19 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
   return graphqlError(toPublicError(cause), place)
 }
 
-/** True for unexpected errors, which are logged completely. */
+/** Returns true for an unexpected error, which is logged in full. */
 export const isInternalError = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
-  // An error without a path is in the document or its variables. No resolver has run.
+  // An error without a path occurred in the document or its variables, before any resolver ran.
   if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
   return toPublicError(cause).code === 'internal_server_error'
 }
 
-/** True for errors thrown by graphql-js rather than by a resolver. Apollo Server wraps one such error in another. */
+/** Returns true for an error that graphql-js threw, rather than a resolver. Apollo Server wraps some of them in another error. */
 const isOfGraphql = (error: unknown): error is GraphQLError =>
   error instanceof GraphQLError && (error.originalError === undefined || isOfGraphql(error.originalError))
 
-// Apollo codes for client errors: in the document, its variables or the HTTP request.
+// Apollo codes for client errors in the document, its variables or the HTTP request.
 const inputCodes = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -45,7 +45,7 @@ const inputCodes = new Set([
 const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
-// Apollo Server's own message names a constructor option, which operators cannot set.
+// Returns true for a disabled introspection. Apollo's own message refers to a constructor option that operators cannot set.
 const isIntrospection = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'

@@ -2,8 +2,8 @@ import DataLoader from 'dataloader'
 import type { Call } from '../../access/call.js'
 
 /**
- * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the objects it found by id. Missing
- * objects are null. A request belongs to one tenant, and so do its loaders.
+ * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the found objects by id.
+ * Missing objects are null. Loaders belong to one request and therefore to one tenant.
  */
 export function loadRelation<T>(
   call: Call,

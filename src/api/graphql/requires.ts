@@ -3,12 +3,13 @@ import { requireAccess } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
-/** Returns different requirements for a root field if they depend on its arguments. */
+/** Returns different requirements for a root field, if they depend on its arguments. */
 export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
- * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the scope is
- * checked. This is a middleware instead of `@Authorized`, which runs before every middleware, so that a 403 would not be logged.
+ * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the
+ * scope is checked. `@Authorized` cannot be used, because it runs before every middleware, and its 403 errors would not be
+ * logged.
  */
 export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
   const declared: Endpoint = { access, ...more }

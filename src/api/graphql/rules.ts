@@ -22,7 +22,10 @@ function getRules(target: object, key: string | symbol): FieldRules {
   return rules
 }
 
-/** A validation rule for one field. `message` completes "page_size …". `jsonSchema` describes the rule in the OpenAPI document. */
+/**
+ * Declares a validation rule for a field. `message` completes "page_size …". `jsonSchema` describes the rule in the OpenAPI
+ * document.
+ */
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
@@ -30,22 +33,22 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** An optional field. Null means omitted. */
+/** Marks a field as optional. Null means omitted. */
 export const Optional = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
 
-/** An optional field for which null is invalid, because null could be a new value. */
+/** Marks a field as optional but rejects null, because null could be mistaken for a new value. */
 export const NotNull = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined
 }
 
-/** Text with a limited number of characters (code points) that PostgreSQL can store. */
+/** Requires text with a limited number of code points that PostgreSQL can store. */
 export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
-      // A code point has at most two code units. Text that is far too long is not counted.
+      // Skip counting long text. A code point has at most two UTF-16 code units.
       value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
@@ -56,7 +59,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
 
 const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
-/** An integer from `min` to `max`. */
+/** Requires an integer between `min` and `max`. */
 export const Whole =
   (min: number, max: number): PropertyDecorator =>
   (target, key) => {
@@ -65,10 +68,10 @@ export const Whole =
     getRules(target, key).rules[0]!.isRange = true
   }
 
-/** True or false. */
+/** Requires a Boolean value. */
 export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
 
-/** An ISO 8601 date, with or without a time. */
+/** Requires an ISO 8601 date with an optional time. */
 export const Moment = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -80,7 +83,7 @@ export const Moment = (): PropertyDecorator =>
     'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
 
-/** A period: `from` is inclusive, `until` is exclusive. Null means open. */
+/** A period from `from` (inclusive) until `until` (exclusive). Null means unbounded. */
 export interface Window {
   from: Date | null
   until: Date | null
@@ -89,8 +92,8 @@ export interface Window {
 const dayMs = 86_400_000
 
 /**
- * Returns the period between two bounds, both inclusive, with millisecond precision. An upper bound without a time includes the whole day.
- * A time without a zone is UTC.
+ * Converts two inclusive bounds to a period with millisecond precision. An end date without a time includes the whole day. A time
+ * without a zone is UTC.
  */
 export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
@@ -101,10 +104,10 @@ const parseUtc = (text: string): Date =>
   new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
 
 const maxMetadataBytes = 16 * 1024
-// JSON.stringify and jsonb overflow the stack at a few thousand levels.
+// Maximum nesting of metadata. JSON.stringify and jsonb overflow the stack at a few thousand levels.
 const maxMetadataLevels = 500
 
-/** A JSON object from the client, at most 16 KiB. */
+/** Requires a JSON object of at most 16 KiB. */
 export const Metadata = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -117,7 +120,7 @@ export const Metadata = (): PropertyDecorator =>
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
-/** Checks level by level, because recursion could overflow the stack. */
+/** Checks the nesting level by level, because recursion could overflow the stack. */
 function isWithinLevels(value: object, most: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
@@ -129,10 +132,10 @@ function isWithinLevels(value: object, most: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Multi-line text. Invisible characters are removed. */
+/** Requires multi-line text. Removes invisible characters before validation. */
 export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
 
-/** Single-line text. Line breaks and invisible characters are removed before validation. */
+/** Requires single-line text. Removes line breaks and invisible characters before validation. */
 export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
 
 const cleaned =
@@ -145,15 +148,15 @@ const cleaned =
 /** Finds values of an input object that the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
-/** The validation function of the schema. */
+/** Creates the argument validation function of the schema. */
 export const argumentValidator =
   (findSettingsErrors?: FindErrors): ValidatorFn =>
   (value, type, { context }) =>
     validateArguments(context as Call, value, type, findSettingsErrors)
 
-/** Throws one error for all invalid arguments, named as in the request. */
+/** Throws one error for all invalid arguments, with names as in the request. */
 export function validateArguments(call: Call, value: unknown, type: unknown, findSettingsErrors: FindErrors = () => []): void {
-  // A scalar has no rules of its own. All arguments are reported together with the object that contains them.
+  // A scalar argument has no rules. The object that contains all arguments is validated separately.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
@@ -165,9 +168,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/**
- * Handles a value that is not a valid number for the field's type (too large, negative, fractional or text): reports the field's own range.
- */
+/** Replaces the message for an invalid number (too large, negative, fractional or text) with the range that the field allows. */
 function withRange(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of declaredFor(input)) {
@@ -180,13 +181,13 @@ function withRange(error: FieldError, input: object, requestName: (field: string
 
 const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
 
-/** The rules of the object's class and of its base classes. */
+/** Yields the rules of the object's class and its base classes. */
 function* declaredFor(value: object): Generator<[string, FieldRules]> {
   for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
     yield* declared.get(type) ?? []
 }
 
-/** Finds the first broken rule of each field, including inherited rules. Cleans text first. */
+/** Cleans text fields, then returns the first violated rule of each field, including inherited rules. */
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>

@@ -2,7 +2,7 @@ import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { impreciseNumberMessage, isImprecise } from '../bodies/json.js'
 
-/** An integer beyond GraphQL's 32 bits, for bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
+/** An integer of more than 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
   description: 'A whole number of at most 53 bits, for bytes and counts.',
@@ -18,7 +18,7 @@ function toLong(value: unknown): number {
   return value
 }
 
-/** A timestamp: ISO 8601 in UTC, with milliseconds and Z. */
+/** A timestamp in ISO 8601 format, in UTC with milliseconds and Z. */
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
   description: 'A time in ISO 8601, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
@@ -70,7 +70,7 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
   }
 }
 
-/** A file in the format of the multipart request specification, or a part of a REST upload. */
+/** A file in a GraphQL multipart request or in a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
   description: 'A file, sent as the GraphQL multipart request specification describes.',

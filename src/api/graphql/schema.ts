@@ -5,18 +5,18 @@ import type { Endpoint } from '../../access/endpoint.js'
 import { argumentValidator, type FindErrors } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
-/** Builds the schema from resolver instances. The map of instances serves as type-graphql's container. */
+/** Builds the schema from resolver instances. type-graphql uses the map of instances as its container. */
 export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors): GraphQLSchema {
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
-    // type-graphql creates the classes of field resolvers itself and does not request them here.
+    // type-graphql creates classes of field resolvers without asking the container.
     container: instances,
     validateFn: argumentValidator(findSettingsErrors),
     validate: false,
-    // Otherwise type-graphql would run an introspection to check the schema, although the first document validation checks it too.
+    // Skips type-graphql's schema check, because the first document validation checks the schema too.
     skipCheck: true,
-    // Subscriptions read events from their root value, so that no topics are needed.
+    // Subscriptions read events from their root value, so no topics are needed.
     pubSub: {
       publish: () => {},
       subscribe: () => {
@@ -30,14 +30,14 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
   return schema
 }
 
-// Makes all root fields nullable, because any of them can be rejected. A rejected non-nullable field would discard the results of all other
-// root fields, such as the secret of a newly created API key.
+// Makes all root fields nullable, because any of them can be rejected. Otherwise one rejected field would discard the results of
+// all others, such as the secret of a new API key.
 function freeRootFields(schema: GraphQLSchema): void {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
 }
 
-/** Returns the sentences that state the required credential. */
+/** Returns sentences that describe the required credential. */
 export const accessText = ({ access, tenantWide }: Endpoint): string =>
   [
     access === 'public'
@@ -48,14 +48,14 @@ export const accessText = ({ access, tenantWide }: Endpoint): string =>
     ...(tenantWide ? ['Rejects API keys that are restricted to contexts.'] : []),
   ].join(' ')
 
-/** Descriptions of the root types, which no class declares. */
+/** Descriptions of the root types, which have no class. */
 const rootTypes: Record<string, string> = {
   Query: 'Read operations. Each one states the credential and scope that it requires.',
   Mutation: 'Operations that change data. They run one after the other.',
   Subscription: 'Streams of events over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
 }
 
-// Appends the required scope to descriptions, from the declaration of each field.
+// Appends the required scope to the description of each field.
 function describeAccess(schema: GraphQLSchema): void {
   for (const [name, description] of Object.entries(rootTypes)) schema.getType(name)!.description = description
   const fields = Object.values(schema.getTypeMap())
@@ -67,5 +67,5 @@ function describeAccess(schema: GraphQLSchema): void {
   }
 }
 
-/** Returns the text of schema.graphql. It is sorted, so that diffs show changes rather than moves. */
+/** Returns the content of schema.graphql. Types are sorted, so that moved declarations cause no diff. */
 export const schemaText = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`

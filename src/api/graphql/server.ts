@@ -20,10 +20,9 @@ export interface GraphqlParts {
   onError(error: unknown, call: Call): void
 }
 
-/** Handles a GraphQL request with a parsed body and a known caller. */
+/** Handles a GraphQL request after authentication and body parsing. */
 export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
 
-/** Opens Apollo Server with the schema. */
 export async function openGraphql(
   parts: GraphqlParts,
 ): Promise<{ handle: GraphqlHandler; warm: () => Promise<void>; close: () => Promise<void> }> {
@@ -38,8 +37,7 @@ export async function openGraphql(
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: maxTokens },
     validationOptions: { maxErrors },
-    // Recursion, and everything else that a document can multiply, is limited in document-limits.ts before Apollo Server receives the
-    // document.
+    // document-limits.ts checks recursion and other expensive constructs before Apollo Server receives the document.
     maxRecursiveSelections: true,
     formatError,
     stringifyResult: async (value) => `${await stringifyInTurns(value)}\n`,
@@ -47,7 +45,7 @@ export async function openGraphql(
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
-      // Cache control would wrap every resolver, including REST, to set a header that is the same for all responses.
+      // The plugin would wrap every resolver, including those of REST requests, to set a header that never changes.
       ApolloServerPluginCacheControlDisabled(),
       pausesPlugin(),
       callLogPlugin(parts),
@@ -71,14 +69,14 @@ export async function openGraphql(
 }
 
 /**
- * Runs the first documents at startup. They take ten times as long as later ones, because V8 has not compiled the code yet, and would block
- * the event loop.
+ * Executes sample documents at startup. V8 compiles code on first use, which would make the first requests ten times as slow and
+ * block the event loop.
  */
 async function warm(server: ApolloServer<Call>): Promise<void> {
   const query = getIntrospectionQuery()
   for (let time = 0; time < 3; time++) {
     screenDocument(query)
-    // Use a different document each time, because Apollo Server's document store would otherwise skip parsing and validation.
+    // Change the document each time, because Apollo Server's document store would otherwise skip parsing and validation.
     await server.executeOperation({ query: `${query}#${time}` }, { contextValue: { cost: new RequestCost() } as Call })
     await nextTurn()
   }
@@ -88,7 +86,7 @@ const maxOperationNameLength = 255
 
 async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  // Maximum length of an operation name. An unknown name is repeated in the response.
+  // Limits the operation name, because the response repeats an unknown name.
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
     throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
   if (typeof query !== 'string') return
@@ -135,12 +133,12 @@ const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? 
 
 const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
-/** Maximum number of errors reported per document. Their messages are long, and a few are enough to correct the document. */
+/** Maximum number of reported errors per document. The messages are long, and a few are enough to correct a document. */
 const maxErrors = 20
-// Length in characters. Parsing, validation and cost analysis of a shorter document take less than 1 ms each.
+// Length in characters. Parsing, validating and analyzing a shorter document takes less than 1 ms each.
 const longDocument = 1_000
 
-/** Processes other calls between the stages of a long document. Each stage may take several milliseconds. */
+/** Yields to other requests between the processing stages of a long document, each of which may take several milliseconds. */
 const pause = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
@@ -155,14 +153,14 @@ function pausesPlugin(): ApolloServerPlugin<Call> {
   }
 }
 
-/** Logs requests that fail before a resolver runs, such as an invalid document or variable. The call log contains them too. */
+/** Writes requests to the call log that fail before a resolver runs, for example because of an invalid document or variable. */
 function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
       didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
-        // Apollo Server runs the hooks of all plugins concurrently, so this plugin pauses by itself.
+        // Apollo Server runs the hooks of all plugins concurrently, so the pauses plugin does not delay this hook.
         await pause(request)
-        // Apollo Server reports a missing operation itself.
+        // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
@@ -186,7 +184,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   }
 }
 
-/** A subscription document is valid here too, but executing it would fail with an internal error. */
+/** Rejects subscriptions. The schema allows them, but executing one over HTTP would cause an internal error. */
 function rejectSubscription(node: OperationDefinitionNode): void {
   if (node.operation !== 'subscription') return
   throw new GraphQLError('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.', {
@@ -195,5 +193,5 @@ function rejectSubscription(node: OperationDefinitionNode): void {
   })
 }
 
-// graphql-js repeats the invalid value. It may be a password in the wrong variable, so the log omits it.
+// Removes invalid values from graphql-js messages for the log. A value may be a password in the wrong variable.
 const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')

@@ -13,7 +13,7 @@ export async function logUnresolved(
   operationName: string | null | undefined,
   error: PublicError,
 ): Promise<void> {
-  // Maximum number of root fields in a valid document. A document with thousands of root fields must not create thousands of rows.
+  // Write no more rows than a valid document has root fields. An invalid document may contain thousands.
   for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
     if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), error, error)
   }

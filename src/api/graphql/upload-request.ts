@@ -11,7 +11,7 @@ import { findImpreciseNumber, hasTooManyValues, impreciseNumberMessage, maxJsonV
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
-/** Maximum size of the form field `map`, which assigns each file to a variable. */
+/** Maximum length of the form field `map`, which assigns files to variables. */
 const maxMapBytes = 10_000
 
 interface UploadRequestOptions {
@@ -21,9 +21,9 @@ interface UploadRequestOptions {
 }
 
 /**
- * Reads a request in the format of the multipart request specification. graphql-upload-ts interprets `operations` and `map`, but this class
- * receives the files, because graphql-upload-ts would write each of them completely to the system's temporary folder. Returns the request
- * as soon as its files begin to arrive. They are streamed into the spool while the request runs. Throws 400 for a malformed request.
+ * Reads a request in the GraphQL multipart format. Returns the request when its first file starts to arrive. The files stream
+ * into the spool while the request is executed. graphql-upload-ts parses only `operations` and `map`, because it would write each
+ * file completely to the temporary folder. Throws 400 for a malformed request.
  */
 export function readUploadRequest(
   request: IncomingMessage,
@@ -37,13 +37,13 @@ export function readUploadRequest(
   })
 }
 
-/** A file that the map announces. Its promise settles when the file begins or can no longer arrive. */
+/** A file listed in the `map` field. The promise settles when the file starts to arrive, or can no longer arrive. */
 class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
   fail!: (error: unknown) => void
   readonly incoming: IncomingFile
-  /** Called with every chunk. Returns the limit of the context as soon as the resolver knows it. */
+  /** Returns the current size limit. Called for every chunk. The resolver can lower the limit. */
   limit: () => number
 
   constructor(ceiling: number) {
@@ -54,7 +54,7 @@ class Expected {
       this.fail = reject
     })
     const name = part.then(({ filename }) => filename)
-    // A resolver may ignore its file, so a failed file is not always an error.
+    // A resolver may ignore its file, so a failed file must not cause an unhandled rejection.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
       const least = () => Math.min(ceiling, limit())
@@ -97,7 +97,7 @@ class UploadRequest {
     }
   }
 
-  /** Releases files that no resolver read. Called when the response is sent or the client has disconnected. */
+  /** Releases files that no resolver read. Called after the response is sent or the client has disconnected. */
   async end(): Promise<void> {
     this.#body.stop(badUserInput([{ field: 'file', message: 'was not received before the request ended' }]))
     for (const received of await Promise.allSettled(this.#received))
@@ -116,7 +116,7 @@ class UploadRequest {
 
   async #onFile(file: FilePart): Promise<void> {
     try {
-      // The part stays unread until the map is parsed.
+      // Parse the map before reading the file.
       await this.#understood()
     } catch (error) {
       return this.#body.stop(error)
@@ -133,7 +133,7 @@ class UploadRequest {
     expected.arrive({ filename: file.filename, received })
   }
 
-  /** Parses the request once: at the first file, or at the end if there is no file. */
+  /** Parses the request once: when the first file arrives, or at the end of a body without files. */
   #understood(): Promise<void> {
     this.#beginning ??= this.#understand()
     return this.#beginning
@@ -161,7 +161,7 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   return inexact ? badUserInput([{ field: 'operations', message: impreciseNumberMessage(inexact) }]) : undefined
 }
 
-/** Places an `Upload` at each position of the map, as read and validated by graphql-upload-ts. */
+/** Parses `operations` and `map` with graphql-upload-ts, which places an `Upload` at each position of the map. */
 function parseRequest(texts: readonly { name: string; value: string }[]): Promise<unknown> {
   const boundary = `assay-${randomUUID()}`
   const parts = texts.map(

@@ -14,15 +14,15 @@ import {
   type VariableDefinitionNode,
 } from 'graphql'
 
-// Maximum length of the value that the message repeats, so that a value of a megabyte is not returned as a whole.
+// Maximum length of an error message, which repeats the invalid value.
 const maxMessageLength = 500
 const maxReportedErrors = 10
-// Maximum length of a member or enum value in a message. No name in the schema is longer.
+// Maximum length of a member name or enum value in a message. All names in the schema are shorter.
 const maxNameLength = 100
 
 /**
- * Throws one error with up to ten problems in an operation's variables. graphql-js would report fifty of them, each with the whole invalid
- * value, and would block other requests in the meantime. graphql-query-complexity would report all of them.
+ * Throws one error that lists up to ten invalid variables. graphql-js would list fifty, each with the whole invalid value, and
+ * block other requests in the meantime. graphql-query-complexity would list all of them.
  */
 export function rejectInvalidVariables(
   schema: GraphQLSchema,
@@ -73,8 +73,8 @@ function findVariableErrors(
 }
 
 /**
- * Returns a value with the same errors, but with short names and few unknown members, because graphql-js compares each of them with all
- * known names, letter by letter.
+ * Shortens names and omits most unknown members without changing the errors. graphql-js compares each unknown name with all known
+ * names letter by letter.
  */
 function abbreviate(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return abbreviate(type.ofType, value)
@@ -92,7 +92,7 @@ function abbreviate(type: GraphQLInputType, value: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-// Omits the members of an object, because each error of an object would repeat all of them.
+// Omits the content of lists and objects, because each error would repeat the whole value.
 const shown = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 

@@ -15,30 +15,30 @@ import type { Metrics } from './metrics.js'
 
 export interface ApplicationParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a credential that belongs to no tenant. Throws 429 if its address sends too many of them. */
+  /** Counts a rejected credential that belongs to no tenant. Throws 429 if its address sends too many. */
   countRejectedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
   rest: RestHandler
   graphql: GraphqlHandler
-  /** Downloads of the local store. A bucket serves its own downloads. */
+  /** Serves downloads from the local store. Undefined for a bucket, which serves its own downloads. */
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
   /** Serves event streams. The REST handler serves all other event requests. */
   events: RequestHandler
   log: RequestHandler
-  /** Undefined if the dashboard is disabled. */
+  /** Dashboard pages. Undefined if the dashboard is disabled. */
   dashboard: Dashboard | undefined
-  /** Handler for resumable uploads, and handler for their OPTIONS requests. */
+  /** Handlers for resumable uploads and for their OPTIONS requests. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
-  /** Endpoints of upload links, with their own CORS rules. */
+  /** Serves upload links, which have separate CORS rules. */
   uploadLinks: RequestHandler
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
-  /** Undefined if no traces are collected. */
+  /** Trace exporter. Undefined if tracing is disabled. */
   tracing: Tracing | undefined
   metricsElsewhere: boolean
   /** True if a read replica may serve lists. */
@@ -46,7 +46,7 @@ export interface ApplicationParts {
   spool: Spool
   corsOrigins: string[]
   trustProxy: false | number | string[]
-  /** The GraphQL explorer at /graphql. Undefined if it is disabled. */
+  /** GraphQL explorer at /graphql. Undefined if it is disabled. */
   graphqlPage: GraphqlPage | undefined
   logger: Logger
 }

@@ -31,15 +31,15 @@ export interface Application {
 }
 
 /**
- * Creates the Express application with all handlers. Its listener adds a request id and the common response headers, and writes a log line
- * for each request.
+ * Creates the Express application with all handlers. Its listener sets the request id and common response headers, and logs each
+ * request.
  */
 export function createApplication(parts: ApplicationParts): Application {
   const app = createExpress(parts)
   const getAddress = createAddressReader(app, parts.trustProxy)
   const begin = createRequestLog(parts, getAddress)
   const listener: RequestListener = (incoming, response) => {
-    // Sent after a request whose response closed the connection.
+    // Discard requests that follow a response which closed the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as IdentifiedRequest
     disconnectIfStalled(response)
@@ -54,8 +54,8 @@ export function createApplication(parts: ApplicationParts): Application {
 const stallTimeoutMs = 60_000
 
 /**
- * Disconnects clients that do not read their response, which would otherwise occupy memory and a socket forever. A socket without unsent
- * bytes stays open.
+ * Disconnects clients that do not read their response, so that they do not occupy memory and sockets forever. A socket without
+ * unsent bytes stays open.
  */
 export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallTimeoutMs): void {
   response.setTimeout(timeoutMs, () => {
@@ -63,13 +63,16 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
   })
 }
 
-/** Sets the request id and the common headers. Writes one log line per response, without the query string, which may contain a signed URL. */
+/**
+ * Sets the request id and common headers. Writes one log line per response, without the query string, which may contain a
+ * signature.
+ */
 function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAddress: GetAddress) {
   const headers = getSecurityHeaders()
   return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
     const path = getPath(request.url!)
     request.callId = newId('req')
-    // Read it now, because the socket may be gone after the response.
+    // Read the address now, because the socket may be closed after the response.
     request.address = getAddress(request)
     response.setHeader('X-Request-Id', request.callId)
     for (const [name, value] of headers) response.setHeader(name, value)
@@ -96,7 +99,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAdd
   }
 }
 
-/** Helmet's headers, which are the same for every response. */
+/** Returns the headers that helmet sets, which are the same for every response. */
 function getSecurityHeaders(): [string, string][] {
   const headers: [string, string][] = []
   const response = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader: () => {} }
@@ -124,7 +127,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.disable('etag')
   app.set('trust proxy', parts.trustProxy)
   app.set('query parser', 'simple')
-  // Paths are case-sensitive and slash-sensitive, so that a proxy's rule for a path also applies here.
+  // Paths are case-sensitive and slash-sensitive, so that a proxy's path rules cannot be bypassed.
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(rejectBadFraming)
@@ -159,7 +162,7 @@ const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHand
     maxAge: 600,
   })
 
-/** Endpoints that only respond to GET and HEAD. */
+/** Registers endpoints that support only GET and HEAD. */
 function registerReadRoutes(app: Express, parts: ApplicationParts): void {
   const registerRead = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
   if (parts.download) app.route('/download/:fileId').get(parts.download).all(rejectMethod)
@@ -189,16 +192,16 @@ function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedReques
   }
 }
 
-/** Responds to errors that no handler has handled. */
+/** Responds to errors that no handler caught. */
 function sendFailure({ logger }: ApplicationParts, error: unknown, request: IdentifiedRequest, response: ServerResponse): void {
-  // Express's own errors, such as a path that cannot be decoded.
+  // Express sets a status for its own errors, such as a path that cannot be decoded.
   const status = (error as { status?: number }).status
   const reported =
     !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
       ? badUserInput([{ field: 'request', message: (error as Error).message }])
       : toPublicError(error)
   if (reported.code === 'internal_server_error')
-    logger.error({ req: request.callId, err: error }, 'A request failed unexpectedly.')
+    logger.error({ req: request.callId, err: error }, 'A request failed with an unexpected error.')
   if (response.headersSent) {
     response.destroy()
     return
@@ -214,20 +217,21 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
     next()
     return
   }
-  // It is unknown whether the following bytes of the connection belong to this request.
+  // Close the connection, because the following bytes may not belong to this request.
   response.shouldKeepAlive = false
   next(badUserInput([error]))
 }
 
-/** Rejects a request that a proxy could frame differently: the service and the proxy would disagree about where the request ends. */
+/** Detects a request whose end a proxy could determine differently (request smuggling). */
 function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
-  // RFC 9112, section 3.2. Node.js's own check is disabled, because its response has no body.
+  // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its response
+  // has no body.
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
   if (hosts > 1) return { field: 'Host', message: 'must be sent at most once' }
   if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'must be sent' }
-  // RFC 9112, section 6.1: HTTP/1.0 has no chunks, and an old proxy forwards them as the next request.
+  // HTTP/1.0 has no chunked encoding (RFC 9112, section 6.1). An old proxy would forward the chunks as the next request.
   if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
     return { field: 'Transfer-Encoding', message: 'must not be sent with HTTP/1.0' }
   return undefined

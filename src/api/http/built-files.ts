@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Request, Response } from 'express'
 
-/** Output folder of the build. Tests that run the source use it too. */
+/** Output folder of the build. Tests that run from source also use it. */
 const dist = new URL('../../../dist/', import.meta.url)
 
 const suffixes = { br: '.br', gzip: '.gz', identity: '' }
 
-/** The built files of a page, uncompressed and compressed. They are few and small, so all of them stay in memory. */
+/** Built files of a page, uncompressed and compressed. All of them are kept in memory, because they are few and small. */
 export class BuiltFiles {
   readonly #files: ReadonlyMap<string, Buffer>
 
@@ -14,7 +14,7 @@ export class BuiltFiles {
     this.#files = files
   }
 
-  /** Reads the files in `folder`, a path below dist/. */
+  /** Reads the files in `folder`, a path relative to dist/. */
   static async read(folder: string): Promise<BuiltFiles> {
     const url = new URL(`${folder}/`, dist)
     const names = await readdir(url)

@@ -9,7 +9,7 @@ import { type Actor, cleanUserAgent, type Origin } from '../../platform/actor.js
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
-/** A request with its id and the address of its client. */
+/** A request with its request id and client address. */
 export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
@@ -30,7 +30,7 @@ export function createCall(parts: Callers, request: IncomingMessage): Promise<Ca
   })
 }
 
-/** Aborts if the client disconnects before its request is complete. */
+/** Returns a signal that aborts if the client disconnects before sending the complete request. */
 export function watchDisconnect(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
   const closed = () => {
@@ -41,7 +41,7 @@ export function watchDisconnect(request: IncomingMessage): AbortSignal {
   return abort.signal
 }
 
-/** Creates a call with the credential in these headers. */
+/** Authenticates the credential in the headers and creates a call. */
 export async function authenticateCall(
   parts: Callers,
   {
@@ -55,7 +55,7 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
-  // Rejecting a known key is cheap. All other rejections are limited by address.
+  // Rejecting a known key is cheap. All other rejections are limited per address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
   if (known) noteRejection(parts.security, known, found.message, origin)
@@ -80,8 +80,8 @@ function noteRejection(
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
- * Returns the client's address. Express reads it from proxy headers if TRUST_PROXY allows that. A port added by the proxy is removed,
- * because a client that sends its own header must not appear with a different address in every request.
+ * Returns a function that reads the client's address. Express reads the address from proxy headers if TRUST_PROXY allows it. A
+ * port in the header is removed, because a client could otherwise appear with a new address in every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
@@ -93,29 +93,29 @@ export function createAddressReader(app: Express, trustProxy: false | number | s
 }
 
 /**
- * Returns the unchanged path and query of a request. `new URL` would resolve `..`, so that a different path would be matched than served,
- * and would parse `//host/path` as a host.
+ * Returns the unmodified path and query of a request. `new URL` would resolve `..`, so that the matched path could differ from
+ * the served path, and would parse `//host/path` as a host.
  */
 export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
-  // Express removes the mount path of a router from the URL.
+  // Express removes the mount path of a router from `url`.
   const { originalUrl: target = request.url! } = request
   const path = getPath(target)
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
 }
 
-/** Returns the part before the query. */
+/** Returns the request target without the query. */
 export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)
 }
 
-/** The path for logs, which must not contain the secret token of an upload link. */
+/** Removes the secret token of an upload link from a path, for logs. */
 export const toLoggedPath = (path: string): string =>
   path
     .replace(/^\/upload\/[^/]+/, '/upload/:token')
-    // Also at other paths, such as //upload/… and those of a misconfigured proxy.
+    // A token can also occur in unexpected paths, such as //upload/… or those of a misconfigured proxy.
     .replace(/ulk_[^/]{50,}/gi, ':token')
     .slice(0, 200)
 
-/** Converts an absolute target (RFC 9112, section 3.2.2) into a path and ignores its host. */
+/** Converts an absolute request target (RFC 9112, section 3.2.2) to a path, ignoring the host. */
 export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

@@ -2,17 +2,19 @@ import type { Express, Request, RequestHandler, Response } from 'express'
 import { notFound } from '../../platform/errors/errors.js'
 import { BuiltFiles } from './built-files.js'
 
-/** Paths of the dashboard views, as in dashboard/views.ts. Each view has its own path, so that it can be bookmarked and shared and works with the browser history. */
+/**
+ * Paths of the dashboard views, as in dashboard/views.ts. Each view has a separate path, so that users can bookmark and share it.
+ */
 const views =
   /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|proof|links|account)(?:\/[\w-]{1,80})?)?$/
 
-// No inline scripts or styles, no external resources, and no conversion of script-generated text to markup.
+// Content Security Policy without inline scripts, inline styles, external resources, or conversion of strings to markup.
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' blob: data:",
-  // Download URLs of a local store, in a sandboxed frame.
+  // Allows download URLs of a local store in a sandboxed frame.
   "media-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
@@ -25,13 +27,13 @@ const policy = [
 const year = 365 * 86_400
 
 export interface Dashboard {
-  /** Adds the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
+  /** Registers the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
   mount(app: Express): void
-  /** Sends the page with status 404 to browsers, at paths that no other handler serves. The page shows its own error. */
+  /** Sends the page with status 404 to browsers for unknown paths. The page shows the error. */
   notFound: RequestHandler
 }
 
-/** Paths below which all clients, including browsers, get errors as JSON. */
+/** Paths below which browsers also get errors as JSON. */
 const jsonPaths = /^\/(api|assets|\.well-known)\//
 
 export async function openDashboard(session: RequestHandler): Promise<Dashboard> {
@@ -44,13 +46,13 @@ export async function openDashboard(session: RequestHandler): Promise<Dashboard>
   const mount = (app: Express) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
-      // `/` serves the page to all clients. At the other paths, clients other than browsers get 404.
+      // All clients get the page at `/`. At other paths, clients other than browsers get 404.
       if (request.path !== '/' && !isBrowser(request)) return next()
       sendPage(request, response)
     })
     app.get('/assets/:file', (request, response) => {
       if (!files.has(request.params.file)) throw notFound('page', request.path)
-      // File names contain a hash of the content.
+      // File names contain a content hash, so files never change.
       response.set('Cache-Control', `public, max-age=${year}, immutable`)
       files.send(request.params.file, request, response)
     })

@@ -17,7 +17,7 @@ import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { SizeMismatchError, sendWholeFile } from './send-file.js'
 
-/** Database row of a downloaded file. */
+/** Database row of a file to download. */
 export interface ServedFile {
   path: string
   originalFilename: string
@@ -29,13 +29,13 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** Returns the file that the URL refers to, or null if it is deleted. Throws if the credential of the URL was revoked. */
+  /** Finds the file of the URL. Returns null if it is deleted. Throws if the credential that created the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
-  /** Throws if a single-use URL was already used. */
+  /** Marks a single-use URL as used. Throws if it was already used. */
   spend: (signed: SignedDownload) => Promise<void>
-  /** Calls `cut` if the file becomes unavailable during the transfer. Returns a function that ends the watch. */
+  /** Calls `cut` if the file becomes unavailable during the transfer. Returns a function that stops watching. */
   watch: (signed: SignedDownload, cut: () => void) => () => void
-  /** Reports the credential of the URL, the address and the outcome, for the log. */
+  /** Logs the credential that created the URL, the client's address and the outcome. */
   onDownload?: (download: Download) => void
 }
 
@@ -50,10 +50,10 @@ export interface Download {
   outcome: 'served' | 'refused' | 'cut_off'
 }
 
-// Number of bytes read ahead for each client, however slow it is.
+// Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
 
-/** Limits of concurrent downloads. Each one uses a file, a socket and a block that was read ahead. */
+/** Limits of concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
 export interface DownloadLimits {
   byUrl: number
   inAll: number
@@ -62,8 +62,8 @@ export interface DownloadLimits {
 const defaultLimits: DownloadLimits = { byUrl: 32, inAll: 512 }
 
 /**
- * Handles `GET` and `HEAD /download/:fileId`, the target of download URLs of the local store. Sets the file name, and headers that prevent
- * a browser from running the downloaded content. Express's `sendFile` handles ranges and conditional requests.
+ * Handles `GET` and `HEAD /download/:fileId`, the download URLs of the local store. Sets headers that prevent browsers from
+ * executing the content. Express's `sendFile` handles ranges and conditional requests.
  */
 export function createDownloads(options: DownloadOptions): RequestHandler<{ fileId: string }> {
   const limit = limitDownloads()
@@ -108,7 +108,7 @@ async function admit(
   if (verdict === 'invalid') throw forbidden('This download URL is invalid. Request a new one.')
   if (verdict === 'expired') throw forbidden('This download URL has expired. Request a new one.')
   response.once('close', () => onDownload?.(toDownload(request, response, verdict)))
-  // The lookup runs for every request, so that a URL becomes invalid together with its file and its credential.
+  // Look up the file in every request, so that deleting the file or revoking the credential invalidates the URL.
   const file = await findFile(verdict)
   if (!file) throw notFound('file', fileId)
   response.once(
@@ -132,8 +132,8 @@ async function sendAny(
   await assertWhole(path, fileId, file)
   if (request.method === 'GET') await file.spend()
   describe(response, file)
-  // `fresh` treats no-cache in a request as "send it again", but it only means "ask the origin server", which is this service. fetch()
-  // always sends no-cache with a condition.
+  // `fresh` would resend the file for `no-cache` requests, but `no-cache` only requires revalidation with the origin server.
+  // fetch() always adds it to conditional requests.
   delete request.headers['cache-control']
   const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
   response.sendFile(path, options, (error) => {
@@ -185,7 +185,7 @@ const createUnreadableError = (fileId: string, error: unknown) =>
 const createDamagedError = (fileId: string, how: string) =>
   storageUnavailable(`The content of file '${printable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
 
-/** Throws if the blob is missing or truncated, so that it is never sent as if it were the file. */
+/** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
     throw createUnreadableError(fileId, error)
@@ -205,10 +205,10 @@ const descriptiveHeaders = [
 ]
 
 function describe(response: ServerResponse, file: ServedFile): void {
-  // Does not use `set`, which would declare a character set for every text.
+  // Not set with `response.set`, which would add a charset to every text type.
   const headers = {
     'Content-Type': file.contentType,
-    // Every file is sent as an attachment: an HTML or SVG file displayed inline would run with the privileges of our origin.
+    // Send every file as an attachment. An inline HTML or SVG file would run with the privileges of this origin.
     'Content-Disposition': attachmentHeader(file.originalFilename),
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'X-Content-Type-Options': 'nosniff',
@@ -221,7 +221,7 @@ function describe(response: ServerResponse, file: ServedFile): void {
   for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
-// Headers of the client cause 412 and 416. Their body has the same shape as that of every other error.
+// Sends 412 or 416 in the standard error format. Express's own responses would have a different body.
 function sendRejection(
   response: Response,
   error: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint },

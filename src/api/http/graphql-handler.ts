@@ -9,7 +9,7 @@ import { readUploadRequest } from '../graphql/upload-request.js'
 import type { ApplicationParts } from './application-parts.js'
 import { createCall, getTarget } from './caller.js'
 
-// Only the sources that Apollo Sandbox needs are allowed.
+// Content Security Policy that allows only the sources that Apollo Sandbox needs.
 const sandboxPolicy = [
   "default-src 'none'",
   "script-src 'unsafe-inline' https://embeddable-sandbox.cdn.apollographql.com",
@@ -22,7 +22,10 @@ const sandboxPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** Handler of /graphql: executes GraphQL requests with Apollo Server. Browsers get a page or Apollo Sandbox. */
+/**
+ * Creates the handler of /graphql, which executes GraphQL requests with Apollo Server. Browsers get the GraphQL explorer or
+ * Apollo Sandbox.
+ */
 export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
@@ -36,7 +39,7 @@ export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
     const call = await createCall(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
     if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
-    // A multipart body is treated as an upload, whatever its document requests.
+    // Every multipart request is treated as an upload, even if its document contains none.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))
     sendContinue(request, response)
@@ -57,10 +60,11 @@ function receive({ spool }: ApplicationParts, request: Request, response: Respon
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
-// https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first type is used if the client accepts any.
+// Supported media types. If the client accepts any type, the first one is used
+// (https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types).
 const answerTypes = ['application/json', 'application/graphql-response+json']
 
-/** Sends an error that occurs before Apollo Server receives the call, in its format. */
+/** Sends an error that occurs before Apollo Server receives the request, in the same format. */
 export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
   response
     .type(request.accepts(answerTypes) || answerTypes[0]!)

@@ -17,7 +17,7 @@ const policy = [
 
 const year = 365 * 86_400
 
-/** The GraphQL explorer at /graphql. It loads nothing from other hosts. */
+/** GraphQL explorer at /graphql. It loads no resources from other hosts. */
 export class GraphqlPage {
   readonly #files: BuiltFiles
 
@@ -33,11 +33,11 @@ export class GraphqlPage {
     this.#files.send('page.html', request, response)
   }
 
-  /** Serves the scripts and styles of the page. */
+  /** Registers the scripts and styles of the page. */
   mount(app: Express): void {
     app.get('/graphql/:file', (request, response) => {
       if (!this.#files.has(request.params.file)) throw notFound('page', request.path)
-      // File names contain a hash of the content.
+      // File names contain a content hash, so files never change.
       response.set('Cache-Control', `public, max-age=${year}, immutable`)
       this.#files.send(request.params.file, request, response)
     })

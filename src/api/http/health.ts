@@ -16,28 +16,28 @@ interface Dependencies {
   pool: Pool
   storage: BlobStorage
   spool: { ready(): Promise<void> }
-  /** Null if no scanner is configured. This is not an outage: contexts that scan files reject uploads. */
+  /** Null if no scanner is configured. The service is still ready, but contexts that scan files reject uploads. */
   scanner: VirusScanner | null
-  /** True if the disk of the embedded database is full. Uploads are then rejected. */
+  /** Returns true if the disk of the embedded database is full. Uploads are then rejected. */
   isDiskFull: () => boolean
-  /** Number of serving processes behind the port. Undefined if there is only one. */
+  /** Returns the number of serving processes behind the port. Undefined if there is only one. */
   processes?: (() => { running: number; of: number }) | undefined
-  /** Lag of the read replica; undefined if none is configured. */
+  /** Returns the lag of the read replica. Undefined if none is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
-  /** Number of differences that the reconciler found and that are not resolved yet. They do not make the service unready. */
+  /** Returns the number of unresolved reconciliation findings. They do not make the service unready. */
   storageFindings: () => Promise<number>
-  /** Kind of statements that the database rejects, or undefined. */
+  /** Returns the kind of statements that the database rejects, or undefined. */
   findRejectedStatements: () => Promise<string | undefined>
-  /** Files that could not be rescanned. */
+  /** Returns the number of files that could not be rescanned. */
   rescanFailures: () => Promise<RescanFailures | undefined>
 }
 
 const freshMs = 5_000
 const timeoutMs = 8_000
-// Beyond this offset, certificates, signed bucket URLs and the operator's own logs become inconsistent.
+// Maximum clock offset. A larger one invalidates certificates and signed bucket URLs, and confuses log timestamps.
 const maxAheadMs = 5_000
 
-/** Checks the readiness of the service. Each check actually uses its dependency, at most once in five seconds. */
+/** Checks the readiness of the service. Each check calls its dependency, at most once every five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -49,14 +49,14 @@ export class Health {
     onDown,
     ...dependencies
   }: Dependencies & {
-    /** Called once whenever a dependency goes down. */
+    /** Called once each time a dependency becomes unavailable. */
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
     this.#checks = createChecks(dependencies)
   }
 
-  /** Makes the service unready from now on, whatever the state of its dependencies, so that load balancers stop sending requests. */
+  /** Makes the service permanently unready, so that load balancers stop sending requests before shutdown. */
   announceStop(): void {
     this.#stopping = true
   }
@@ -77,7 +77,7 @@ export class Health {
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
-  /** Returns the public part of a condition. Addresses and paths appear only in the log. */
+  /** Runs a check and returns its public result. Addresses and paths appear only in the log. */
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await withTimeout(check())
@@ -110,7 +110,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
-    // The check of the database reports an outage.
+    // The database check reports a database outage.
     statements: () =>
       dependencies
         .findRejectedStatements()
@@ -133,7 +133,8 @@ async function clockCondition(pool: Pool): Promise<Condition> {
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
   const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`
-  // Not "down": the service uses the database's clock. If that clock is wrong, all replicas would become unready together.
+  // The status is not "down", because the service uses the database's clock. A wrong database clock would make all replicas
+  // unready.
   return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
 }
 
@@ -143,7 +144,7 @@ async function storageCondition({ storage, spool, isDiskFull, storageFindings }:
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 
-/** Scans the EICAR test string. A scanner that responds but does not detect it is down. */
+/** Scans the EICAR test string. A scanner that does not detect it is down. */
 async function scannerCondition(scanner: VirusScanner | null): Promise<Condition> {
   if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
   await scanner.prove()
@@ -157,7 +158,7 @@ async function scannerCondition(scanner: VirusScanner | null): Promise<Condition
   }
 }
 
-// Not "down": a file that cannot be rescanned must not take the service out of rotation.
+// The status is not "down", because a file that cannot be rescanned must not take the service out of rotation.
 const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, givenUp, reason } = failures
@@ -169,7 +170,7 @@ const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
   }
 }
 
-// Not "down": this process and the remaining ones still serve.
+// The status is not "down", because the remaining processes still serve requests.
 const processesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
   status: running < of ? 'degraded' : 'up',
   running,
@@ -177,7 +178,7 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
   ...(running < of && { reason: `${of - running} of ${of} processes are not serving. They are being restarted` }),
 })
 
-// Not "down": the primary serves the reads instead.
+// The status is not "down", because the primary serves the reads instead.
 const replicaCondition = (getLagMs: () => Promise<number>): Promise<Condition> =>
   getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),

@@ -3,30 +3,31 @@ import type { Socket } from 'node:net'
 import type { Express } from 'express'
 import { isSubscription } from './subscriptions.js'
 
-// This is the only file that changes how Node.js handles requests, responses and connections. Each change states its reason.
+// Only this file changes how Node.js handles requests, responses and connections. Each change states its reason.
 // test/unit/http-messages.test.ts and test/unit/request-bodies.test.ts fail if Node.js no longer calls the overridden methods.
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 const smallChunkBytes = 4_096
 const blockBytes = 16_384
-// The parser takes 1 to 2 µs per chunk, so a megabyte of one-byte chunks would block the process for seconds.
+// Maximum number of tiny chunks per request. The parser takes 1 to 2 µs per chunk, so a megabyte of one-byte chunks would block
+// the process for seconds.
 const maxTinyChunks = 16_384
 const tinyChunkBytes = 32
 
-// An unread rest of a body up to this size is read and discarded, so that the connection can be reused.
+// Maximum number of unread body bytes that are discarded to reuse the connection.
 const maxUnreadBytes = 64 * 1024
 const maxLingerMs = 60_000
 const maxSilenceMs = 5_000
 
-/** Part of a body that arrives in small chunks. */
+/** Buffer that collects small chunks of a body. */
 interface Block {
   bytes: Buffer | undefined
   used: number
   tinyChunks: number
 }
 
-// Extra state of requests, responses and sockets.
+// Additional state of requests, responses and sockets.
 const upgrades = new WeakSet<IncomingMessage>()
 const blocks = new WeakMap<IncomingMessage, Block>()
 const continued = new WeakSet<ServerResponse>()
@@ -35,9 +36,9 @@ const halfClosed = new WeakSet<Socket>()
 type Request = InstanceType<ReturnType<typeof createRequestClass>>
 
 /**
- * The classes of a server's requests and responses (options of `http.createServer`). Express sets the prototype of each request and
- * response to that of its application. An object whose prototype changes is slow: this doubled the CPU time of a small request. So the
- * classes are also the prototypes of the application, and nothing changes.
+ * Creates the request and response classes for `http.createServer`. Express changes the prototype of each request and response to
+ * its own, which doubles the CPU time of a small request. These classes already have Express's prototypes, so Express changes
+ * nothing.
  */
 export function createMessageClasses(app: Express | undefined) {
   const [Request, Response] = [createRequestClass(), createResponseClass()]
@@ -48,14 +49,14 @@ export function createMessageClasses(app: Express | undefined) {
   return { IncomingMessage: Request, ServerResponse: Response }
 }
 
-/** True if our side of the connection is closed. No further requests on it are handled. */
+/** Returns true if the service has closed its side of the connection. Further requests on the connection are ignored. */
 export const isHalfClosed = (socket: Socket): boolean => halfClosed.has(socket)
 
 function createRequestClass() {
   return class Request extends IncomingMessage {
     /**
-     * A server with an `upgrade` listener treats each request to upgrade as a WebSocket. Java's client requests h2c with every request.
-     * Requests that are not for our WebSocket are handled as if no such listener existed.
+     * A Node.js server with an `upgrade` listener treats every upgrade request as a WebSocket. Java's HTTP client requests an h2c
+     * upgrade in every request. Only subscription requests are treated as upgrades here.
      */
     get upgrade(): boolean {
       return upgrades.has(this) && (this.method === 'CONNECT' || isSubscription(this))
@@ -67,9 +68,9 @@ function createRequestClass() {
     }
 
     /**
-     * Combines small chunks of the body that arrive in the same iteration of the event loop. The parser creates a Buffer for each chunk, so
-     * one-byte chunks would take a hundred times their size. Disconnects a client that sends thousands of tiny chunks, which common clients
-     * never do.
+     * Combines small body chunks that arrive in the same iteration of the event loop. The parser creates a Buffer per chunk, so
+     * one-byte chunks would use a hundred times their size. Disconnects a client that sends thousands of tiny chunks, because
+     * common clients never do.
      */
     override push(chunk: Buffer | null): boolean {
       if (chunk === null || chunk.length >= smallChunkBytes) {
@@ -108,7 +109,7 @@ function flush(request: Request): void {
 
 function createResponseClass() {
   return class Response extends ServerResponse<Request> {
-    /** Node.js calls this for every response, even if our code does not. */
+    /** Node.js calls this method for every response, even for implicit headers. */
     override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
       if (hasBody(this.req)) prepareEarlyResponse(this.req, this)
       return super.writeHead(status, reason as string, headers)
@@ -121,15 +122,14 @@ function createResponseClass() {
   }
 }
 
-/** According to the headers, which also determine how the parser frames the request. */
+/** Returns true if the headers declare a body. They also determine how the parser frames the request. */
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
 /**
- * Prepares a response that does not wait for the whole body. If a connection is closed with unread bytes, the operating system resets it,
- * and the client sees the reset instead of the response. Therefore the rest of the body is read and discarded. If it is large, or was not
- * requested yet (Expect: 100-continue), our side of the connection is closed and the client's side is read for a while (RFC 9112, section
- * 9.6).
+ * Prepares a response that is sent before the whole body is read. Closing a connection with unread bytes resets it, so the client
+ * would see the reset instead of the response. A small rest of the body is discarded. For a large rest, or one that was not
+ * requested yet (Expect: 100-continue), only the service's side of the connection is closed (RFC 9112, section 9.6).
  */
 function prepareEarlyResponse(request: IncomingMessage, response: ServerResponse): void {
   if (!request.complete && !canReuseConnection(request, response)) {
@@ -144,7 +144,7 @@ function canReuseConnection({ headers }: IncomingMessage, response: ServerRespon
   return Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= maxUnreadBytes
 }
 
-/** Node.js calls `socket.destroySoon()` after a response with `Connection: close`, which closes both sides. It has no option for this. */
+/** Prevents Node.js from closing both sides of the connection after `Connection: close`. Node.js has no option for this. */
 function closeOwnSideOnly(socket: Socket): void {
   socket.destroySoon = () => {
     halfClosed.add(socket)
@@ -161,14 +161,14 @@ function discardRest(request: IncomingMessage): void {
   request.resume()
   const { socket } = request
   if (isHalfClosed(socket)) return
-  // Do not add a listener for each request of a reused connection.
+  // Avoid adding a listener per request of a reused connection.
   request.once(
     'close',
     closeWhenSilent(socket, () => request.complete),
   )
 }
 
-/** Closes the socket if nothing arrives for a while. Returns the function that ends the watch. */
+/** Closes the socket after a period without data. Returns a function that stops watching. */
 function closeWhenSilent(socket: Socket, isDone: () => boolean): () => void {
   const until = Date.now() + maxLingerMs
   let seen = socket.bytesRead

@@ -12,22 +12,22 @@ interface Siblings {
   allMetrics(): Promise<string>
 }
 
-/** Sources of the metrics that are read on request. */
+/** Sources of metrics that are read on each scrape. */
 interface Sources {
   poolSize: () => { total: number; idle: number; waiting: number }
   ledgerWaiting: () => number
   uploadsUnderWay: () => number
   storageFindings: () => Promise<number>
   rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
-  /** Undefined if no read replica is configured. */
+  /** Number of reads by the replica and the primary. Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
-  /** The other processes behind the same port, if any. The response then contains the metrics of all of them. */
+  /** Other processes behind the same port. The response then includes the metrics of all of them. */
   siblings?: Siblings | undefined
 }
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Metrics of `GET /metrics`. Each instance has its own registry, so that two services in one process do not share values. */
+/** Metrics of `GET /metrics`. Each instance has a separate registry, so that two services in one process do not share values. */
 export class Metrics {
   readonly registry: Registry
   readonly calls: Counter<'operation' | 'status' | 'reason'>
@@ -60,7 +60,7 @@ export class Metrics {
       'reason',
     ])
     this.blocked = counter('assay_files_blocked_total', 'Number of rejected files by reason.', ['reason'])
-    this.requests = histogram('assay_request_duration_seconds', 'Duration of a request in seconds.', ['edge', 'status'])
+    this.requests = histogram('assay_request_duration_seconds', 'Duration of HTTP requests in seconds.', ['edge', 'status'])
     this.refusedCredentials = counter(
       'assay_refused_credentials_total',
       'Number of requests with a rejected credential, by reason.',
@@ -68,7 +68,7 @@ export class Metrics {
     )
     this.downloads = counter(
       'assay_url_downloads_total',
-      'Number of uses of download URLs of the local store, by outcome: served, refused, cut_off.',
+      'Number of requests for download URLs of the local store, by outcome: served, refused, cut_off.',
       ['outcome'],
     )
     this.securityEvents = counter(
@@ -78,13 +78,16 @@ export class Metrics {
     )
     this.webhookAttempts = counter(
       'assay_webhook_attempts_total',
-      'Number of requests to webhooks, by outcome: delivered, pending (will be retried), failed.',
+      'Number of requests to webhooks, by outcome: delivered, pending (to be retried), failed.',
       ['outcome'],
     )
     this.bytesIn = counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.')
-    this.bytesOut = counter('assay_download_bytes_total', 'Total size of files with new download URLs, in bytes.')
-    this.scan = histogram('assay_scan_duration_seconds', 'Duration of a virus scan in seconds.')
-    this.store = histogram('assay_store_duration_seconds', 'Duration of a call to the blob store in seconds.', ['operation'])
+    this.bytesOut = counter(
+      'assay_download_bytes_total',
+      'Total size in bytes of the files for which download URLs were created.',
+    )
+    this.scan = histogram('assay_scan_duration_seconds', 'Duration of virus scans in seconds.')
+    this.store = histogram('assay_store_duration_seconds', 'Duration of blob store operations in seconds.', ['operation'])
     this.rescannedFiles = counter(
       'assay_rescanned_files_total',
       'Number of stored files that this replica rescanned, by outcome: clean, infected, failed.',
@@ -95,7 +98,7 @@ export class Metrics {
     addGauges(registers, sources)
   }
 
-  /** Body of `GET /metrics`. */
+  /** Returns the body of `GET /metrics`. */
   text(): Promise<string> {
     return this.#siblings?.allMetrics() ?? this.registry.metrics()
   }
@@ -108,11 +111,11 @@ export class Metrics {
   }
 }
 
-/** Metrics of the database connections, read on request. */
+/** Adds metrics of the database connections, which are read on each scrape. */
 function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
   new Counter({
     name: 'assay_replica_reads_total',
-    help: 'Number of statements for the read replica, by the server that ran them: replica, primary.',
+    help: 'Number of statements intended for the read replica, by the server that executed them: replica, primary.',
     labelNames: ['server'],
     registers,
     collect() {
@@ -132,7 +135,8 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
 }
 
 /**
- * Single values, read on request. If the source of a gauge fails, the gauge keeps its last value, so that the other metrics stay available.
+ * Adds gauges that are read on each scrape. If the source of a gauge fails, the gauge keeps its last value, so that other metrics
+ * stay available.
  */
 function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnderWay, storageFindings }: Sources): void {
   const gauge = (name: string, help: string, read?: () => number | Promise<number>) =>
@@ -155,20 +159,16 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
     underWay.set(contextsUnderWay)
     return filesQuarantined
   })
-  gauge('assay_ledger_waiting', 'Number of ledger entries that wait for the next group commit.', ledgerWaiting)
+  gauge('assay_ledger_waiting', 'Number of ledger entries waiting for the next group commit.', ledgerWaiting)
   gauge(
     'assay_uploads_under_way',
-    'Number of uploads in progress: receiving the body, or waiting for the verdict.',
+    'Number of uploads in progress, receiving the body or waiting for the verdict.',
     uploadsUnderWay,
   )
-  gauge(
-    'assay_storage_findings',
-    'Number of inconsistencies that the reconciler found and that are not repaired yet.',
-    storageFindings,
-  )
+  gauge('assay_storage_findings', 'Number of unrepaired inconsistencies found by the reconciler.', storageFindings)
 }
 
-/** Wraps the scanner and records its durations in the metrics. */
+/** Wraps a scanner to measure its durations. */
 export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     timed(
@@ -183,8 +183,8 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
 })
 
 /**
- * Wraps the store for uploads. Measures its operations, and calls `onFailedPut` with the path of a blob that may exist although `put`
- * failed.
+ * Wraps a store to measure its operations. After a failed `put`, calls `onFailedPut` with the path, because the blob may still
+ * exist.
  */
 export const measuredStorage = (
   storage: BlobStorage,
@@ -204,7 +204,7 @@ export const measuredStorage = (
 
 const timed = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)
 
-/** Serves `GET /metrics`, publicly or only with METRICS_TOKEN. */
+/** Serves `GET /metrics`. Requires METRICS_TOKEN if it is set. */
 export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))

@@ -5,13 +5,13 @@ import { megabyte } from '../../platform/units.js'
 
 const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), promisify(fs.fstat), promisify(fs.close)]
 
-/** A file up to this size is read at once, into a buffer that is not reused. */
+/** Maximum size of a file that is read at once, into a buffer that is not reused. */
 const maxSingleReadBytes = 64 * 1024
-/** Number of bytes read ahead for each client, however slow it is. */
+/** Number of bytes read ahead per client, even for slow clients. */
 const blockBytes = 256 * 1024
 const maxFreeBlocks = (8 * megabyte) / blockBytes
 
-/** Unused blocks. Allocating new blocks would cause a full garbage collection for every hundred downloads of 1 MiB. */
+/** Unused blocks. Allocating new blocks would cause a full garbage collection per hundred downloads of 1 MiB. */
 const freeBlocks: Buffer[] = []
 
 export class SizeMismatchError extends Error {
@@ -19,8 +19,8 @@ export class SizeMismatchError extends Error {
 }
 
 /**
- * Sends the whole file, which has `size` bytes. Calls `begin` after opening the file and before the first byte. Errors before the first
- * byte are thrown: those of the file system, and `SizeMismatchError`. Later errors and disconnects end the response.
+ * Sends a whole file of `size` bytes. Calls `begin` after opening the file and before sending the first byte. Throws file system
+ * errors and `SizeMismatchError` that occur before the first byte. Later errors and disconnects end the response.
  */
 export async function sendWholeFile(
   response: ServerResponse,
@@ -47,13 +47,14 @@ export async function sendWholeFile(
 async function readSmall(path: string, size: number): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
-    // Requests one extra byte, to detect that the file has grown.
+    // Request one extra byte, to detect a file that has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
     if (bytesRead !== size) throw new SizeMismatchError(`${bytesRead} of ${size} bytes are present`)
     return bytes.subarray(0, size)
   } finally {
-    // Closed synchronously, because closing does not wait for the disk and using another thread would take longer than everything else.
+    // Close synchronously. Closing does not wait for the disk, and dispatching to another thread would take longer than the read
+    // itself.
     fs.closeSync(file)
   }
 }
@@ -65,13 +66,16 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
     if (bytesRead === 0) response.destroy()
-    // After a disconnect, the system may still be reading the block, so it is not reused.
+    // After a disconnect, the system may still be reading the block, so do not reuse it.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
   if (freeBlocks.length < maxFreeBlocks) freeBlocks.push(block)
 }
 
-/** Sends a chunk. Resolves to true once the system has accepted it, and to false if the client disconnected. */
+/**
+ * Creates a function that sends a chunk. It resolves to true once the system has accepted the chunk, and to false after a
+ * disconnect.
+ */
 function createSender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
   let settle: (taken: boolean) => void = () => {}
   response.once('close', () => settle(false))

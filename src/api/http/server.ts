@@ -8,14 +8,14 @@ import { originForm } from './caller.js'
 import { createMessageClasses } from './http-messages.js'
 
 const maxHeaderBytes = 16_384
-// Maximum number of requests of one connection that wait for an earlier response.
+// Maximum number of pipelined requests of a connection that wait for earlier responses.
 const maxPipelined = 64
-/** Time to send the headers. Slower clients are disconnected (Slowloris). */
+/** Time limit for the request headers. Slower clients are disconnected (Slowloris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
 /**
- * Creates the HTTP server. Errors that occur before a request exists also get a JSON response. `app` is the Express application of the
+ * Creates the HTTP server. Errors before a request is parsed also get a JSON response. `app` is the Express application of the
  * listener.
  */
 export function httpServer(listener: RequestListener, app?: Express): Server {
@@ -23,12 +23,12 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
   const server = createServer(
     {
       headersTimeout: headersMs,
-      // An upload may take long. watchBody disconnects a client that stops sending.
+      // Unlimited, because a large upload may take long. `watchBody` disconnects a client that stops sending.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
       maxHeaderSize: maxHeaderBytes,
-      // The application rejects it with a JSON error. Node.js would respond with 400 and no body.
+      // The application rejects a missing Host header with a JSON error. Node.js would send 400 without a body.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
       ...createMessageClasses(app),
@@ -38,13 +38,14 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       answer(request, response)
     },
   )
-  // Node.js would silently drop headers beyond a maximum count, including a second Host header. Their size is limited instead.
+  // Disable the maximum number of headers, because Node.js silently drops further headers, such as a second Host header. Their
+  // total size is limited instead.
   server.maxHeadersCount = 0
-  // The handler that reads the body responds to Expect: 100-continue.
+  // The handler that reads the body sends 100 Continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
-  // Other expectations may be ignored (RFC 9110, section 10.1.1). Node.js would respond with 417 and no JSON.
+  // Ignore other expectations, as RFC 9110, section 10.1.1 permits. Node.js would send 417 without a JSON body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  // Without a listener, Node.js closes the connection without a response.
+  // Without a listener, Node.js would close the connection without a response.
   server.on('connect', (_request, socket) => reject({ code: 'CONNECT' }, socket as Socket))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => reject(error, socket as Socket))
   return server
@@ -57,7 +58,7 @@ const errors: Record<string, [status: number, message: string, code?: ErrorCode]
 }
 
 function reject(error: { code?: string }, socket: Socket): void {
-  // Same check as in Node.js's own handler: a response that has started must not be followed by another one.
+  // Do not send a second response after the first one has started, as in Node.js's own handler.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -77,20 +78,20 @@ function reject(error: { code?: string }, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // If a socket is closed with unread bytes, it is reset, and the client sees the reset instead of the response.
+  // Keep reading. Closing a socket with unread bytes would reset it, and the client would see the reset instead of the response.
   socket.resume()
   setTimeout(() => socket.destroy(), 2_000).unref()
 }
 
 /**
- * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so a thousand of them would keep a
- * thousand responses in memory that the client need not read. A client that sends too many requests in advance is disconnected.
+ * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so a client could make
+ * the service hold thousands of responses in memory. Disconnects a client that pipelines too many requests.
  */
 function serializeRequests(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // It was parsed together with the request that exceeded the limit.
+    // Ignore a request that was parsed together with the one that exceeded the limit.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()

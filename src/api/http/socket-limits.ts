@@ -2,12 +2,12 @@ import { MessageType, parseMessage } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import type { WaitingPlace } from './unauthenticated-sockets.js'
 
-// If a client does not read its messages, it is disconnected at this number of unsent bytes.
+// Maximum number of unsent bytes. A client that does not read its messages is disconnected.
 const maxUnsentBytes = 1024 * 1024
-// Messages, pings and pongs per connection and interval.
+// Maximum number of messages, pings and pongs per connection and interval.
 const maxMessages = 60
 const intervalMs = 12_000
-// RFC 6455, section 7.4.1, and the protocol graphql-transport-ws define these codes.
+// Close codes of RFC 6455 (section 7.4.1) and of the graphql-transport-ws protocol.
 export const closeCodes = {
   goingAway: 1001,
   policyViolation: 1008,
@@ -26,24 +26,24 @@ const clientMessages: readonly string[] = [
   MessageType.Complete,
 ]
 
-// RFC 6455, section 5.5: a control frame has at most 125 bytes, 2 of them for the code.
+// Maximum length of a close reason. A control frame has at most 125 bytes, including 2 for the code (RFC 6455, section 5.5).
 const maxReasonBytes = 123
 
-/** Closes a connection. A reason that is too long is truncated at a character boundary. */
+/** Closes a connection. A long reason is truncated at a character boundary. */
 export function end(socket: WebSocket, code: number, reason: string): void {
   const bytes = Buffer.from(reason).subarray(0, maxReasonBytes)
   socket.close(code, new TextDecoder().decode(bytes, { stream: true }))
 }
 
-/** Resolves once the message is written. Closes the connection if too many bytes are unsent. */
+/** Sends a message and resolves when it is written. Closes the connection if too many bytes are unsent. */
 export function sendBounded(socket: WebSocket, text: string): Promise<void> {
   if (socket.bufferedAmount > maxUnsentBytes) socket.terminate()
   return new Promise((resolve) => socket.send(text, () => resolve()))
 }
 
 /**
- * Forwards the messages that the protocol and the limits of a connection allow, and otherwise closes the connection. Also closes it if the
- * client does not answer a ping within an interval.
+ * Forwards messages within the limits of the connection. Closes the connection if the client exceeds a limit, violates the
+ * protocol, or does not answer a ping within an interval.
  */
 export function limitMessages(
   socket: WebSocket,

@@ -30,12 +30,12 @@ import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-soc
 interface Parts
   extends Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
-  /** Scope and limits of every subscription. */
+  /** Scope and limits that apply to every subscription. */
   endpoint: Endpoint
-  /** Root value, which provides the events. */
+  /** Root value that provides the events. */
   source: object
   streams: LiveStreams
-  /** True while the credential is valid for the subscription. */
+  /** Returns true if the credential still permits subscriptions. */
   isCredentialValid(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
   onError(error: unknown): void
 }
@@ -44,9 +44,9 @@ interface Connection {
   socket: WebSocket
   request: IncomingMessage
   origin: Origin
-  /** The socket's place in the pool of unauthenticated sockets. */
+  /** Slot of the socket in the pool of unauthenticated sockets. */
   place: WaitingPlace
-  /** Set when the credential is accepted. */
+  /** The authenticated call. Undefined until the credential is accepted. */
   call?: Call
 }
 
@@ -59,28 +59,28 @@ const socketOptions = {
   noServer: true,
   maxPayload: maxMessageBytes,
   maxFragments: 64,
-  // Milliseconds in which a client must answer a close frame. @types/ws does not declare it.
+  // Time in milliseconds for a client to answer a close frame. @types/ws lacks this option.
   closeTimeout: 1_000,
   handleProtocols,
   perMessageDeflate: false,
-  // A ping frame counts as a message before it is answered.
+  // Pings are counted as messages before they are answered.
   autoPong: false,
-  // One message of a connection per iteration of the event loop, however many arrive together.
+  // Processes at most one message per connection in each iteration of the event loop.
   allowSynchronousEvents: false,
 }
 
 type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection>>
 
 /**
- * Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`. The dashboard's cookie is accepted
- * from pages of the service only.
+ * Serves subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is sent in `connection_init`. The
+ * dashboard's cookie is accepted only from pages of the same origin.
  */
 export function openSubscriptions(parts: Parts): { attach(server: Server, getAddress: GetAddress): void; close(): void } {
   const sockets = new WebSocketServer(socketOptions)
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
-    // The time-out of UnauthenticatedSockets also covers the check of the credential.
+    // Disabled, because the time-out of UnauthenticatedSockets also covers the credential check.
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
@@ -127,10 +127,10 @@ function openConnection(
   const closed = protocol.opened(
     {
       protocol: socket.protocol,
-      // Resolves once the message is written. Until then, the subscription reads no further event.
+      // The subscription reads the next event after the message is written.
       send,
       close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
-      // Omits the payload, which graphql-ws would repeat.
+      // Answer without the payload, which graphql-ws would return.
       onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
       onMessage: (handle) =>
         onMessage((text) =>
@@ -150,7 +150,7 @@ function openConnection(
 
 const tooManyWaiting = 'Too many connections without a credential. Reconnect and send connection_init immediately.'
 
-/** True if the request asks for one of our WebSockets. Any other upgrade request is answered as if it had no Upgrade header. */
+/** Returns true if the request asks for a GraphQL WebSocket. Any other upgrade request is handled without the Upgrade header. */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 
@@ -190,8 +190,8 @@ async function connect(
 }
 
 /**
- * Headers of the connection's credential. Browsers send cookies with the WebSockets of any page of the same site, and `connection_init` is no
- * protection, because every page can send it. Therefore the cookie counts only if the page has the origin of the service.
+ * Returns the credential headers of a connection. Browsers send cookies with WebSockets from any page of the same site, and every
+ * page can send `connection_init`. The cookie is therefore accepted only from pages of the same origin.
  */
 function getCredentialHeaders(
   { headers }: IncomingMessage,
@@ -241,7 +241,7 @@ async function subscribe(
   }
 }
 
-/** Uses Apollo Server's error code for invalid documents. */
+/** Adds Apollo Server's error code for invalid documents. */
 function asValidationError(error: GraphQLError): GraphQLError {
   error.extensions.code ??= 'GRAPHQL_VALIDATION_FAILED'
   return error

@@ -11,24 +11,24 @@ interface Waiting {
   timer: NodeJS.Timeout
 }
 
-/** The place of a socket in the pool of unauthenticated sockets. */
+/** A slot in the pool of unauthenticated sockets. */
 export interface WaitingPlace {
-  /** Marks the credential as being checked. From now on, no other socket can take the place. */
+  /** Marks the credential as being checked. Other sockets can no longer take over the slot. */
   checking(): void
   leave(): void
 }
 
 /**
- * Limits WebSockets that have not authenticated yet: a small pool, separate from the sockets of subscribers. If the pool or the share of an
- * address is full, the oldest idle socket is closed. A client that sends its credential immediately therefore always finds a place.
+ * Limits unauthenticated WebSockets to a small pool, separate from the sockets of subscribers. If the pool or the share of an
+ * address is full, the oldest idle socket is closed. A client that sends its credential immediately therefore always gets a slot.
  */
 export class UnauthenticatedSockets {
-  // In order of arrival.
+  // Sockets in order of arrival.
   readonly #waiting = new Set<Waiting>()
 
   /**
-   * Returns undefined if no place is available. `timedOut` is called if the socket does not authenticate in time, `drop` if another socket
-   * takes its place.
+   * Reserves a slot, or returns undefined if none is available. `timedOut` is called if the socket does not authenticate in time,
+   * and `drop` if another socket takes over its slot.
    */
   enter(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingPlace | undefined {
     const address = toAddressGroup(ip)

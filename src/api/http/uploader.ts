@@ -5,10 +5,10 @@ import type { Express, Request, Response } from 'express'
 import { rejectMethod } from '../../platform/errors/errors.js'
 import { Compressed } from '../openapi/compressed.js'
 
-/** Output of scripts/uploader.mjs. Tests that run the source use it too. */
+/** Output of scripts/uploader.mjs. Tests that run from source also use it. */
 const script = new URL('../../../dist/uploader/uploader.js', import.meta.url)
 
-/** Serves the web component `<assay-uploader>` at /uploader.js, for pages of any origin. */
+/** Serves the web component `<assay-uploader>` at /uploader.js to pages of any origin. */
 export function mountUploader(app: Express): void {
   let loaded: ReturnType<typeof loadScript> | undefined
   const send = async (request: Request, response: Response): Promise<void> => {
@@ -26,7 +26,7 @@ async function loadScript() {
   const headers = {
     ETag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     'Cache-Control': 'public, max-age=3600, stale-while-revalidate=86400',
-    // Browsers load module scripts of other origins with CORS.
+    // Browsers require CORS headers to load module scripts from another origin.
     'Access-Control-Allow-Origin': '*',
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
@@ -45,11 +45,11 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** True if a person opened the URL in a browser. Scripts and other clients get JSON. */
+/** Returns true if a browser navigates to the URL. Scripts and other clients get JSON. */
 export const prefersPage = (request: Request): boolean =>
   (request.method === 'GET' || request.method === 'HEAD') && request.accepts(['json', 'html']) === 'html'
 
-/** Sends a page with the web component for the upload link of the request. The page does not contain the token. */
+/** Sends a page with the web component for the upload link in the URL. The page does not contain the token. */
 export function sendUploadPage(request: Request, response: Response): Promise<void> {
   response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-store' }).vary('Accept')
   return page.send(request, response.type('html'))

@@ -12,10 +12,7 @@ const encoders: Record<'br' | 'gzip', (content: Buffer) => Promise<Buffer>> = {
   gzip: (content) => zip(content, { level: 9 }),
 }
 
-/**
- * Text that is the same for all clients. It is compressed once, on first use, so that requests of unauthenticated clients cost nothing
- * extra.
- */
+/** Static text, compressed once on first use, so that unauthenticated requests cause no compression work. */
 export class Compressed {
   readonly #load: () => Promise<Buffer>
   readonly #encoded = new Map<string, Promise<Buffer>>()

@@ -13,7 +13,7 @@ const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dis
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
 const llmsText = Compressed.file(fileURLToPath(new URL('../../../llms.txt', import.meta.url)))
 
-/** Files of the page. Other files of the Swagger UI package are not served. */
+/** Swagger UI files that the page needs. Other files of the package are not served. */
 const assets = new Map(
   Object.entries({
     'swagger-ui.css': swaggerUi,
@@ -23,7 +23,7 @@ const assets = new Map(
   }).map(([file, folder]) => [file, Compressed.file(join(folder, file))]),
 )
 
-// Swagger UI sets element styles by script, which the policy does not restrict. Its images are data: URLs in its style sheet.
+// Swagger UI sets element styles by script, which this policy permits. Its images are data: URLs in its style sheet.
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,13 +38,16 @@ const pagePolicy = [
 const frontPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Without the GraphQL page, browsers get 404 at /graphql. The front page then names the endpoint without a link. */
+/** Without the GraphQL explorer, browsers get 404 at /graphql, so the front page shows the endpoint without a link. */
 async function frontPage(explorer: boolean): Promise<Buffer> {
   const html = await readFile(join(ours, 'front.html'), 'utf8')
   return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
 }
 
-/** Public pages: the OpenAPI document, /docs with its assets, /llms.txt (llmstxt.org), and a front page that links to both APIs. */
+/**
+ * Registers public pages: the OpenAPI document, /docs with its assets, /llms.txt (llmstxt.org), and a front page that links to
+ * both APIs.
+ */
 export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
   const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
   const document = new Compressed(() => Promise.resolve(json))
@@ -83,7 +86,7 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
       return page.send(request, response.type('html'))
     })
     .all(rejectMethod)
-  // With a trailing slash, the relative URLs of the page would be wrong.
+  // Redirect, because relative URLs of the page would be wrong with a trailing slash.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   app
     .route('/docs/:file')

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import type { Json } from './schemas.js'
 
-/** The schema of an error's `details`, and an example of the error. */
+/** Schema of an error's `details`, and an example of the error. */
 interface ErrorDescription {
   details: Json
   example: { message: string; details: Json }
@@ -10,9 +10,9 @@ interface ErrorDescription {
 const text = (description: string): Json => ({ type: 'string', description })
 const whole = (description: string): Json => ({ type: 'integer', format: 'int64', description })
 const list = (description: string): Json => ({ type: 'array', items: { type: 'string' }, description })
-/** All members are optional, because the cause decides which of them are known. */
+/** All members are optional, because they depend on the cause of the error. */
 const members = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
-const noMembers: Json = { type: 'object', additionalProperties: true, description: 'Empty for this code.' }
+const noMembers: Json = { type: 'object', additionalProperties: true, description: 'This error has no details.' }
 
 const fields: Json = {
   type: 'object',
@@ -39,20 +39,20 @@ const fields: Json = {
 const fileId = 'file_01kqzv6y8xw3f5t2n7m4c9d1b0'
 const file = members({ file_id: text('ID of the file.') })
 const reader = {
-  reader: text('Reader that found the problem.'),
-  worker: text('Reason for which the content could not be read: `died`, `hung` or `out_of_memory`.'),
-  trap: text('Kind of a malicious construction, for example a decompression bomb.'),
-  sha256: text('SHA-256 checksum of the file, if an upload link requires another one.'),
+  reader: text('Name of the format reader that found the problem.'),
+  worker: text('Reason why the content could not be read: `died`, `hung` or `out_of_memory`.'),
+  trap: text('Kind of malicious construction, such as a decompression bomb.'),
+  sha256: text('SHA-256 checksum of the file, if it differs from the one that the upload link requires.'),
   expected_sha256: text('SHA-256 checksum that the upload link requires.'),
 }
 const policy = {
-  encrypted: { type: 'boolean', description: 'True if the file, or a part of it, requires a password.' },
+  encrypted: { type: 'boolean', description: 'True if the file or a part of it requires a password.' },
   active_content: list('Short descriptions of the active content.'),
 }
 const scanner = { engine: text('Name and version of the scanner.') }
 const unavailable = (message: string): ErrorDescription => ({ details: noMembers, example: { message, details: {} } })
 
-/** Details of every error code. A new code does not compile until it is described here. */
+/** Details of every error code. The type requires an entry for each new code. */
 export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   bad_user_input: {
     details: fields,
@@ -62,7 +62,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   unauthenticated: {
-    details: members({ second_factor: text('`code` if the sign-in requires the code of a second factor.') }),
+    details: members({ second_factor: text('`code` if the sign-in requires a second-factor code.') }),
     example: { message: 'Missing credential. Send `Authorization: Bearer <API key or token>`.', details: {} },
   },
   forbidden: {
@@ -83,7 +83,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     details: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'The kind of the missing resource, and its ID or key: `{ "file": "file_…" }`.',
+      description: 'Kind of the missing resource and its ID or key, for example `{ "file": "file_…" }`.',
     },
     example: { message: `File '${fileId}' was not found.`, details: { file: fileId } },
   },
@@ -96,7 +96,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   },
   conflict: {
     details: members({
-      context_key: text('Context that exists already, is disabled or contains files.'),
+      context_key: text('Key of the context that already exists, is disabled or contains files.'),
       status: text('Current status of the resource.'),
       files: whole('Number of files in the context.'),
       limit: whole('Maximum number of resources of this kind.'),
@@ -141,9 +141,9 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   invalid_extension: {
     details: members({
       extension: text('Extension of the file name, without the dot.'),
-      allowed: list('Extensions that the context allows, if it does not allow this one.'),
-      recognised: { type: ['string', 'null'], description: 'Detected type of the content, if it does not match the extension.' },
-      content_type: { type: ['string', 'null'], description: 'Media type of the detected type.' },
+      allowed: list('Extensions that the context allows, if it rejects the extension of the file.'),
+      recognised: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
+      content_type: { type: ['string', 'null'], description: 'Media type of the detected file type.' },
     }),
     example: {
       message: "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
@@ -151,7 +151,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   blank_file: {
-    details: members({ size_bytes: whole('Size of the file.') }),
+    details: members({ size_bytes: whole('Size of the file in bytes.') }),
     example: { message: 'The file is empty (0 bytes).', details: { size_bytes: 0 } },
   },
   corrupt_file: {
@@ -180,7 +180,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   scan_incomplete: {
-    details: members({ cause: text('Part of the file that was not scanned, and why.'), ...scanner }),
+    details: members({ cause: text('Part of the file that was not scanned, with the reason.'), ...scanner }),
     example: {
       message: 'A part of the file is encrypted and cannot be scanned.',
       details: { cause: 'a part of the file is encrypted and cannot be scanned', engine: 'ClamAV 1.4.3' },
@@ -190,9 +190,9 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     details: members({
       quota_mb: whole('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
       used_bytes: whole('Number of stored bytes.'),
-      unfinished_bytes: whole('Bytes of unfinished uploads, if they use up the quota.'),
-      remaining_bytes: whole('Remaining bytes of the quota.'),
-      size_bytes: whole('Size of the file, or of the request.'),
+      unfinished_bytes: whole('Number of bytes in unfinished uploads, if they exhaust the quota.'),
+      remaining_bytes: whole('Number of bytes remaining in the quota.'),
+      size_bytes: whole('Size of the file or request in bytes.'),
     }),
     example: {
       message:
@@ -201,7 +201,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   rate_limited: {
-    details: members({ retry_after: whole('Number of seconds to wait, equal to the header `Retry-After`.') }),
+    details: members({ retry_after: whole('Number of seconds to wait, as in the `Retry-After` header.') }),
     example: {
       message: 'Too many calls by this API key. The limit is 120000 per minute. Retry in 12 s.',
       details: { retry_after: 12 },

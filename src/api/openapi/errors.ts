@@ -25,7 +25,7 @@ const uploadErrors: ErrorCode[] = [
   'storage_unavailable',
 ]
 
-// Error codes that only these operations can return. The schema does not contain them.
+// Error codes of individual operations that cannot be derived from the schema.
 const operationErrors: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],
@@ -60,11 +60,11 @@ export interface OperationFacts {
   body?: 'json' | 'multipart' | undefined
   idempotent: boolean
   judged: boolean
-  /** True if the path contains the id of a resource. */
+  /** True if the path contains a resource id. */
   named: boolean
 }
 
-/** Error codes that a route can return, in the order of their status. */
+/** Returns the error codes of a route, ordered by HTTP status. */
 export function getCodes({ operation, body, idempotent, judged, named }: OperationFacts): ErrorCode[] {
   const codes = new Set<ErrorCode>([...commonErrors, ...(operationErrors[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
@@ -74,7 +74,7 @@ export function getCodes({ operation, body, idempotent, judged, named }: Operati
   return errorCodes.filter((code) => codes.has(code))
 }
 
-/** Named responses, one for each set of codes that a route returns with the same status. */
+/** Shared error responses, one per combination of codes with the same status. */
 export class ErrorResponses {
   readonly all: Record<string, Json> = {}
   readonly #named: NamedSchemas
@@ -83,7 +83,7 @@ export class ErrorResponses {
     this.#named = named
   }
 
-  /** Returns the error responses of an operation. */
+  /** Returns the error responses of an operation by status. */
   of(codes: readonly ErrorCode[]): Record<string, Json> {
     const byStatus = new Map<number, ErrorCode[]>()
     for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
@@ -120,18 +120,18 @@ const object = (properties: Record<string, Json>): Json => ({
   additionalProperties: false,
 })
 
-const requestId: Json = { type: 'string', description: 'ID of the request, equal to the header `X-Request-Id`.' }
+const requestId: Json = { type: 'string', description: 'Request ID, as in the `X-Request-Id` header.' }
 
 const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
   object({
     status: { const: 'ERROR' },
-    message: { type: 'string', description: 'Human-readable message: the problem and its fix.' },
+    message: { type: 'string', description: 'Human-readable description of the problem and its fix.' },
     error: oneOf(named, codes),
     request_id: requestId,
     timestamp: { type: 'string', format: 'date-time' },
   })
 
-/** Schema of `error`: one alternative per code, because `details` depends on `code`. */
+/** Returns the schema of `error`, with one alternative per code, because `details` depends on `code`. */
 function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
     named.refer(errorName(code), () =>
@@ -156,15 +156,15 @@ const problem = (status: number, codes: ErrorCode[]): Json => ({
     code: { type: 'string', enum: codes },
     details: codes.length === 1 ? errorDescriptions[codes[0]!].details : { anyOf: uniqueDetails(codes) },
   }),
-  description: 'The error in the format of RFC 9457.',
+  description: 'Error in the format of RFC 9457 (problem details).',
 })
 
-/** The schemas of the codes' details, each once. */
+/** Returns the distinct `details` schemas of the codes. */
 const uniqueDetails = (codes: ErrorCode[]): Json[] => [
   ...new Map(codes.map((code) => [JSON.stringify(errorDescriptions[code].details), errorDescriptions[code].details])).values(),
 ]
 
-/** One example per code. Tools show a single `example` better than a map of one. */
+/** Returns one example per code. A single example uses `example`, which tools display better than `examples`. */
 function toExamples(codes: ErrorCode[], toValue: (code: ErrorCode) => Json): Json {
   if (codes.length === 1) return { example: toValue(codes[0]!) }
   return { examples: Object.fromEntries(codes.map((code) => [code, { value: toValue(code) }])) }

@@ -5,7 +5,7 @@ const moment = '2026-11-20T10:00:00.000Z'
 export const exampleTime = moment
 export const exampleRequestId = `req_${ulid}`
 
-/** Example values by member name, so that the same object has the same values in every example. */
+/** Example values by member name. All examples of an object use the same values. */
 const values: Record<string, unknown> = {
   api_key_id: `key_${ulid}`,
   api_key: 'assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE',
@@ -104,7 +104,7 @@ const values: Record<string, unknown> = {
   ip_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
   error_message: null,
-  // A report without a rejection has no reason. A hold and a release have one.
+  // The reason is null in a report without a rejection, and text in a hold or release.
   reason: (schema: Json) => (allowsNull(schema) ? null : 'Legal case 2026-17'),
   deleted_at: moment,
   purge_at: '2026-11-27T10:00:00.000Z',
@@ -133,7 +133,7 @@ const values: Record<string, unknown> = {
   file_ids: [`file_${ulid}`],
   viruses: ['Win.Test.EICAR_HDB-1'],
   signatures: '27800',
-  // The parts of a compact JWS: header, claims and signature.
+  // A compact JWS consists of header, claims and signature.
   receipt: 'eyJhbGciOiJFZERTQSIsInR5cCI6InJlY2VpcHQrandzIn0.eyJpc3MiOiJodHRwczovL2ZpbGVzLmV4YW1wbGUuY29tIn0.c2lnbmF0dXJl',
   version: '1.4.3',
   signatures_version: '27800',
@@ -143,10 +143,10 @@ const values: Record<string, unknown> = {
   remaining_formatted: '9.99 GB',
 }
 
-/** Example of a response that matches the schema, with plausible values. */
+/** Returns a plausible example value that matches the schema. */
 export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown {
-  // The meaning of some names depends on the object: `metadata` is an object in some and a number of calls in others, and `reason` may be
-  // null.
+  // The type of some names depends on the object. For example, `metadata` can be an object or a number of calls, and `reason` can
+  // be null.
   const known = Object.hasOwn(values, name) ? values[name] : undefined
   const value = typeof known === 'function' ? known(schema) : known
   if (value !== undefined && fits(schema, value)) return value
@@ -172,7 +172,7 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   }
 }
 
-/** Returns an example request body with the required members and common optional ones. */
+/** Returns an example request body with all required and common optional members. */
 export function createBodyExample(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]

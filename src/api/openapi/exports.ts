@@ -2,13 +2,13 @@ import { accessText } from '../graphql/schema.js'
 import { type DescribedOperation, successHeaders } from './operation.js'
 import type { Json } from './schemas.js'
 
-// Exports stream rows and run no GraphQL document. Their filters and items are those of the lists.
+// Exports stream rows instead of running a GraphQL document. Their filters and items match those of the lists.
 const exported: Record<string, { list: string; summary: string; operationId: string }> = {
   '/stats/logs/export': { list: 'ListCallLogs', summary: 'Export call log entries', operationId: 'exportCallLogs' },
   '/audit-logs/export': { list: 'ListAuditLogs', summary: 'Export audit log entries', operationId: 'exportAuditLogs' },
 }
 
-/** The endpoints that stream a whole list, with the filters, items and scope of that list. */
+/** Describes the endpoints that stream a whole list, with the filters, items and scope of that list. */
 export function describeExports(describedBy: (operation: string) => DescribedOperation): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(exported).map(([path, { list, summary, operationId }]) => [
@@ -36,7 +36,7 @@ function describe(list: DescribedOperation, summary: string, operationId: string
             example: `${JSON.stringify(item)}\n`,
           },
           'text/csv': {
-            schema: { type: 'string', description: 'One line per item of the list, after a header line.' },
+            schema: { type: 'string', description: 'Header line, followed by one line per item of the list.' },
             example: `${Object.keys(item).join(',')}\n${Object.values(item)
               .map((value) => (typeof value === 'object' ? '' : String(value)))
               .join(',')}\n`,

@@ -14,7 +14,7 @@ const token: Json = {
 const filename: Json = {
   name: 'filename',
   in: 'path',
-  description: 'Name of the file, percent-encoded.',
+  description: 'Percent-encoded name of the file.',
   required: true,
   schema: { type: 'string', minLength: 1 },
 }
@@ -30,7 +30,7 @@ const rules: Json = {
   allowed_extensions: { type: 'array', items: { type: 'string' }, description: 'Extensions that the link allows.' },
   max_size_mb: whole('Maximum file size in MB.'),
   max_files: whole('Number of files that the link accepts.'),
-  remaining: whole('Number of files that the link still accepts.'),
+  remaining: whole('Number of files that can still be uploaded through the link.'),
   expires_at: { type: 'string', format: 'date-time', description: 'Time at which the link expires.' },
   display_name: { type: 'string', description: 'Display name of the context.' },
 }
@@ -42,7 +42,7 @@ const object = (properties: Json): Json => ({
   additionalProperties: false,
 })
 
-/** The endpoints of upload links. They run the document of `POST /files/upload`, or none. */
+/** Describes the endpoints of upload links. */
 export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperation): Record<string, Json> {
   const byKey = upload.describe(routes.find(({ operation }) => operation === upload.name)!) as { responses: Record<string, Json> }
   const { 401: _credential, ...responses } = byKey.responses
@@ -68,11 +68,11 @@ const describeRules = (named: NamedSchemas, upload: DescribedOperation): Json =>
     ...shared,
     operationId: 'getLinkRules',
     summary: 'Get the rules of an upload link',
-    description: `Returns the rules that a client can check before it uploads. A browser that opens the URL (\`Accept: text/html\`) gets a page that uploads files.\n\n${invalid}`,
+    description: `Returns rules that a client can check before uploading. Browsers (\`Accept: text/html\`) get an upload page instead.\n\n${invalid}`,
     parameters: [token],
     responses: {
       200: {
-        description: 'The rules of the link.',
+        description: 'Rules of the upload link.',
         headers: successHeaders,
         content: { 'application/json': { schema, example: toExample(named, schema) } },
       },
@@ -84,8 +84,8 @@ const describeRules = (named: NamedSchemas, upload: DescribedOperation): Json =>
 const describeForm = (responses: Json): Json => ({
   ...shared,
   operationId: 'uploadFormThroughLink',
-  summary: 'Upload a form through a link',
-  description: `Checks and stores the file of a form, as \`POST /api/v1/files/upload\` does.\n\n${invalid}`,
+  summary: 'Upload form data through a link',
+  description: `Validates and stores the file in a form, like \`POST /api/v1/files/upload\`.\n\n${invalid}`,
   parameters: [token, idempotencyKey],
   requestBody: {
     required: true,
@@ -98,7 +98,7 @@ const describeForm = (responses: Json): Json => ({
             metadata: {
               type: 'object',
               additionalProperties: true,
-              description: 'Custom key/value pairs. They do not overwrite those of the link.',
+              description: 'Custom key/value pairs. Pairs of the link take precedence.',
             },
           },
           required: ['file'],
@@ -116,7 +116,7 @@ const describeBody = (responses: Json): Json => ({
   ...shared,
   operationId: 'uploadThroughLink',
   summary: 'Upload a file through a link',
-  description: `Checks and stores the request body as one file. For large files, \`/upload/{token}/tus\` implements tus 1.0.0.\n\n${invalid}`,
+  description: `Validates and stores the request body as one file. For large files, \`/upload/{token}/tus\` implements tus 1.0.0.\n\n${invalid}`,
   parameters: [token, filename, idempotencyKey],
   requestBody: {
     required: true,

@@ -15,14 +15,14 @@ interface Resource {
 const text: Json = { type: 'string' }
 const logName = 'files.example.com/log/ten_01kqzv6y8xw3f5t2n7m4c9d1b0'
 
-// These endpoints run no GraphQL document. The C2SP specifications define their responses byte for byte.
+// Log endpoints run no GraphQL document. C2SP specifications define their responses byte by byte.
 const resources: Record<string, Resource> = {
   '/log/checkpoint': {
     summary: 'Get the log checkpoint',
     operationId: 'getLogCheckpoint',
     sentence:
       'Returns the signed checkpoint of the transparency log. It covers all changes confirmed before the request (https://c2sp.org/tlog-checkpoint).',
-    description: 'A signed note: name of the log, number of entries, root hash in base64, and the signature.',
+    description: 'Signed note with the name of the log, the number of entries, the root hash in base64, and the signature.',
     contentType: 'text/plain',
     schema: text,
     example: `${logName}\n4711\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— ${logName} az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n`,
@@ -41,7 +41,7 @@ const resources: Record<string, Resource> = {
     summary: 'Get a log tile',
     operationId: 'getLogTile',
     sentence:
-      'Returns a tile of hashes or of entries (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), after its length in two bytes. A tile never changes.',
+      'Returns a tile of hashes or of entries (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), preceded by its length in two bytes. Tiles never change.',
     description: 'Content of the tile. A tile beyond the end of the log returns 404.',
     contentType: 'application/octet-stream',
     schema: { type: 'string', contentMediaType: 'application/octet-stream' },
@@ -58,7 +58,7 @@ const resources: Record<string, Resource> = {
   },
 }
 
-/** The log endpoints, for admins and for tokens of POST /log/share. */
+/** Describes the log endpoints, which require admin scope or a token from POST /log/share. */
 export function describeLog(shares: DescribedOperation): Record<string, Json> {
   return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, describe(shares, resource)]))
 }

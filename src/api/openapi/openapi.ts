@@ -12,7 +12,7 @@ import { type Json, NamedSchemas } from './schemas.js'
 
 export const apiPrefix = '/api/v1'
 
-/** The OpenAPI 3.1 document, derived from the route table, the stored documents and the schema. */
+/** Creates the OpenAPI 3.1 document from the route table, the stored documents and the schema. */
 export function openApiDocument(schema: GraphQLSchema): Json {
   const named = new NamedSchemas()
   const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
@@ -49,7 +49,7 @@ export function openApiDocument(schema: GraphQLSchema): Json {
   }
 }
 
-const introduction = `Assay stores files after it has checked them against the rules of a context.
+const introduction = `Assay validates files against the rules of a context before it stores them.
 
 **Responses.** Every response is JSON. \`status\` is \`SUCCESS\` or \`ERROR\`. An error contains \`error.code\`, which programs can rely on, and \`error.details\`. With \`Accept: application/problem+json\`, errors follow RFC 9457. An unknown path returns 404 \`not_found\`. An unsupported method returns 405 \`method_not_allowed\` with \`Allow\`. Each GET endpoint also supports HEAD. Times are ISO 8601 in UTC.
 
@@ -63,16 +63,16 @@ const tags: Record<string, string> = {
   files: 'Upload, check, list, download and delete files.',
   holds: 'List the files that cannot be deleted.',
   trash: 'List, restore and purge deleted files.',
-  stats: 'Statistics, charts and the call log.',
-  quarantine: 'Manage files in which a later scan found a virus.',
-  'audit-logs': 'Changes in the tenant, with their performers.',
-  events: 'Changes and verdicts in commit order, as a list or a stream.',
-  webhooks: 'Deliver events by HTTP, signed as Standard Webhooks specifies.',
+  stats: 'Read statistics, charts and the call log.',
+  quarantine: 'Manage stored files in which a later scan found a virus.',
+  'audit-logs': 'List changes in the tenant, with the users and keys that made them.',
+  events: 'Read changes and verdicts in commit order, as a list or a stream.',
+  webhooks: 'Deliver events by HTTP, signed according to Standard Webhooks.',
   'upload-links': 'Create, list and revoke links through which browsers and devices upload files without an API key.',
   upload: 'Upload files through an upload link. The token in the path is the only credential.',
-  calls: 'Receipts of single upload calls.',
-  log: 'The journal as a transparency log, which proves that no entry was changed.',
-  tenant: 'The tenant that the credential belongs to.',
+  calls: 'Get the receipts of upload calls.',
+  log: 'Read the journal as a transparency log, which proves that no entry was changed.',
+  tenant: 'Read and update the tenant that the credential belongs to.',
 }
 
 const getTag = (path: string): string => path.split('/')[1]!
@@ -80,7 +80,7 @@ const getTag = (path: string): string => path.split('/')[1]!
 const bearer: Json = {
   type: 'http',
   scheme: 'bearer',
-  description: `An API key (\`assay_…\`), or a session token from the GraphQL mutation \`signIn\`. Scopes: ${scopes.join(', ')}; \`admin\` includes all others.`,
+  description: `An API key (\`assay_…\`), or a session token from the GraphQL mutation \`signIn\`. Scopes: ${scopes.join(', ')}. The scope \`admin\` includes all others.`,
 }
 
 const parameters: Record<string, Json> = {
@@ -100,19 +100,19 @@ const headers: Record<string, Json> = {
   Link: {
     required: false,
     ...header(
-      'Link to the next page, if one exists: `</api/v1/files?page=2&after=…>; rel="next"`. These links repeat or skip no item, even if items are added or removed in the meantime.',
+      'Link to the next page, if one exists: `</api/v1/files?page=2&after=…>; rel="next"`. Following these links never repeats or skips an item, even if items are added or removed in the meantime.',
       { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
     ),
   },
-  'X-Request-Id': header('ID of the request, which the service logs and error responses contain.', {
+  'X-Request-Id': header('Request ID, which also appears in the service log and in error responses.', {
     type: 'string',
     pattern: '^req_[0-9a-z]{26}$',
   }),
   RateLimit: header(
-    'Remaining requests (`r`) and seconds until the reset (`t`) of the nearest rate limit: `"key";r=119999;t=60`.',
+    'Remaining requests (`r`) and seconds until the reset (`t`) of the limit that will be reached first: `"key";r=119999;t=60`.',
     { type: 'string' },
   ),
-  'RateLimit-Policy': header('Requests (`q`) per window in seconds (`w`) of that rate limit: `"key";q=120000;w=60`.', {
+  'RateLimit-Policy': header('Maximum requests (`q`) per window of `w` seconds for that limit: `"key";q=120000;w=60`.', {
     type: 'string',
   }),
   'Retry-After': header('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),

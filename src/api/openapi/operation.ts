@@ -17,7 +17,7 @@ import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
 import { createBodyExample, toExample } from './examples.js'
 import { type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, ResponseSchemas } from './schemas.js'
 
-/** Components that several operations share. */
+/** Components shared by all operations. */
 export interface Shared {
   schema: GraphQLSchema
   named: NamedSchemas
@@ -30,7 +30,7 @@ interface Input {
   target: InputTarget
 }
 
-/** A stored document with the definitions of its root field and its variables in the schema. */
+/** A stored document together with the schema definitions of its root field and variables. */
 export class DescribedOperation {
   readonly name: string
   readonly endpoint: Endpoint
@@ -79,7 +79,7 @@ export class DescribedOperation {
           body: route.body,
           idempotent,
           judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
-          // For an entity without entries, the list is empty. It does not return 404.
+          // Lists of an entity return an empty list instead of 404.
           named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },
@@ -109,13 +109,13 @@ export class DescribedOperation {
     }
   }
 
-  /** Schema of `data`. Every success response contains it. In GraphQL, a rejected root field is null. */
+  /** Returns the schema of `data`, which is never null in a success response. In GraphQL, a rejected root field is null. */
   answer(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
     return new ResponseSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
   }
 
-  /** Example of an item of the list. */
+  /** Returns an example item of the list. */
   exampleItem(): Record<string, unknown> {
     const { data } = toExample(this.#shared.named, this.answer()) as { data: [Record<string, unknown>] }
     return data[0]
@@ -125,7 +125,7 @@ export class DescribedOperation {
     return this.#shared.errors.of(getCodes(facts))
   }
 
-  /** Finds the argument, or the field of an input argument, that a variable sets: `pageSize`, `input.maxFileSizeMb`. */
+  /** Finds the argument or input field that a variable sets, such as `pageSize` or `input.maxFileSizeMb`. */
   #target(path: string): InputTarget {
     const [first, ...rest] = path.split('.')
     let target: InputTarget = this.field.args.find(({ name }) => name === first)!
@@ -166,7 +166,7 @@ export class DescribedOperation {
 
   #body(route: Route, inputs: Input[]): Json {
     const required = inputs.filter((input) => input.required).map(({ name }) => name)
-    // Null means omitted, except in a PATCH, in which null may be a new value.
+    // Null means omitted, except in a PATCH request, in which null can be a new value.
     const nullable = route.body === 'json' && route.method !== 'PATCH'
     const properties = Object.fromEntries(
       inputs.map((input) => {
@@ -194,7 +194,7 @@ export class DescribedOperation {
 
 const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
 
-// A part that is an object contains JSON text.
+// Declares parts with object values as JSON.
 function encodings(properties: Record<string, Json>): Json {
   const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
   return objects.length > 0
@@ -217,16 +217,16 @@ export const successHeaders: Json = Object.fromEntries(
 )
 
 const previewResponse: Json = {
-  description: 'The preview: an image that the service rendered, or the first 64 KiB of a text in UTF-8.',
+  description: 'Preview of the file: a rendered image, or the first 64 KiB of a text in UTF-8.',
   headers: {
     ...successHeaders,
-    ETag: { description: 'Changes with the content of the preview.', schema: { type: 'string' } },
+    ETag: { description: 'Entity tag, which changes with the content of the preview.', schema: { type: 'string' } },
     'Preview-Pages': {
-      description: 'Number of pages of the file. 1 if it is not a PDF.',
+      description: 'Number of pages in the file. 1 for files other than PDFs.',
       schema: { type: 'string', pattern: '^\\d+$' },
     },
     'Preview-Truncated': {
-      description: '`true` if the text is longer than its preview.',
+      description: '`true` if the preview contains only the start of the text.',
       schema: { type: 'string', enum: ['true', 'false'] },
     },
   },

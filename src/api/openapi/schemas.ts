@@ -19,7 +19,7 @@ import type { IdPrefix } from '../../platform/ids.js'
 
 export type Json = Record<string, unknown>
 
-/** Named schemas. Each one is created once and then referenced. */
+/** Named schemas, each created once and then referenced. */
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
@@ -46,11 +46,11 @@ const scalars: Record<string, Json> = {
 
 const toIdSchema = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
-// Field-specific schemas. The scalars of the GraphQL schema allow more values than the service returns.
+// Schemas of individual fields that are stricter than the field's GraphQL scalar.
 const shapes: Record<string, Json> = {
   apiKeyId: toIdSchema('key'),
   fileId: toIdSchema('file'),
-  // The id as sent by the client, also if it is malformed.
+  // Allows any text, because the response repeats malformed ids from the request.
   'FileDeletion.fileId': {},
   contextId: toIdSchema('ctx'),
   tenantId: toIdSchema('ten'),
@@ -61,7 +61,7 @@ const shapes: Record<string, Json> = {
   downloadUrl: { format: 'uri' },
 }
 
-/** Builds the response schema of a document from its selection set and the types of the schema. Aliases become member names. */
+/** Creates response schemas from the selection sets of a document and the types of the schema. Aliases become member names. */
 export class ResponseSchemas {
   readonly #named: NamedSchemas
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
@@ -83,7 +83,7 @@ export class ResponseSchemas {
     return { ...scalarSchema(String(type)), ...shape }
   }
 
-  /** A selection that consists of one fragment uses the fragment's name. Any other selection uses the name of its type. */
+  /** Names the schema after the fragment if the selection is a single fragment, and otherwise after the type. */
   #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
     if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
@@ -115,12 +115,12 @@ export class ResponseSchemas {
   }
 }
 
-/** Parts of an argument or an input field that the documentation uses. */
+/** Properties of an argument or input field that the documentation uses. */
 export interface InputTarget {
   type: GraphQLInputType
   description?: string | null | undefined
   defaultValue?: unknown
-  /** `jsonSchema` is declared by the field's validation rule (graphql/rules.ts). */
+  /** `jsonSchema` comes from the validation rule of the field (graphql/rules.ts). */
   extensions: Readonly<Record<string, unknown>>
 }
 
@@ -139,7 +139,7 @@ function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
   return scalarSchema(String(present))
 }
 
-/** An object that is a member of a body. In other cases, REST sends the members of an input object individually. */
+/** Returns the schema of an input object that is a body member. Other input objects are sent as individual members in REST. */
 const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
   named.refer(type.name, () => ({
     type: 'object',

@@ -21,15 +21,15 @@ import { LongList } from '../bodies/json-responses.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 
-/** Selects the requested fields of a resolver's value, and serializes its scalars. */
+/** Selects the requested fields of a resolver's result and serializes its scalars. */
 type Completion = (value: unknown) => unknown
 
-/** Runs a stored document for one call and returns the value of its root field. Throws what the resolver throws. */
+/** Runs a stored document and returns the value of its root field. Throws the resolver's errors unchanged. */
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
 
 /**
- * Prepares once what graphql-js would otherwise do for each execution of a document with one root field. The resolver is that of the
- * schema, including its middleware. Returns undefined if a nested field has its own resolver. graphql-js then executes the document.
+ * Precomputes the steps that graphql-js would repeat for each execution of a document with one root field. Uses the schema's
+ * resolver with its middleware. Returns undefined if a nested field has a resolver, so that graphql-js must execute the document.
  */
 export function compileOperation(
   schema: GraphQLSchema,
@@ -84,10 +84,10 @@ const orNull =
   (value) =>
     value === null || value === undefined ? null : complete(value)
 
-/** The selected fields of an object, by their keys in the response. */
+/** Selected fields of an object by response key. */
 type Members = Map<string, { name: string; complete: Completion }>
 
-/** Undefined if a directive, an argument, a resolver or a fragment on another type requires graphql-js. */
+/** Returns undefined if graphql-js is required, because of a directive, an argument, a resolver or a fragment on another type. */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
   const members: Members = new Map()
   const collect = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>

@@ -11,12 +11,11 @@ import { routes } from './routes.js'
 import { type FixedContext, readUpload } from './upload-form.js'
 import type { RawValue, RestRequest } from './variables.js'
 
-/** Context of an upload through a link, and the name of the file if the body is the file itself and no form. */
+/** Context of an upload through a link. Includes the file name if the body is the file itself. */
 export interface LinkUploadTarget extends FixedContext {
   filename?: string
 }
 
-/** Handles an upload through a link. */
 export type LinkUploadHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -24,7 +23,7 @@ export type LinkUploadHandler = (
   target: LinkUploadTarget,
 ) => Promise<void>
 
-/** Uploads through a link run the document of `POST /files/upload`, so that checks, logs and responses are the same. */
+/** Handles uploads through a link with the document of `POST /files/upload`, so that checks, logs and responses are identical. */
 export function createLinkUpload(parts: RestParts): LinkUploadHandler {
   const route = routes.find(({ operation }) => operation === 'UploadFile')!
   const operation = loadOperations(parts.schema).get(route.operation)!
@@ -44,7 +43,7 @@ export function createLinkUpload(parts: RestParts): LinkUploadHandler {
   }
 }
 
-/** The values of an upload whose body is the file. The body is received when the upload asks for it. */
+/** Returns the variables of an upload whose body is the file. The body is received when the resolver reads the file. */
 function readBody(
   spool: Spool,
   { request, response, call }: RestRequest,
@@ -66,7 +65,8 @@ async function receiveBody(
   request: IncomingMessage,
   { spool, limit, idleMs }: { spool: Spool; limit: () => number; idleMs: number },
 ): Promise<Spooled> {
-  // A body over the limit destroys its stream. The connection must stay open for the response.
+  // Exceeding the limit destroys the source stream. The pass-through protects the connection, which must stay open for the
+  // response.
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
   let failure: AssayError | undefined
   const unwatch = watchBody(request, { idleMs }, (error) => {

@@ -25,23 +25,25 @@ export interface Operation {
   name: string
   document: DocumentNode
   run: CompiledOperation
-  /** Cost of the operation with these variables. */
+  /** Returns the cost of the operation with the given variables. */
   getCost: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
-  /** Requirements of its root field, as its resolver declares them. */
+  /** Requirements of the root field, as declared at its resolver. */
   endpoint: Endpoint
-  /** Maps a path in the schema (`input.maxFileSizeMb`) to the name in the request (`max_file_size_mb`). */
+  /** Maps schema paths such as `input.maxFileSizeMb` to request names such as `max_file_size_mb`. */
   requestNames: ReadonlyMap<string, string>
-  /** Returns the request's name for a path in the schema, or the path itself if it has no other name. */
+  /** Returns the request name of a schema path, or the path itself if it has no other name. */
   requestName: (path: string) => string
 }
 
-// One statistics column per block reason. This is the only part of the documents that is generated from a table.
+// Selects one statistics column per block reason. This fragment is generated, so that it includes every reason.
 const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${reasonField(reason)}`).join(' ')} }`
 
 const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
 
-/** The operations of operations.graphql, parsed and validated once per schema. Throws if a document does not match the schema. */
+/**
+ * Loads the documents of operations.graphql, and parses and validates each once. Throws if a document does not match the schema.
+ */
 export function loadOperations(schema: GraphQLSchema): ReadonlyMap<string, Operation> {
   const operations = loaded.get(schema) ?? readOperations(schema)
   loaded.set(schema, operations)
@@ -107,7 +109,7 @@ const interpreted =
     return (result.data as { data: unknown }).data
   }
 
-// The only variables that the cost of an operation depends on.
+// Variables that determine the cost of an operation.
 const sizes = ['page_size', 'limit', 'days', 'period']
 const maxRememberedCosts = 2_000
 
@@ -119,7 +121,7 @@ function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names
     const known = remembered.get(key)
     if (known !== undefined) return known
     const cost = computeCost(schema, { document, variables })
-    // A cost of 0 means that variables are invalid. The cache key does not contain those variables.
+    // Do not cache a cost of 0. It results from invalid variables, which the cache key does not contain.
     if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
     return cost
   }
@@ -130,7 +132,7 @@ function addNames(value: ValueNode, path: string, into: Map<string, string>): vo
   if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, into)
 }
 
-// Names of the members of an object variable: those of the input object, in snake_case.
+// Adds the request names of an input object's members: their schema names in snake_case.
 function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 
-/** Result of the document `GetFilePreview`. */
 interface PreviewData {
   content_type: string
   image: string | null
@@ -10,7 +9,10 @@ interface PreviewData {
   is_truncated: boolean
 }
 
-/** Sends a preview. Browsers may store it, but ask again before each use, because the file may be quarantined in the meantime. */
+/**
+ * Sends a preview. Browsers may cache it but must revalidate it before each use, because the file may be quarantined in the
+ * meantime.
+ */
 export function sendPreview(response: ServerResponse, data: unknown): void {
   const { content_type, image, text, page_count, is_truncated } = data as PreviewData
   const body = image === null ? Buffer.from(text ?? '') : Buffer.from(image, 'base64')

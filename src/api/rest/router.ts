@@ -12,16 +12,16 @@ import { type Route, routes } from './routes.js'
 import { type Contexts, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
-/** Dependencies of the REST handler. It knows the schema, but no feature. */
+/** Dependencies of the REST handler, which depends on the schema but on no feature. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
   contexts: Contexts
-  /** Called with unexpected errors. */
+  /** Called for unexpected errors. */
   onError(error: unknown, call: Call): void
 }
 
-/** Handles one REST request below /api/v1. */
+/** Handles a REST request below /api/v1. */
 export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
 
 interface Target {
@@ -29,7 +29,7 @@ interface Target {
   query: URLSearchParams
 }
 
-/** Creates the REST handler: route, variables, stored document, envelope. */
+/** Creates the REST handler, which finds the route, reads the variables, runs the stored document and sends the envelope. */
 export function createRestHandler(parts: RestParts): RestHandler {
   const operations = loadOperations(parts.schema)
   const tree = new RouteTree(routes)
@@ -48,7 +48,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
     })
 }
 
-/** Sends the result of a route, or its error. */
+/** Sends the result of a route or its error. */
 export async function respond(
   { onError }: Pick<RestParts, 'onError'>,
   { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,
@@ -108,7 +108,7 @@ async function answer(
       readUpload(parts, restRequest, actor, (raw) => run(restRequest, raw)),
     )
   if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
-  // An endpoint without arguments runs no validation that could report invalid fields.
+  // Report unexpected members and parameters here, because an endpoint without arguments runs no validation.
   const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))
@@ -140,7 +140,10 @@ interface Listed {
   pagination: { page: number; has_next: boolean }
 }
 
-/** Returns the link (RFC 8288) to the next page of a list, which starts after the last item of this page. Undefined on the last page. */
+/**
+ * Returns the `Link` header (RFC 8288) of the next page, which starts after the last item of this page. Undefined on the last
+ * page.
+ */
 function nextPage(route: Route, target: Target, page: unknown): string | undefined {
   if (route.listedBy === undefined) return undefined
   const { data, pagination } = page as Listed
@@ -153,7 +156,7 @@ function nextPage(route: Route, target: Target, page: unknown): string | undefin
   return `<${target.path}?${query}>; rel="next"`
 }
 
-/** Undefined for the default order. Only `GET /files` has these parameters. */
+/** Returns the requested sort order, or undefined for the default. Only `GET /files` has these parameters. */
 function getRequestedSort(query: URLSearchParams): string | undefined {
   const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
   return sort === 'created_at' ? undefined : sort
@@ -167,13 +170,13 @@ interface TreeNode {
 
 const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
 
-/** The routes of a path by method, and the path parameters. */
+/** Routes of a path by method, and the values of its path parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>
 }
 
-/** Finds routes by path. A literal segment takes precedence over a parameter. */
+/** Finds routes by path. Literal segments take precedence over parameters. */
 export class RouteTree {
   readonly #root = node()
 
@@ -192,7 +195,7 @@ export class RouteTree {
     }
   }
 
-  /** Undefined if the path does not exist or contains a malformed percent-encoding. */
+  /** Returns undefined if the path does not exist or contains a malformed percent-encoding. */
   find(path: string): Match | undefined {
     const parameters: Record<string, string> = {}
     let at: TreeNode | undefined = this.#root

@@ -1,32 +1,32 @@
-/** One REST endpoint: the stored document that it runs, and its envelope. */
+/** A REST endpoint with the stored document that it runs. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Path below /api/v1, with `{parameters}` as in the specification. */
+  /** Path below /api/v1, with parameters such as `{file_id}`. */
   path: string
-  /** The name of an operation in operations.graphql. */
+  /** Name of an operation in operations.graphql. */
   operation: string
   status?: number
   message?: string
-  /** False if the envelope has no timestamp. */
+  /** False if the response envelope has no timestamp. */
   timestamp?: boolean
-  /** Type of the body. None for GET and DELETE. */
+  /** Type of the request body. Undefined for GET and DELETE. */
   body?: 'json' | 'multipart'
-  /** Members of a PATCH for which null is a value. */
+  /** Members of a PATCH body that can be set to null. */
   nullable?: readonly string[]
-  /** For a list: the member of an item that identifies it in the link to the next page. */
+  /** For a list: item member whose value the cursor of the next page contains. */
   listedBy?: string
-  /** The member by which the list is sorted, if it differs from `key` and the request cannot select it. */
+  /** Member that determines the order of a list, if it differs from `listedBy` and the request cannot select it. */
   sortedBy?: string
-  /** Also available as server-sent events. */
+  /** True if the endpoint also offers server-sent events. */
   streams?: boolean
-  /** The response is the preview itself, an image or a text, without an envelope. */
+  /** True if the response is the preview image or text itself, without an envelope. */
   sendsPreview?: boolean
-  /** `data` is a receipt, which is also available as a compact JWS (RFC 7515, section 9.2.1). */
+  /** True if `data` is a receipt, which is also available as a compact JWS (RFC 7515, section 9.2.1). */
   receipt?: boolean
   summary: string
 }
 
-/** All REST endpoints. A new endpoint needs a row here, a document in operations.graphql, and the fields of the schema that it uses. */
+/** All REST endpoints. A new endpoint needs a row here, a document in operations.graphql, and schema fields. */
 export const routes: readonly Route[] = [
   {
     method: 'POST',
@@ -81,7 +81,7 @@ export const routes: readonly Route[] = [
     path: '/contexts/{context_key}/preview',
     operation: 'PreviewContext',
     body: 'json',
-    summary: 'Preview a change of a context',
+    summary: 'Preview a context change',
   },
   {
     method: 'POST',
@@ -183,9 +183,9 @@ export const routes: readonly Route[] = [
   { method: 'DELETE', path: '/trash/{file_id}', operation: 'PurgeFile', summary: 'Purge a file from the trash' },
 
   { method: 'GET', path: '/stats', operation: 'GetStats', summary: 'Get the statistics overview' },
-  { method: 'GET', path: '/stats/charts/api-calls', operation: 'GetApiCallsChart', summary: 'Get the chart of API calls' },
-  { method: 'GET', path: '/stats/charts/storage', operation: 'GetStorageChart', summary: 'Get the chart of used storage' },
-  { method: 'GET', path: '/stats/charts/uploads', operation: 'GetUploadsChart', summary: 'Get the chart of uploads' },
+  { method: 'GET', path: '/stats/charts/api-calls', operation: 'GetApiCallsChart', summary: 'Get the API calls chart' },
+  { method: 'GET', path: '/stats/charts/storage', operation: 'GetStorageChart', summary: 'Get the used storage chart' },
+  { method: 'GET', path: '/stats/charts/uploads', operation: 'GetUploadsChart', summary: 'Get the uploads chart' },
   { method: 'GET', path: '/stats/by-context/api-calls', operation: 'GetApiCallsByContext', summary: 'List API calls by context' },
   { method: 'GET', path: '/stats/by-context/files', operation: 'GetFilesByContext', summary: 'List file totals by context' },
   { method: 'GET', path: '/stats/logs', operation: 'ListCallLogs', listedBy: 'call_id', summary: 'List call log entries' },

@@ -19,22 +19,22 @@ export interface FixedContext {
 
 interface UploadFormOptions {
   spool: Spool
-  /** Maximum size in bytes of an upload to any context. */
+  /** Maximum upload size in bytes across all contexts. */
   ceiling: number
   idleMs: number
-  /** Names of fields that may be sent in addition to the file. */
+  /** Names of the fields that may accompany the file. */
   fields: readonly string[]
-  /** The context, if the form must not choose it, and the maximum size in bytes of a file. */
+  /** Fixed context and maximum file size in bytes. Undefined if the form selects the context. */
   fixed?: FixedContext | undefined
-  /** Rules of a context, which limit the stream from then on. Undefined if the context does not exist. */
+  /** Finds the rules of a context, which limit the rest of the stream. Undefined if the context does not exist. */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }
 
-/** A REST upload: one file and a few small fields, in any order. The file streams into the spool. */
+/** A REST upload with one file and a few small fields in any order. The file streams into the spool. */
 export class UploadForm {
   readonly values = new Map<string, RawValue>()
   readonly errors: FieldError[] = []
-  /** True if the file exceeded a limit: the rest of the body was not read. */
+  /** True if the file exceeded a limit, so that the rest of the body was not read. */
   cut = false
   readonly #options: UploadFormOptions
   #limit: number
@@ -48,7 +48,7 @@ export class UploadForm {
     if (options.fixed) this.values.set('context', { value: options.fixed.context, from: 'text' })
   }
 
-  /** Throws 415 if the body is not multipart, and 400 if it is malformed. */
+  /** Reads an upload form. Throws 415 if the body is not multipart, and 400 if it is malformed. */
   static async read(request: IncomingMessage, options: UploadFormOptions): Promise<UploadForm> {
     const form = new UploadForm(options)
     await form.#read(request)
@@ -71,7 +71,7 @@ export class UploadForm {
     })
     try {
       await body.read()
-      // A field can add another pending promise.
+      // Awaiting a promise can add another one, so iterate over the live array.
       for (const pending of this.#pending) await pending
     } catch (error) {
       await Promise.allSettled(this.#pending)
@@ -83,7 +83,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // Browsers send a value with its own content type as a Blob with a file name.
+      // Browsers send a value with a content type as a Blob with a file name.
       if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.readField(file, file.name))
       else {
         this.rejectUnknown(file.name)
@@ -129,7 +129,7 @@ export class UploadForm {
       this.#pending.push(
         this.#options.getRules(value).then(
           (rules) => {
-            // Nothing is stored for an unknown or disabled context, so nothing more is received.
+            // Receive no more bytes if the context is unknown or disabled, because nothing will be stored.
             const maxMb = rules?.status === 'active' ? rules.maxFileSizeMb : 0
             this.#limit = Math.min(maxMb * megabyte, this.#options.ceiling)
           },
@@ -146,7 +146,7 @@ export class UploadForm {
         this.#addError(name, impreciseNumberMessage(inexact))
         return { value: {}, from: 'json' }
       }
-      // In other requests, null means omitted. A part that was sent is not omitted, however.
+      // In JSON bodies, null means omitted. A form part with null is invalid, because it was sent explicitly.
       if (value !== null) return { value, from: 'json' }
     } catch {}
     this.#addError(name, 'must be a JSON object')

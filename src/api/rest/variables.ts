@@ -18,7 +18,7 @@ import { sendContinue } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
-/** A value of a request, and its source: text (a path, a query string, a form field) or JSON. */
+/** A value of a request and its source: text (path, query string or form field) or JSON. */
 export interface RawValue {
   value: unknown
   from: 'text' | 'json'
@@ -32,7 +32,7 @@ export interface RestRequest {
   operation: Operation
 }
 
-/** Members of a JSON body. An unknown member is invalid. */
+/** Reads the members of a JSON body. Unknown members are reported as invalid. */
 export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
@@ -43,7 +43,9 @@ export async function readMembers({ request, response, call, operation, route }:
   return raw
 }
 
-/** Values of a query string. An unknown parameter is invalid. On routes with a body, every parameter is. */
+/**
+ * Reads the values of a query string. Unknown parameters are reported as invalid, as are all parameters of a route with a body.
+ */
 export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
@@ -57,9 +59,8 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
 }
 
 /**
- * Converts the values of a request into variables of a document. An invalid value is reported and replaced by a valid one, so that the
- * document runs up to the validation in the resolver. This way, the scope is checked first, and then all invalid fields are reported
- * together.
+ * Converts request values to document variables. Replaces an invalid value with a valid placeholder and reports it, so that the
+ * document runs until the resolver has checked the scope. All invalid fields are then reported together.
  */
 export function coerceVariables(
   operation: Operation,
@@ -71,7 +72,7 @@ export function coerceVariables(
   for (const { name, type } of operation.variables) {
     const input = raw.get(name)
     if (input === undefined || input.value === undefined || (input.value === null && !rejectsNull)) {
-      // Omitted, so that the default of the schema applies.
+      // Omit the variable, so that the default of the schema applies.
       if (!isNonNullType(type)) continue
       errors.push({ field: name, message: 'is required' })
       variables[name] = createPlaceholder(type)
@@ -92,7 +93,7 @@ export function coerceVariables(
   return { variables, errors }
 }
 
-/** `error` describes this value. `rejected` is a value that is not a valid number. */
+/** `error` describes the problem with the value. `rejected` is the value if it is not a valid number. */
 type Coerced = { value: unknown } | { error: string; rejected?: string | number | undefined } | { errors: FieldError[] }
 
 const toFieldErrors = (result: Exclude<Coerced, { value: unknown }>): FieldError[] => {
@@ -119,7 +120,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
 }
 
-/** Coerces a nested object. Its members have snake_case names, and null is a value that the schema validates. */
+/** Coerces a nested object with snake_case members. Null is passed on, because the schema validates it. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
@@ -149,7 +150,7 @@ const rejectedNumber = (value: unknown): string | number | undefined =>
 
 const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
   Int: (value, from) => {
-    // Decimal integers. An empty, fractional, signed or overlong number is invalid.
+    // Accepts decimal integers. Empty, fractional, signed and overlong numbers are invalid.
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
     return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
       ? { value: number }
@@ -183,13 +184,13 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 // Maximum number of reported names. Each one is part of the message and the details, and is stored in the call log.
 const maxErrors = 50
 
-/** Reports each unknown name with the closest known name, at most 50. */
+/** Reports each unknown name together with the most similar known name, up to a maximum number. */
 export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldError[] {
   const errors: FieldError[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (errors.length >= maxErrors) break
-    // A list is reported once, as a whole.
+    // List the known names only once per request.
     const hint = nearest(name, known) ?? (errors.length === 0 ? among(known) : '')
     errors.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }

@@ -23,14 +23,17 @@ import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
   deadlineMs: number
-  /** Time beyond the readers' own deadline after which a worker counts as hung. */
+  /** Additional time after the reader's own deadline before a worker counts as hung. */
   graceMs: number
   /** URL of a module whose export `readers` (a map from extension to FormatReader) replaces built-in readers. */
   readerModule?: string | undefined
   decoderModule?: string | undefined
 }
 
-/** Reads contents on the event loop if that is fast. Otherwise uses a process for native decoders, and a thread for everything else. */
+/**
+ * Reads file content on the event loop if that is fast. Otherwise uses a process for native decoders and a thread for all other
+ * formats.
+ */
 export class ContentReader {
   readonly #pool: WorkerPool
   readonly #options: ContentReaderOptions
@@ -45,7 +48,7 @@ export class ContentReader {
     }
   }
 
-  /** With `scan`, the thread that reads the file also scans it. */
+  /** Reads a file. With `scan`, the worker thread also scans the file. */
   async read(
     submission: Submission,
     content: Content,
@@ -62,7 +65,7 @@ export class ContentReader {
       return await this.#readInWorker(submission, content, job, scan)
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
-      // The service cannot start workers. The operator's log has the reason.
+      // No worker can be started. The operator's log contains the reason.
       if (error instanceof WorkerNotStarted) throw overloaded('Files cannot be inspected now. Retry later.', error.message)
       if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)
       throw error
@@ -80,7 +83,7 @@ export class ContentReader {
     const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
-      // The reader or the scan may have crashed the worker. The second attempt only reads. The scan follows separately.
+      // The reader or the scan may have crashed the worker, so the second attempt only reads the file. The scan runs separately.
       retry: { data: job, deadlineMs },
     }
     const { findings, image } = await run({ ...inThread, ...withScan })
@@ -89,13 +92,13 @@ export class ContentReader {
   }
 }
 
-/** Time limit for reading a file: a base, plus one second per 4 MiB. Many small XML elements take longest. */
+/** Time limit for reading a file: a base plus one second per 4 MiB. Files with many small XML elements take longest. */
 const readDeadlineMs = (size: number, baseMs: number): number => baseMs + Math.floor(size / (4 * megabyte)) * 1000
 
 // Formats that libvips decodes.
 const decodedFormats = new Set(['webp', 'tif', 'heic', 'avif'])
 
-/** PNGs and most JPEGs have a reader that needs no native code. */
+/** Returns true if the format needs a native decoder. PNG and most JPEG files do not. */
 const needsDecoder = (extension: string, bytes: Uint8Array | undefined): boolean => {
   const type = binaryTypeFor(extension) ?? ''
   return decodedFormats.has(type) || (type === 'jpg' && bytes !== undefined && isProgressive(new MemorySource(bytes)))
@@ -107,8 +110,8 @@ function withParameter(module: URL, name: string, value: string | undefined): UR
 }
 
 /**
- * Reads a content in memory if that takes less time than the transfer to a worker (0.2 ms of this thread). Undefined if a worker is needed.
- * With `readersReplaced`, no extension-specific reader is called here.
+ * Reads content on the event loop if that takes less time than the transfer to a worker (0.2 ms). Returns undefined if a worker
+ * is needed. With `readersReplaced`, extension-specific readers are not called.
  */
 function readOnEventLoop(
   bytes: Uint8Array,
@@ -130,8 +133,8 @@ function readOnEventLoop(
 }
 
 /**
- * Sizes up to which text is read on the event loop. At 32 KiB, text, CSV and JSON take 0.1 to 0.5 ms of CPU, and the worst known file
- * 1.1 ms; plain text takes 0.2 to 0.5 ms at 128 KiB. All other formats need the isolation of a worker.
+ * Maximum sizes of text that is read on the event loop. At 32 KiB, text, CSV and JSON take 0.1 to 0.5 ms of CPU time, and the
+ * worst known file 1.1 ms. Plain text takes 0.2 to 0.5 ms at 128 KiB. All other formats require the isolation of a worker.
  */
 const alwaysQuick = 32 * 1024
 const quickBytes: Record<string, number> = {
@@ -144,9 +147,10 @@ const quickBytes: Record<string, number> = {
 
 const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
-// Icons and thumbnails: 256 KiB of pixels.
+// Sufficient for icons and thumbnails: 256 KiB of pixels.
 const briefPictures = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Readers check the deadline between steps. Nearly every file up to these sizes needs fewer steps, and half a millisecond.
+// Maximum number of reader steps on the event loop. Nearly all files of these sizes need fewer steps, which take half a
+// millisecond.
 const maxSteps = 500
 
 function briefLimits(deadlineMs: number): ReaderLimits {
@@ -169,7 +173,8 @@ const briefBytes: Record<string, number> = {
 }
 
 /**
- * Returns undefined if the file exceeds these limits, which are lower than those for malicious constructions. A worker then reads it again.
+ * Examines a file on the event loop. Returns undefined if it exceeds the limits, which are lower than those for malicious
+ * constructions. A worker then reads the file again.
  */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
@@ -182,7 +187,7 @@ async function examineWithinLimits(source: RandomAccessSource, job: Job, limits:
   }
 }
 
-// Containers, images, audio and video, whatever their extension. Their detection reads more than the first bytes.
+// Start of containers, images, audio and video of any extension. Detecting them reads more than the first bytes.
 const manyStepsStart =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
 
@@ -190,5 +195,5 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
   manyStepsStart.test(source.read(0, 8).toString('latin1')) ||
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 
-// The blank check reads the whole content of such a file.
+// Returns true if the start of the file is blank. The blank check then reads the whole content.
 const startsBlank = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))

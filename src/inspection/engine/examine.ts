@@ -18,10 +18,10 @@ import {
 } from '@assay/formats'
 import type { Findings, Job } from '../report.js'
 
-/** Replaces the reader of an extension. Used only by tests. */
+/** Readers that replace built-in readers, by extension. Used only by tests. */
 export type ReaderOverrides = Record<string, FormatReader>
 
-/** Examines one file in the order of the checks, and stops at the first check that will fail. */
+/** Examines a file in the order of the checks, and stops at the first check that will fail. */
 export async function examine(
   source: RandomAccessSource,
   job: Job,
@@ -35,9 +35,8 @@ export async function examine(
 }
 
 /**
- * Returns a function that is true if no reader opens files with this extension and, if known, this detected type. With `lenient`, the
- * context rejects neither damage nor other findings of readers. Text then needs no reader, because the text readers find no malicious
- * constructions.
+ * Creates a predicate that returns true if no reader opens files with this extension and detected type. A `lenient` context
+ * ignores the findings of readers. Text then needs no reader, because text readers detect no malicious constructions.
  */
 export const needsNoReader =
   ({ extension, lenient }: { extension: string; lenient: boolean }) =>
@@ -47,7 +46,7 @@ export const needsNoReader =
     return name === undefined || (lenient && name === 'txt' && !isPage(extension))
   }
 
-/** Examines a file without a reader. Returns undefined if it needs a reader after all. */
+/** Examines a file without a reader. Returns undefined if the detected type requires a reader. */
 export async function examineWithoutReader(
   source: RandomAccessSource,
   job: Job,
@@ -86,13 +85,13 @@ const blankByte = new Uint8Array(256)
 for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
 
 /**
- * True if the content is only whitespace, NUL and byte-order marks, in any Unicode encoding. Reads the first bytes separately,
- * because they decide for nearly every file.
+ * Returns true if the content consists only of whitespace, NUL bytes and byte-order marks, in any Unicode encoding. The first
+ * bytes are read separately, because they determine the result for nearly all files.
  */
 export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const start = source.read(0, startBytes)
   const encoding = detectEncoding(start)
-  // A printable ASCII character needs no decoder.
+  // A printable ASCII character is not blank, so no decoder is needed.
   if (encoding === 'utf-8' && start.some((byte) => byte > 0x20 && byte < 0x7f)) return false
   const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true })
   try {
@@ -101,7 +100,7 @@ export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boole
       if (isBlankChunk(chunk)) continue
       if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
     }
-    // Throws if the content ends within a character.
+    // Throws if the content ends with an incomplete character.
     decoder.decode()
     return true
   } catch (error) {
@@ -120,7 +119,7 @@ function* readChunks(source: RandomAccessSource): Generator<Buffer> {
 const zeros = Buffer.alloc(64 * 1024)
 
 function isBlankChunk(chunk: Buffer): boolean {
-  // Disk images and failed copies contain gigabytes of zeros.
+  // Fast path for gigabytes of zeros in disk images and failed copies.
   if (chunk.length === zeros.length && chunk.equals(zeros)) return true
   for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
   return true

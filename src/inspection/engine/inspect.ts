@@ -8,16 +8,16 @@ import { type EngineIdentity, type ScanOptions, scannedOrThrow, type VirusScanne
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
 import { ContentReader, type ContentReaderOptions } from './content-reader.js'
 
-/** Inspects files for uploads, dry runs, resumable uploads, rescans and the command line. */
+/** Inspects files of uploads, dry runs, resumable uploads, rescans and the command line. */
 export interface Inspector {
-  /** Throws `scannerUnavailable`, or `overloaded` if the queue is full. Every other result is a report. */
+  /** Returns the validation report of a file. Throws only `scannerUnavailable`, or `overloaded` if the queue is full. */
   inspect(submission: Submission): Promise<ValidationReport>
   close(): Promise<void>
 }
 
 export interface InspectorOptions extends Partial<ContentReaderOptions>, Partial<WorkerPoolOptions> {
   scanner: VirusScanner
-  /** A shared pool, which the inspector does not close. Without it, the inspector opens its own pool. */
+  /** A shared pool, which the inspector does not close. If unset, the inspector opens its own pool. */
   pool?: WorkerPool
 }
 
@@ -48,7 +48,7 @@ export function createInspector({ pool: shared, ...options }: InspectorOptions):
 
 interface StartedChecks extends FileChecks {
   detectedMime(): Promise<string | null>
-  /** Undefined if the file was not scanned. */
+  /** Returns the scan engine, or undefined if the file was not scanned. */
   scannedBy(): EngineIdentity | undefined
 }
 
@@ -86,13 +86,13 @@ function startChecks(
   }
 }
 
-/** Returns the part after the last dot, in lower case. A name whose only dot is the first character has no extension. */
+/** Returns the part of a file name after the last dot, in lower case. A name such as `.profile` has no extension. */
 export function getExtension(filename: string): string {
   const dot = filename.lastIndexOf('.')
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-/** Returns the result of a scan by the worker that read the file. */
+/** Converts the scan result of the worker that read the file. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
   return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), durationMs }
@@ -104,7 +104,7 @@ async function scanContent(scanner: VirusScanner, content: Content, options: Sca
   return { engine: await scanner.identity(), verdict, durationMs: performance.now() - start }
 }
 
-/** Runs the checks in order. All checks after the first failure are skipped. */
+/** Runs the checks in order. Skips all checks after the first failure. */
 async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; rejected: RejectionReason | undefined }> {
   const { earlier, rules } = file.submission
   const reports: CheckReport[] = []
@@ -138,7 +138,10 @@ async function describeContent(file: StartedChecks) {
 
 const identityTimeoutMs = 1000
 
-/** Returns the engine that would have scanned the file, or null if the scanner is unavailable, because the report does not wait for it. */
+/**
+ * Returns the engine for the report of a file that was not scanned. Null if the scanner is unavailable, because the report does
+ * not wait for it.
+ */
 async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
   let timer: NodeJS.Timeout | undefined
   const timedOut = new Promise<null>((resolve) => {
@@ -162,7 +165,7 @@ interface StoredFile {
   owner: string
 }
 
-/** Rescan of an accepted file. Only a virus rejects it. An incomplete scan does not. */
+/** Creates the submission for rescanning an accepted file. Only a virus rejects the file. An incomplete scan does not. */
 export const toRescan = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
   originalFilename,
   content,
@@ -184,8 +187,8 @@ export const toRescan = ({ originalFilename, content, report, signal, owner }: S
 })
 
 /**
- * Report on a file that could not be scanned in any attempt. `scan_failed` distinguishes it from a scan that was incomplete because of a
- * password or a limit.
+ * Returns the report on a file for which all scan attempts failed. `scan_failed` distinguishes it from a scan that a password or
+ * limit made incomplete.
  */
 export function reportUnscanned(
   earlier: ValidationReport,

@@ -5,7 +5,7 @@ import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
 
-// Tests pass the URL of a module with an export `readers`.
+// Tests set a parameter with the URL of a module that exports `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
 const overrides: ReaderOverrides = module ? (await import(module)).readers : {}
 
@@ -19,11 +19,11 @@ decodeImagesWith(async () => {
 
 export interface ReadResult {
   findings: Findings
-  /** Set if the file contains an image that needs native code, which a thread does not run. */
+  /** True if the file contains an image that needs native code, which does not run in threads. */
   image: boolean
 }
 
-/** Reads a file in a worker and, on request, scans it. */
+/** Reads a file in a worker and scans it if requested. */
 export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   hasImage = false
   path = job.path
@@ -50,7 +50,7 @@ async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerC
   return openScan(source, scan.setup, call)
 }
 
-/** Extends the reader's deadline by the time of the scan, which runs while the reader unpacks. */
+/** Extends the reader's deadline by the duration of the scan, which runs while the reader unpacks. */
 function limitsDuring({ search }: OpenScan, deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
   return {
@@ -67,5 +67,5 @@ async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan'
   return { scanned: await finish(), durationMs: spentMs + performance.now() - start }
 }
 
-/** Path of the file that this worker reads. Undefined if its content is in memory. */
+/** Returns the path of the file that this worker reads. Undefined if the content is in memory. */
 export const currentPath = (): string | undefined => path

@@ -6,12 +6,12 @@ import { WorkerFailed, WorkerNotStarted } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 
 const deadlineMs = 10_000
-/** A larger result can only come from a decoder that an image has taken over. */
+/** Maximum size of a rendered image. Only a compromised decoder could return a larger one. */
 const maxImageBytes = 4 * 1024 * 1024
 
 const module = compiledModule('inspection/previews/rendering')
 
-/** Renders previews in sandboxed processes. Like the readers of uploads, they can read the spool and nothing else. */
+/** Renders previews in sandboxed processes, which can read only the spool. */
 export class PreviewRenderer {
   readonly #pool: WorkerPool
 
@@ -19,7 +19,7 @@ export class PreviewRenderer {
     this.#pool = pool
   }
 
-  /** `owner`: the tenant. Its files wait only for each other if other tenants also request previews. */
+  /** Renders a preview. `owner` is the tenant. While several tenants request previews, they take turns. */
   async render(content: Content, request: PreviewRequest & { owner: string }, signal: AbortSignal): Promise<Preview> {
     const { owner, ...preview } = request
     const { path, bytes } = content

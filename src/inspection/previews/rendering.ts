@@ -3,7 +3,7 @@ import { type Preview, type PreviewRequest, renderPreview } from '@assay/formats
 import type { WorkerCall } from '../workers/work.js'
 
 export interface RenderJob extends PreviewRequest {
-  /** Undefined if the content is in memory. */
+  /** Path of the file. Undefined if the content is in memory. */
   path: string | undefined
   deadlineMs: number
 }

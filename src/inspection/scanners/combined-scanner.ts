@@ -2,7 +2,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.js'
 
-/** Scans every file with two scanners: ClamAV, and the operator's own rules. A file is clean only if both report it clean. */
+/** Scans every file with ClamAV and with the operator's rules. A file is clean only if both report it as clean. */
 export class CombinedScanner implements VirusScanner {
   readonly #first: VirusScanner
   readonly #second: VirusScanner
@@ -13,8 +13,8 @@ export class CombinedScanner implements VirusScanner {
   }
 
   /**
-   * Priority of the results: first a virus, then a failed scan (the file may be infected, and the client can retry), then an incomplete
-   * scan.
+   * Scans with both scanners. An infected verdict takes precedence. A failed scan takes precedence over an incomplete verdict,
+   * because the file may be infected and the client can retry.
    */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
@@ -32,7 +32,7 @@ export class CombinedScanner implements VirusScanner {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
       signaturesVersion: `${first.signaturesVersion} + ${second.signaturesVersion}`,
-      // Identity of the engine, because its signatures expire and an operator's rules need not.
+      // Use the ClamAV date, because virus signatures expire and operator rules need not.
       signaturesDate: first.signaturesDate ?? second.signaturesDate,
     }
   }
@@ -48,7 +48,7 @@ export class CombinedScanner implements VirusScanner {
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** Combines two clean verdicts: the first scanner's, with the older of both proofs. */
+/** Combines two clean verdicts. The result has the older proof. */
 function bothClean([first, second]: Clean[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

@@ -1,10 +1,10 @@
 import type { Container } from '@assay/formats/archive'
 import { containerKinds } from '@assay/formats/walk'
 
-/** The component that unpacks a container for the scan: a reader of Assay, the engine itself, or none. */
+/** Component that unpacks a container for the scan: a reader of Assay, the scan engine, or none. */
 export type Unpacker = 'reader' | 'engine' | 'no one'
 
-/** Containers that ClamAV opens like other programs. It may skip members of all other containers. */
+/** Containers that ClamAV unpacks like common programs. ClamAV may skip members of all other containers. */
 export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip', 'gzip', 'tar', 'ole', 'pdf'])
 
 export interface ContainerRow {
@@ -14,7 +14,7 @@ export interface ContainerRow {
   sevenZipType?: string
 }
 
-/** The unpacker of each container, by scanner. If nothing unpacks a container, its scan is incomplete, never clean. */
+/** Unpacker of each container, per scanner. A scan of a container that nothing unpacks is incomplete, never clean. */
 export const containers = Object.fromEntries(
   Object.entries(containerKinds).map(([container, { name, open, sevenZipType }]) => [
     container,

@@ -2,14 +2,14 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPlace, type WindowReceiver } from '@assay/formats/walk'
 import { openedByClamav } from './containers.js'
 
-/** Sizes that a daemon must be able to scan, in bytes. */
+/** Sizes in bytes that a daemon must be able to scan. */
 export interface Needs {
-  /** Largest single file or member (MaxFileSize). */
+  /** Largest file or member (MaxFileSize). */
   largest: number
   total: number
 }
 
-/** Content that was unpacked for the daemon. It consists of ranges of the parts file. */
+/** Content that is unpacked for the daemon, stored in ranges of the parts file. */
 export interface ScanPart {
   ranges: { start: number; length: number }[]
   size: number
@@ -18,24 +18,24 @@ export interface ScanPart {
 
 const maxPartsBytes = 2 * 1024 * 1024 * 1024
 const maxParts = 20_000
-/** Default of ClamAV's MaxFiles. ClamAV skips further members without reporting it. */
+/** ClamAV's default for MaxFiles. ClamAV silently skips further members. */
 const maxFiles = 10_000
 
 export class TooManyParts extends WalkEnded {}
 
-/** Content that the daemon receives as one stream, and the members that it unpacks from it. */
+/** Content that is sent to the daemon as one stream, including the members that the daemon unpacks from it. */
 interface Unit extends ScanPart {
   files: number
-  /** Sum of the unpacked sizes that headers declare. ClamAV skips a member that declares more than its limits allow. */
+  /** Sum of the unpacked sizes that headers declare. ClamAV skips members whose declared size exceeds its limits. */
   declared: number
 }
 
 export interface CoverageVisitorOptions {
-  /** Size of the file. */
+  /** Size of the file in bytes. */
   size: number
-  /** Path of an existing file. Earlier content is overwritten. */
+  /** Path of an existing file, which is overwritten. */
   partsFile: string
-  /** True if every member becomes a part. Otherwise only those do that ClamAV may not unpack. */
+  /** True if every member becomes a part. Otherwise, only members that ClamAV may skip become parts. */
   everything: boolean
 }
 
@@ -53,7 +53,7 @@ export class CoverageVisitor implements Visitor {
   constructor({ size, partsFile, everything }: CoverageVisitorOptions) {
     this.#partsFile = partsFile
     this.#everything = everything
-    // ClamAV also extracts the parts of a document that are not packed: at most the size of the document again.
+    // ClamAV also extracts the uncompressed parts of a document, which are at most as large as the document.
     this.#file = { ranges: [], size, files: 1, declared: 0, needs: { largest: size, total: 2 * size } }
   }
 
@@ -66,7 +66,7 @@ export class CoverageVisitor implements Visitor {
     return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: needsOf(unit) }))
   }
 
-  /** True if ClamAV must unpack members itself. */
+  /** True if ClamAV must unpack members. */
   get reliesOnClamav(): boolean {
     return [this.#file, ...this.#parts].some(({ files }) => files > 1)
   }
@@ -85,7 +85,7 @@ export class CoverageVisitor implements Visitor {
     if (unit === around) unit.files++
     let size = 0
     const receive = (bytes: Buffer, { first }: WindowPlace) => {
-      // The sizes of the file itself are known from the start.
+      // The sizes of the file itself are already counted.
       if (!around) return
       const added = first ? bytes : bytes.subarray(overlapBytes)
       if (unit !== around) this.#write(unit, added)

@@ -15,15 +15,15 @@ export interface ScannerOptions {
   pool?: WorkerPool
   workers?: number
   clamd?: Omit<ClamdOptions, 'logger'>
-  /** Directory for temporary files of scans. */
+  /** Folder for temporary files of scans. */
   directory?: string
   logger?: ScannerLogger
 }
 
 /**
- * Opens the scanner that `SCANNER_URL` selects: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `clamscan:`,
- * `yara:`, or `none:`. If clamd is not running, the service starts anyway and reports it in the readiness check. Throws an error for the
- * operator if the URL or the rules are invalid.
+ * Opens the scanner that `SCANNER_URL` selects: `clamd://host:3310` or `clamd:///path/to.sock` (comma-separated if several),
+ * `clamscan:`, `yara:`, or `none:`. An unavailable clamd does not prevent startup, but fails the readiness check. Throws if the
+ * URL or the rules are invalid.
  */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const { pool, directory } = options

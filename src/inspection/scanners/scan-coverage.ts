@@ -8,21 +8,21 @@ import type { WorkerCall } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { CoverageVisitor, type Needs, type ScanPart, TooManyParts } from './coverage-visitor.js'
 
-/** Result of the walk: the parts of a file that a clean verdict of ClamAV covers, and the content that must be scanned in addition. */
+/** Describes which content a clean verdict of ClamAV covers, and which content must be scanned in addition. */
 export interface ScanCoverage {
-  /** Set if a part of the file cannot be unpacked. */
+  /** Reason why a part of the file cannot be unpacked. */
   incomplete?: string
-  /** Sizes that ClamAV must be able to scan to cover the file, without its parts. */
+  /** Sizes that ClamAV must be able to scan, excluding the parts. */
   needs: Needs
-  /** True if ClamAV must unpack members itself. */
+  /** True if ClamAV must unpack members. */
   reliesOnClamav: boolean
   parts: ScanPart[]
 }
 
 export interface CoverageOptions {
-  /** Path of an existing file, which receives the parts. */
+  /** Path of an existing file to which the parts are written. */
   partsFile: string
-  /** True if every member becomes a part. Otherwise only those do that ClamAV may not unpack. */
+  /** True if every member becomes a part. Otherwise, only members that ClamAV may skip become parts. */
   everything?: boolean
   pool?: WorkerPool | undefined
   signal?: AbortSignal
@@ -31,7 +31,9 @@ export interface CoverageOptions {
 
 const deadlineMs = 120_000
 
-/** True if the file is a container, or has an archive at its end. ClamAV scans all of any other file within its limits. */
+/**
+ * Returns true for a container, or a file with an appended archive. ClamAV scans all other files completely within its limits.
+ */
 export async function hasContainer(content: Content): Promise<boolean> {
   const head = await readRange(content, 0, headLength)
   const tail = await readRange(content, content.size - tailLength, content.size)
@@ -39,8 +41,8 @@ export async function hasContainer(content: Content): Promise<boolean> {
 }
 
 /**
- * Determines which parts of a file ClamAV scans. ClamAV reports OK for content that is encrypted, that it does not unpack, or that
- * exceeds its limits. This is the same walk as for the built-in scanner.
+ * Determines which parts of a file ClamAV scans. ClamAV reports OK for content that is encrypted, not unpacked or beyond its
+ * limits. Walks the file like the built-in scanner.
  */
 export async function scanCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, partsFile, everything = false } = options
@@ -58,7 +60,7 @@ interface CoverageJob {
   everything: boolean
 }
 
-/** Runs in a worker, because unpacking may take long. */
+/** Entry point of the worker, because unpacking may take long. */
 export async function coverContent(
   { path, ...job }: CoverageJob,
   { bytes, cancelled }: Pick<WorkerCall, 'bytes' | 'cancelled'>,

@@ -1,25 +1,25 @@
 import type { EngineIdentity } from './virus-scanner.js'
 
-/** Name and version of a scanner's signatures. The version of the engine is not part of them. */
+/** Returns the name and version of a scanner's signatures, without the version of the engine. */
 export const getSignatures = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
-/** The current signatures of a scanner. */
+/** Current signatures of a scanner. */
 export interface Signatures {
   signatures: string
-  /** Null if the scanner does not report it. */
+  /** Creation date of the signatures. Null if the scanner does not report it. */
   madeAt: Date | null
 }
 
-/** The signatures of a report, in SQL. */
+/** SQL expression for the signatures of a report. */
 export const signaturesIn = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
 /**
- * True if the version changes with every change of the signatures. ClamAV reports only the version of its daily database. Other databases
- * may change without it.
+ * Returns true if every change of the signatures changes the version. ClamAV reports only the version of its daily database, and
+ * other databases may change independently.
  */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
-/** True if there is a version. ClamAV reports none if all databases are the operator's own. */
+/** Returns true if the signatures have a version. With custom databases only, ClamAV reports none. */
 export const isVersioned = (signatures: string): boolean => !signatures.includes('unversioned')

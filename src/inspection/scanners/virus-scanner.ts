@@ -3,7 +3,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineSetup, Scanned } from './yara/scanning.js'
 
-/** The engine and its signatures, as shown in every validation report. */
+/** Scan engine and signatures, as shown in every validation report. */
 export interface EngineIdentity {
   name: string
   version: string
@@ -13,31 +13,31 @@ export interface EngineIdentity {
 
 export interface ScanOptions {
   signal: AbortSignal
-  /** Owner of the file. Waiting scans of different owners start in rotation. */
+  /** Owner of the file. Waiting scans of different owners take turns. */
   owner?: string | undefined
 }
 
-/** Parameters with which a worker scans a file that it reads (`openScan`). */
+/** Parameters for a worker that scans a file while reading it (`openScan`). */
 export interface WorkerScan {
   setup: EngineSetup
   deadlineOf(size: number): number
-  /** Called with the duration of each scan. */
+  /** Called with the duration of each scan in milliseconds. */
   took?(ms: number): void
 }
 
-/** A virus scanner. `virusScannerContract` in test/contract defines its behaviour. */
+/** A virus scanner. `virusScannerContract` in test/contract defines its behavior. */
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   identity(): Promise<EngineIdentity>
   prove(): Promise<void>
   close(): Promise<void>
-  /** Set if the worker that reads a file can scan it too. */
+  /** Set if the worker that reads a file can also scan it. */
   readonly scanInWorker?: WorkerScan | undefined
-  /** True if scans run in a sandbox that can read only files of the spool. */
+  /** True if scans run in a sandbox that can read only spool files. */
   readonly isSandboxed?: boolean
 }
 
-/** The verdict of a worker's scan. Throws `scannerUnavailable` if the scan failed. */
+/** Returns the verdict of a worker's scan. Throws `scannerUnavailable` if the scan failed. */
 export function scannedOrThrow(scanned: Scanned): ScanVerdict {
   if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
   return scanned

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** A member of a probe as described in its directory. Unless `stored` is set, it is compressed with deflate. */
+/** Directory entry of a probe's member. Compressed with deflate unless `stored` is set. */
 export interface ZipMember {
   name: string
   offset: number
@@ -11,8 +11,8 @@ export interface ZipMember {
 }
 
 /**
- * Writes zip records for the scanners' probes. No library can write them, because they declare sizes without content and repeat blocks
- * within members.
+ * Returns the local header of a zip member. No library can write the probes, because they declare sizes without content and
+ * repeat blocks.
  */
 export function localHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)
@@ -21,7 +21,7 @@ export function localHeader(member: ZipMember): Buffer {
   return Buffer.concat([header, Buffer.from(member.name)])
 }
 
-/** Returns the directory and its end record. `offset`: position of the directory. */
+/** Returns the central directory and its end record. `offset` is the position of the directory. */
 export function createDirectory(members: ZipMember[], offset: number): Buffer {
   const directory = Buffer.concat(members.map(directoryRecord))
   return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])

@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** Owner of background task. It waits for all other owners and leaves one worker free for them. */
+/** Owner of background tasks, which wait for all other tasks and leave one worker free. */
 export const background = 'background'
 
 export interface Queued {
@@ -8,20 +8,22 @@ export interface Queued {
   size: number
 }
 
-// Large files leave one worker free for small files, so that a small file never waits for a gigabyte.
+// Minimum size of a large file. Large files leave one worker free, so that small files never wait for them.
 const minLargeBytes = 16 * megabyte
 const rememberedStarts = 31
 
-/** A queue that is fair to all owners. If it is full, it drops the latest task of the owner with the most waiting tasks. */
+/**
+ * A queue with fair scheduling between owners. If it is full, it drops the latest task of the owner with the most waiting tasks.
+ */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
   /** Retried tasks, which are never dropped. */
   readonly #retried = new Set<T>()
   readonly #running = new Set<T>()
-  /** Owners of the most recently started tasks, in order. */
+  /** Owners of the most recently started tasks, in start order. */
   readonly #recentOwners: T['owner'][] = []
-  /** Positions of the last start of each owner and of the arrival of each task, from one counter. */
+  /** Sequence numbers of each owner's last start. Task arrivals use the same counter. */
   readonly #lastStart = new Map<T['owner'], number>()
   readonly #addedAt = new WeakMap<T, number>()
   #counter = 0
@@ -34,7 +36,7 @@ export class FairQueue<T extends Queued> {
     return this.#waiting.length
   }
 
-  /** Adds a task. If the queue is full, returns the dropped task: the latest of another owner, or the new one. */
+  /** Adds a task. If the queue is full, returns the dropped task: the latest task of another owner, or the new one. */
   add(newcomer: T): T | undefined {
     const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseDisplaced(newcomer) : undefined
     if (displaced === newcomer) return newcomer
@@ -55,7 +57,10 @@ export class FairQueue<T extends Queued> {
     this.#waiting = this.#waiting.filter((each) => each !== task)
   }
 
-  /** Removes the task to start now: of the owner with the fewest running tasks and recent starts. Undefined if none may start. */
+  /**
+   * Removes and returns the next task to start: one of the owner with the fewest running tasks and recent starts. Undefined if
+   * none may start.
+   */
   next(): T | undefined {
     const { workers } = this.#options
     if (this.#running.size >= workers) return undefined
@@ -102,7 +107,7 @@ export class FairQueue<T extends Queued> {
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
     this.#lastStart.delete(task.owner)
     this.#lastStart.set(task.owner, ++this.#counter)
-    // More entries than tasks: some owners have no waiting task. Remove the oldest entry.
+    // Remove the oldest entry if the map has more entries than there can be owners with waiting tasks or recent starts.
     const [oldest] = this.#lastStart.keys()
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
@@ -111,7 +116,7 @@ export class FairQueue<T extends Queued> {
     return this.#share(one) - this.#share(other) || this.#waitingSince(one) - this.#waitingSince(other)
   }
 
-  /** A running task counts more than all recent starts. */
+  /** Returns the owner's share of the workers. A running task outweighs all recent starts. */
   #share({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length

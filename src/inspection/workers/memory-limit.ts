@@ -8,7 +8,10 @@ interface CgroupPaths {
   root?: string
 }
 
-/** Bytes of memory that all processes of the service can use together: the smallest limit of the machine and its control groups. */
+/**
+ * Returns the memory in bytes that all processes of the service may use: the smallest limit of the machine and its control
+ * groups.
+ */
 export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
   const limits = (readText(groups) ?? '').split('\n').flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
@@ -19,11 +22,11 @@ export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgro
   return Math.min(totalmem(), ...limits)
 }
 
-/** Limits of the group and of all its parent groups. In a container, its own group is the root. */
+/** Reads the limits of the group and all its parents. In a container, the root is the container's group. */
 function readLimits(root: string, path: string, file: string): number[] {
   const limit = Number(readText(join(root, path, file)) ?? Number.NaN)
   const rest = path === '/' ? [] : readLimits(root, dirname(path), file)
-  // The value 'max' means no limit.
+  // The value 'max' means unlimited.
   return limit > 0 ? [limit, ...rest] : rest
 }
 

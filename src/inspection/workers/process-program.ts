@@ -2,12 +2,12 @@ import { readSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { contentPipe, runTask, type TaskResult } from './work.js'
 
-/** Messages to a process. `contentBytes` bytes of content follow in a separate pipe. */
+/** Messages to a worker process. `contentBytes` bytes of content follow in a separate pipe. */
 export type ToProcess =
   | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
-/** Messages from a process. `prepares`: it reports the end of the preparation of a task. */
+/** Messages from a worker process. `prepares` is true if the process sends `started` after preparing a task. */
 export type FromProcess = { ready: true; prepares: boolean } | { started: true } | TaskResult
 
 const send = (message: FromProcess) => process.send?.(message)
@@ -16,18 +16,19 @@ let settings: Uint8Array | undefined
 
 // The service has ended. `process.exit` would wait for native code that is still running.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// Native code may block this thread forever. Therefore another thread detects the end of the service.
+// Watch the parent process in another thread, because native code may block this one forever.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
 new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } }).unref()
-// Terminals and service managers signal all processes. The service first completes its uploads, and then ends this process.
+// Ignore signals, because terminals and service managers signal all processes. The service completes its uploads and then ends
+// this process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 try {
-  // If memory is exhausted, the kernel kills this process instead of the service.
+  // Raise the OOM score, so that the kernel kills this process rather than the service if memory runs out.
   writeFileSync('/proc/self/oom_score_adj', '800')
 } catch {}
 
-// Loaded before the first task, so that neither load errors nor load time are attributed to a file.
+// Load the module before the first task, so that load errors and load time are not attributed to a file.
 const loaded = import(process.argv[2]!).then((module) => 'prepare' in module)
 
 process.on('message', async (message: ToProcess) => {

@@ -7,22 +7,22 @@ import { WorkerProcess } from './worker-process.js'
 export interface ProcessesOptions {
   maxProcesses: number
   /**
-   * Memory limit of all processes together. If they exceed it, the largest one is killed, and its task is retried while no other process
-   * works.
+   * Memory limit of all processes together. If they exceed it, the largest one is killed, and its task is retried while no other
+   * process works.
    */
   memoryMb: number
-  /** Memory limit of each process. Both limits require Linux. On other systems, only the deadline applies. */
+  /** Memory limit of each process. Memory limits require Linux. On other systems, only deadlines apply. */
   memoryPerProcessMb: number
   idleMs: number
   sandbox: Promise<Sandbox | undefined>
 }
 
-// Most images are decoded before the first check.
+// Interval between memory checks. Most images are decoded before the first check.
 const memoryCheckMs = 25
 
 /**
- * Processes for native code. Maintained pool libraries are not suitable: they end a process with a signal that it can ignore, do not limit
- * its memory, and print its output.
+ * Processes for native code. Existing pool libraries are unsuitable: they end processes with signals that can be ignored, do not
+ * limit memory, and print process output.
  */
 export class Processes {
   readonly #options: ProcessesOptions
@@ -103,7 +103,7 @@ export class Processes {
     const held = [...this.#members].map((member) => ({ member, mb: member.memoryMb() })).sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
     const { memoryMb, memoryPerProcessMb: memoryEachMb } = this.#options
-    // Idle processes are killed before busy ones.
+    // Kill idle processes before busy ones.
     const spare = sum > memoryMb ? held.find(({ member }) => member.isFree) : undefined
     const excess = spare ?? held.find(({ mb }) => mb > memoryEachMb || sum > memoryMb)
     void excess?.member.end('out_of_memory')

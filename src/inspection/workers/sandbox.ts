@@ -8,14 +8,15 @@ import { isOfEndedProcess, processFileName } from '../../platform/process-file-n
 
 export interface Sandbox {
   execPath: string
-  /** Arguments that precede the program and its arguments. `flags` are options of Node.js. */
+  /** Returns arguments to put before the program and its arguments. `flags` are Node.js options. */
   execArgv(flags: string[]): string[]
   close(): void
 }
 
 /**
- * Runs a program with its own user, network and file system namespaces (Linux, util-linux). It sees the libraries of the system, Node.js,
- * the compiled code and the folder of the contents, all read-only, and a folder for temporary files. It has no network or capabilities.
+ * Runs a program in separate user, network and mount namespaces (Linux, util-linux), without network or capabilities. The program
+ * has read-only access to system libraries, Node.js, the compiled code and the content folder. Only a temporary folder is
+ * writable.
  */
 const script = `set -e
 echo 800 2> /dev/null > /proc/self/oom_score_adj || :
@@ -45,7 +46,8 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes directories of killed services. The folder may be shared, so only directories of this user with our prefix are removed.
+// Removes folders of killed services. The parent folder may be shared, so only this user's folders with the sandbox prefix are
+// removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !isOfEndedProcess(name.slice(sandboxPrefix.length))) continue
@@ -56,8 +58,8 @@ function removeStaleSandboxes(): void {
 }
 
 /**
- * Opens a sandbox that can read `contents`. Throws if the machine cannot provide one: it requires Linux, unprivileged user namespaces and
- * util-linux.
+ * Opens a sandbox that can read `contents`. Requires Linux, unprivileged user namespaces and util-linux. Throws if the machine
+ * does not support it.
  */
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeStaleSandboxes()
@@ -76,7 +78,7 @@ export async function openSandbox(contents: string): Promise<Sandbox> {
     close: () => rmSync(box, { recursive: true, force: true }),
   }
   try {
-    // Checks that native code can be loaded, which is the purpose of the sandbox.
+    // Verify that native code can be loaded inside the sandbox.
     const decoder = join(home, 'packages', 'formats', 'dist', 'image', 'libvips.js')
     await promisify(execFile)(sandbox.execPath, [...sandbox.execArgv(['--no-warnings']), decoder], { env: {}, timeout: 20_000 })
     return sandbox

@@ -1,23 +1,26 @@
 import { runTask, type TaskResult } from './work.js'
 
-/** Input of a thread. Both sides use `shared` while the task runs. */
+/** Input of a thread. Both sides access `shared` while the task runs. */
 export interface ThreadTask {
   module: string
   run: string
   data: unknown
-  /** Shared memory that contains another task's content as soon as this task has ended. */
+  /** Content in shared memory, which another task may overwrite as soon as this task has ended. */
   bytes?: Uint8Array<SharedArrayBuffer> | undefined
   settings?: SharedArrayBuffer | undefined
   sentAt: number
-  /** Index 0: milliseconds from `sentAt` to the start of the task, plus 1. Index 1: 1 if the task was cancelled. */
+  /**
+   * Index 0 contains the time from `sentAt` to the start of the task in milliseconds, plus 1. Index 1 is 1 if the task was
+   * cancelled.
+   */
   shared: Int32Array
 }
 
-// Format readers print warnings that contain file content, which must not reach the service log. Piscina has no option for the output of
-// its threads, so this replaces the streams of the thread. test/unit/worker-content.test.ts fails if the output reaches the service.
+// Discard output, because format readers print warnings with file content, which must not reach the service log. Piscina has no
+// option for this. test/unit/worker-content.test.ts verifies it.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
-/** Runs in a thread of the pool and always resolves. A rejection means that the thread has ended. */
+/** Runs a task in a thread and always resolves. A rejection means that the thread has ended. */
 export function runInThread({ bytes, settings, sentAt, shared, ...task }: ThreadTask): Promise<TaskResult> {
   const call = {
     bytes: bytes && copyContent(bytes),
@@ -30,8 +33,8 @@ export function runInThread({ bytes, settings, sentAt, shared, ...task }: Thread
 let block = Buffer.alloc(0)
 
 /**
- * Copies the content to memory of this thread, because decoders do not accept shared memory. The memory is reused: V8 counts new memory
- * against the limit of its heap, and would repeatedly mark the heaps of both threads.
+ * Copies the content to this thread's memory, because decoders do not accept shared memory. The memory is reused, because V8
+ * counts new memory against the heap limit and would repeatedly mark the heaps of both threads.
  */
 function copyContent(bytes: Uint8Array): Buffer {
   if (block.length < bytes.length) block = Buffer.allocUnsafeSlow(bytes.length)

@@ -15,13 +15,13 @@ export interface ThreadsOptions {
 
 const endTimeoutMs = 2_000
 
-/** Threads for JavaScript and WebAssembly, which can be interrupted at any time. Each thread runs one task at a time. */
+/** Threads for JavaScript and WebAssembly, which can be terminated at any time. Each thread runs one task at a time. */
 export class Threads {
   readonly #maxThreads: number
   readonly #piscina: Piscina
   /** Threads that are being terminated. */
   readonly #ending = new Map<Worker, Promise<void>>()
-  /** Unused memory for the contents of later tasks, at most one block per thread. */
+  /** Unused memory for the content of later tasks, at most one block per thread. */
   readonly #blocks: SharedArrayBuffer[] = []
 
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
@@ -32,11 +32,11 @@ export class Threads {
       minThreads: 0,
       maxThreads,
       idleTimeout: idleMs,
-      // Tasks wait for timers and files. A thread that sleeps on an Atomic would delay them.
+      // Disabled, because tasks wait for timers and files, which a thread sleeping on an Atomic would delay.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-      // Workers receive neither the secrets in the environment nor the options of Node.js.
+      // Threads receive neither the secrets in the environment nor the service's Node.js options.
       env: { TMPDIR: tmpdir() },
       execArgv: [],
     })
@@ -71,7 +71,7 @@ export class Threads {
     }
   }
 
-  /** Resolves when the threads have ended, or after two seconds: native code cannot be interrupted. */
+  /** Resolves when all threads have ended. Waits at most two seconds, because native code cannot be interrupted. */
   async close(): Promise<void> {
     await Promise.race([this.#piscina.destroy(), endTimeout()])
     await this.#waitForEnding()
@@ -91,7 +91,7 @@ export class Threads {
     }
   }
 
-  /** Replaces threads that cannot be terminated, up to twice the maximum number of threads. */
+  /** Throws if too many threads cannot be terminated. Such threads are replaced, up to twice the maximum number of threads. */
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEnding()
     if (this.#ending.size >= this.#maxThreads)

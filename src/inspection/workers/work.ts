@@ -1,36 +1,36 @@
-/** A task for a worker: a function of a module and its arguments. */
+/** A task for a worker: a function of a module, and its arguments. */
 export interface Task {
-  /** Path of the compiled module and name of its export, which is called with `data` and a `WorkerCall`. */
+  /** URL of the compiled module. Its export `run` is called with `data` and a `WorkerCall`. */
   module: URL
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
   /** Large data that the module uses for every task. A process receives it only once. */
   settings?: SharedArrayBuffer | undefined
-  /** Native code that may crash or hang runs in its own process, everything else in a thread. */
+  /** True for native code that may crash or hang, which runs in a separate process. Everything else runs in a thread. */
   inProcess: boolean
   /** Size of the file in bytes. Large files leave one worker free for small files. */
   size: number
-  /** Owner of the task. The queue is fair to all owners. */
+  /** Owner of the task, for fair scheduling. */
   owner?: string | undefined
-  /** Milliseconds from the start in the worker until the task counts as hung. */
+  /** Time limit in milliseconds from the start in the worker, after which the task counts as hung. */
   deadlineMs: number
   /** True if the task is retried after it hung. */
   retryHung: boolean
-  /** Data and deadline of the second attempt, if it does less than the first one. */
+  /** Data and deadline of the second attempt, if they differ from the first. */
   retry?: { data: unknown; deadlineMs: number }
 }
 
 export interface WorkerCall {
   bytes: Buffer | undefined
   settings: Uint8Array | undefined
-  /** True if the result is no longer needed. The task calls this between its steps. */
+  /** Returns true if the result is no longer needed. The task calls this function between its steps. */
   cancelled(): boolean
 }
 
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
-/** Runs a task in the worker. Always resolves. Calls the export `prepare` of the module before the task starts. */
+/** Runs a task in the worker and always resolves. Calls the module's export `prepare` before the task. */
 export async function runTask(
   task: { module: string; run: string; data: unknown },
   call: WorkerCall,
@@ -47,7 +47,7 @@ export async function runTask(
 }
 
 export interface Attempt {
-  /** Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not respond. */
+  /** Result of the task. Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not respond. */
   readonly answer: Promise<TaskResult>
   startedAt(): number | undefined
   cancel(): void
@@ -67,7 +67,7 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
 export const contentPipe = 4
 export type TaskResult = { result: unknown } | { fault: string }
 
-/** The function of the task threw: a defect of the service, not of the file. */
+/** The task's function threw, which is a defect of the service and not of the file. */
 export class TaskError extends Error {
   override readonly name = 'TaskError'
 }
@@ -77,7 +77,7 @@ export class WorkerFailed extends Error {
 
   constructor(
     readonly failure: WorkerFailure,
-    /** Milliseconds since the first attempt started. 0 if unknown. */
+    /** Time since the start of the first attempt in milliseconds. 0 if unknown. */
     readonly durationMs = 0,
   ) {
     super(`the worker ended: ${failure}`)

@@ -9,24 +9,26 @@ import { Threads } from './threads.js'
 import { type Attempt, type Task, TaskError, WorkerFailed, WorkerNotStarted } from './work.js'
 
 export interface WorkerPoolOptions {
-  /** Maximum number of tasks that run at the same time, in threads and processes. Default: number of cores. */
+  /** Maximum number of concurrent tasks, in threads and processes. Defaults to the number of CPU cores. */
   workers: number
-  /** Maximum number of waiting tasks. If it is exceeded, the latest queued of the owner with the longest queue fails with `overloaded`. */
+  /**
+   * Maximum number of waiting tasks. Above it, the latest task of the owner with the most waiting tasks fails with `overloaded`.
+   */
   maxQueue: number
   memoryMb: number
-  /** Memory of all processes for native code. Default: half of the memory of the machine or container. */
+  /** Memory limit of all processes for native code. Defaults to half of the memory of the machine or container. */
   processMemoryMb: number
   idleMs: number
-  /** Sandbox of the processes, which the pool closes. Without it, they have the same access as the service. */
+  /** Sandbox of the processes, which the pool closes. Without a sandbox, processes have the same access as the service. */
   sandbox: Promise<Sandbox | undefined>
 }
 
 const startTimeoutMs = 30_000
 const startPollMs = 50
-/** Time that a cancelled queued has to reach its next step. */
+/** Time for a cancelled task to reach its next step, before its worker is terminated. */
 const cancelTimeoutMs = 5_000
 const maxAttempts = 2
-/** Memory to decode the largest image that is not treated as a decompression bomb. */
+/** Memory for decoding the largest image that does not count as a decompression bomb. */
 const maxImageMb = 1024
 const closingMessage = 'The service is shutting down. Send the file again.'
 
@@ -36,7 +38,7 @@ interface QueuedTask {
   size: number
   attempts: number
   startedAt: number
-  /** True if the queued must run while no other process works, because it exceeded the memory limit together with others. */
+  /** True if the task must run while no other process works, because the processes exceeded their memory limit together. */
   exclusive: boolean
   signal: AbortSignal
   attempt?: Attempt
@@ -44,7 +46,10 @@ interface QueuedTask {
   reject(error: unknown): void
 }
 
-/** Threads, and processes for native code. If one dies or hangs, only its own queued is affected and retried once. */
+/**
+ * Runs tasks in threads, or in processes for native code. A worker that dies or hangs affects only its own task, which is retried
+ * once.
+ */
 export class WorkerPool {
   readonly #queue: FairQueue<QueuedTask>
   readonly #threads: Threads
@@ -75,7 +80,10 @@ export class WorkerPool {
     return this.#processes.pids
   }
 
-  /** Resolves to the result of the function. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded` or the reason of the signal. */
+  /**
+   * Runs a task and returns its result. Rejects with `WorkerFailed`, `WorkerNotStarted`, `TaskError`, `overloaded`, or the
+   * signal's reason.
+   */
   run<T>(task: Task, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(overloaded(closingMessage))
@@ -145,7 +153,7 @@ export class WorkerPool {
     this.#queue.release(queued)
   }
 
-  /** Ends a queued that exceeds its deadline. The start of a worker does not count. */
+  /** Ends a task that exceeds its deadline. The startup of a worker does not count. */
   #enforceDeadline(queued: QueuedTask, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout
@@ -174,7 +182,7 @@ export class WorkerPool {
     queued.reject(error instanceof WorkerFailed ? new WorkerFailed(error.failure, durationMs) : error)
   }
 
-  /** Rejects immediately. The worker stops at the next step of the queued, or is terminated. */
+  /** Rejects a cancelled task immediately. Its worker stops at the next step of the task, or is terminated. */
   #abandon(queued: QueuedTask): void {
     this.#queue.remove(queued)
     queued.attempt?.cancel()

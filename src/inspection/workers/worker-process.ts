@@ -22,14 +22,14 @@ export class WorkerProcess {
   #failure: WorkerFailure | undefined
   #idle: NodeJS.Timeout | undefined
 
-  /** Calls `onExit` once when the process has ended or could not be started. */
+  /** Calls `onExit` once, when the process has ended or could not be started. */
   constructor(module: string, onExit: () => void, sandbox?: Sandbox) {
     this.module = module
     this.#child = fork(fileURLToPath(compiledModule('inspection/workers/process-program')), [module], {
       serialization: 'advanced',
       env: buildWorkerEnv(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),
-      // Native code prints warnings that contain file content.
+      // Discard output, because native code prints warnings with file content.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc', 'pipe'],
     })
     const ended = (error: Error) => {
@@ -38,7 +38,7 @@ export class WorkerProcess {
       onExit()
     }
     this.#contents = this.#child.stdio[contentPipe] as Socket
-    // A write fails only if the process has ended, which the `exit` event reports.
+    // Writing fails only if the process has ended, which the `exit` event reports.
     this.#contents?.on('error', () => {}).unref()
     this.#child.on('message', (message: FromProcess) => this.#receive(message))
     this.#child.on('error', (error) => {
@@ -71,7 +71,7 @@ export class WorkerProcess {
     this.#settings = settings
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
-      // Not part of the message, because deserializing 0.5 MiB took 30 ms.
+      // Content is sent separately from the message, because deserializing 0.5 MiB took 30 ms.
       if (bytes) this.#contents.write(bytes)
       this.#send({ module: module.href, run, data, contentBytes: bytes?.length, ...(newSettings && { settings: newSettings }) })
     })
@@ -85,7 +85,7 @@ export class WorkerProcess {
     this.#send({ cancel: true })
   }
 
-  /** Ends the process after `ms` without a task. Until then, it does not keep the service running. */
+  /** Ends the process after `ms` milliseconds without a task. The timer does not keep the service running. */
   endWhenIdle(ms: number): void {
     this.#child.unref()
     this.#child.channel?.unref()
@@ -101,7 +101,7 @@ export class WorkerProcess {
     await exited
   }
 
-  /** Private memory, without mapped files. 0 if unknown. */
+  /** Returns the private memory in MB, excluding mapped files. 0 if unknown. */
   memoryMb(): number {
     try {
       return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024
@@ -134,10 +134,10 @@ export class WorkerProcess {
 
 const flags = ['--max-old-space-size=96', '--max-semi-space-size=1', '--no-warnings']
 
-/** Excludes the secrets and the Node.js options of the service. */
+/** Builds an environment without the service's secrets and Node.js options. */
 const buildWorkerEnv = (temporaryFolder: string): NodeJS.ProcessEnv => ({
   TMPDIR: temporaryFolder,
-  // Otherwise libvips would write images above 100 MB to /tmp, where no limit applies.
+  // Otherwise, libvips would write images above 100 MB to /tmp, where no limit applies.
   VIPS_DISC_THRESHOLD: '64g',
   // A process decodes one image at a time, on one thread.
   UV_THREADPOOL_SIZE: '1',

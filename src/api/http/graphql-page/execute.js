@@ -4,16 +4,16 @@ import { chosenFiles } from './file-variables.js'
 
 const endpoint = new URL('../graphql', import.meta.url)
 
-// The service accepts the cookie of the dashboard only with this header.
+// The service accepts the dashboard's cookie only with this header.
 const session = { 'X-Assay-Request': 'dashboard' }
 
-/** Sends an operation: subscriptions by WebSocket, files as a multipart form, everything else as JSON. */
+/** Sends an operation. Subscriptions use a WebSocket, operations with files a multipart form, and all others JSON. */
 export async function execute({ query, variables, operationName: chosenName }, headers) {
   const operations = findOperations(query)
-  // After the user has replaced the document, GraphiQL still sends the name of the old operation for a moment.
+  // After a document changes, GraphiQL briefly continues to send the name of the previous operation.
   const operationName = operations.some(({ name }) => name?.value === chosenName) ? chosenName : undefined
   const request = { query, variables, operationName }
-  // An expired session must not hide the schema, which is public.
+  // Introspection uses no session, because an expired session must not hide the public schema.
   const needsNoSession =
     operationName === 'IntrospectionQuery' || Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
   const sent = { ...(needsNoSession ? {} : session), ...headers }
@@ -39,7 +39,7 @@ function findOperations(query) {
   }
 }
 
-/** GraphQL multipart request: https://github.com/jaydenseric/graphql-multipart-request-spec */
+/** Creates a GraphQL multipart request (https://github.com/jaydenseric/graphql-multipart-request-spec). */
 function toForm({ query, variables, operationName }, files) {
   const form = new FormData()
   const empty = Object.fromEntries(files.map(({ variable }) => [variable, null]))
@@ -49,7 +49,7 @@ function toForm({ query, variables, operationName }, files) {
   return form
 }
 
-/** Events of a subscription. GraphiQL stops the iteration when the user presses the stop button. */
+/** Yields the events of a subscription. GraphiQL stops the iteration when the user presses the stop button. */
 async function* subscribe(request, connectionParams) {
   const url = new URL(endpoint)
   url.protocol = url.protocol.replace('http', 'ws')
@@ -57,7 +57,7 @@ async function* subscribe(request, connectionParams) {
   try {
     yield* client.iterate(request)
   } catch (error) {
-    // A closed connection is reported by its close event.
+    // If the connection closes, the thrown value is its close event.
     throw error instanceof Error || Array.isArray(error) ? error : new Error(error.reason || 'The connection was closed.')
   } finally {
     await client.dispose()

@@ -1,4 +1,4 @@
-// The page /graphql: GraphiQL, connected to the service that serves the page. scripts/explorer.mjs bundles it.
+// GraphQL explorer at /graphql: GraphiQL, connected to the service that serves the page. scripts/explorer.mjs bundles this file.
 import GraphiQL from 'graphiql'
 import { createElement, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -9,8 +9,8 @@ const welcome = `# Ctrl+Enter runs the operation.
 # Ctrl+Space completes a name.
 # The first icon on the left shows the schema.
 #
-# The explorer uses your session of the dashboard.
-# To use an API key, enter this under Headers:
+# The explorer uses your dashboard session.
+# To use an API key, enter this header on the Headers tab:
 # { "Authorization": "Bearer assay_..." }
 
 query Files {
@@ -30,18 +30,20 @@ query Files {
 }
 `
 
-/** States whether the dashboard's session is used. */
+/** Shows whether the user is signed in to the dashboard. */
 async function showCredential() {
   const line = document.getElementById('credential')
   try {
     const { data } = await execute({ query: '{ me { name } }' }, {})
-    line.textContent = data?.me ? `Signed in as ${data.me.name}.` : 'Not signed in. Sign in on the dashboard, or set a header.'
+    line.textContent = data?.me
+      ? `Signed in as ${data.me.name}.`
+      : 'Not signed in. Sign in to the dashboard, or set an Authorization header.'
   } catch {
-    line.textContent = 'The service is not reachable. Reload the page.'
+    line.textContent = 'The service is unreachable. Reload the page.'
   }
 }
 
-/** Local storage without the headers, because the history of GraphiQL would store API keys in the browser. */
+/** Local storage that omits headers, because the history of GraphiQL would otherwise store API keys in the browser. */
 const storage = {
   getItem: (name) => localStorage.getItem(name),
   setItem: (name, value) => localStorage.setItem(name, withoutHeaders(value)),

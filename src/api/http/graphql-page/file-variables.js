@@ -1,14 +1,14 @@
 import { createElement, useState } from 'react'
 
-/** The chosen files and the names of their variables. */
+/** Selected files with the names of their variables. */
 let chosen = []
 
-/** Chosen files whose variable the document uses. */
+/** Returns the selected files whose variables occur in the document. */
 export const chosenFiles = (query) => chosen.filter(({ variable, file }) => file && new RegExp(`\\$${variable}\\b`).test(query))
 
 const isName = (variable) => /^[A-Za-z_]\w*$/.test(variable)
 
-/** GraphiQL has no input for files. This panel adds one for variables of the type Upload. */
+/** Panel that selects files for variables of the type Upload, for which GraphiQL has no input. */
 function FileVariables() {
   const [files, setFiles] = useState(chosen.length > 0 ? chosen : [{ variable: 'file', file: undefined }])
   const update = (next) => {
@@ -20,7 +20,7 @@ function FileVariables() {
     'section',
     { className: 'file-variables' },
     createElement('h2', null, 'File variables'),
-    createElement('p', null, 'Choose a file for each variable of the type Upload, such as $file of uploadFile.'),
+    createElement('p', null, 'Select a file for each variable of type Upload, such as $file in uploadFile.'),
     ...files.map((each, index) => fileInputs(each, { index, change })),
     createElement('button', { type: 'button', onClick: () => update([...files, { variable: '', file: undefined }]) }, 'Add file'),
   )

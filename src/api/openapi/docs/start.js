@@ -1,10 +1,10 @@
-// A file and not a script in the page: the page's content security policy allows no inline script.
+// A separate file, because the page's Content Security Policy forbids inline scripts.
 window.SwaggerUIBundle({
   url: 'api/v1/openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
   filter: true,
-  // A key that was typed in is gone with the tab.
+  // Discard entered API keys when the tab is closed.
   persistAuthorization: false,
   presets: [window.SwaggerUIBundle.presets.apis],
 })

@@ -1,14 +1,17 @@
 import { printable } from '../../../platform/errors/errors.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
-/** Meaning of one line of a clamd response. `error` is never a virus, and never clean. */
+/** Parsed line of a clamd response. `error` counts neither as a virus nor as clean. */
 export type ClamdAnswer =
   | { kind: 'clean' }
   | { kind: 'infected'; signature: string }
   | { kind: 'incomplete'; reason: string }
   | { kind: 'error'; message: string }
 
-/** clamd(8): `stream: OK`, `stream: NAME FOUND`, to the letter; anything else is a fault of the daemon or of the line to it. */
+/**
+ * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line is an error of the
+ * daemon or connection.
+ */
 export function readAnswer(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { kind: 'clean' }
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
@@ -19,9 +22,10 @@ export function readAnswer(line: string): ClamdAnswer {
 
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
-// With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding. Such a finding is not a virus.
+// Parses a signature name. With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding,
+// which is not a virus.
 function judgeSignature(signature: string): ClamdAnswer {
-  // clamd reports no name if it stops the scan of a file.
+  // clamd omits the name if it aborts the scan of a file.
   if (signature.startsWith('(null)'))
     return { kind: 'incomplete', reason: 'clamd stopped the scan without a reason ((null) FOUND)' }
   if (signature.startsWith('Heuristics.Encrypted.'))
@@ -32,8 +36,9 @@ function judgeSignature(signature: string): ClamdAnswer {
 }
 
 /**
- * `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`, or only `ClamAV 1.4.6` where the databases are the operator's own.
- * Undefined for anything else. The date is the database's, in the daemon's local time, read as UTC: it is a day that matters.
+ * Parses a version such as `ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026`. With custom databases only, the line is `ClamAV 1.4.6`.
+ * The date of the database is in the daemon's local time but parsed as UTC, because only the day matters. Returns undefined for
+ * other lines.
  */
 export function readVersion(line: string): EngineIdentity | undefined {
   const [engine = '', signatures, date] = line.split('/')

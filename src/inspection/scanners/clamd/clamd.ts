@@ -16,17 +16,17 @@ import { ClamdReach, covers } from './reach.js'
 import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
 
 export interface ClamdOptions {
-  /** Connections per daemon; clamd's own MaxThreads is 10. */
+  /** Maximum connections per daemon. The default MaxThreads of clamd is 10. */
   connections?: number
   waiting?: { most: number; ms: number }
   deadlines?: Partial<ClamdDeadlines>
-  /** False: believe that the daemons' limits are beyond any upload. True (the default): have them prove it. */
+  /** True (the default) if daemons must prove that their limits exceed the size of each file. */
   proveReach?: boolean
   declared?: Needs
-  /** Another way to them than their socket. */
+  /** Replaces the socket connection, for example with the command line of ClamAV. */
   line?: ClamdConnector
   pool?: WorkerPool | undefined
-  /** Directory for content that is unpacked for the daemon. Default: the directory of the system. */
+  /** Folder for content that is unpacked for the daemon. Defaults to the temporary folder of the system. */
   directory?: string
   logger?: ScannerLogger
 }
@@ -35,7 +35,7 @@ const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 1
 const restMs = 5_000
 const identityMs = 60_000
 
-/** Scans with one or more clamd daemons (INSTREAM). If it is uncertain that a file was scanned, throws `scannerUnavailable`. */
+/** Scans files with one or more clamd daemons (INSTREAM). Throws `scannerUnavailable` unless a file was certainly scanned. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #line: ClamdConnector
@@ -61,7 +61,7 @@ export class ClamdScanner implements VirusScanner {
       this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
     this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => {
       this.#reach?.knows(daemon, version)
-      // Other signatures: what was said of them is no longer true.
+      // The daemon has loaded new signatures, so the cached identity is outdated.
       if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
       this.#versions.set(daemon, version)
     })
@@ -104,7 +104,7 @@ export class ClamdScanner implements VirusScanner {
     for (const running of this.#running) running.abort(createClosingError())
   }
 
-  // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
+  // AbortSignal.any is not used, because Node.js 20 leaks memory for signals derived from a long-lived signal.
   async #untilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#closed.signal.aborted) throw createClosingError()
     signal?.throwIfAborted()
@@ -133,12 +133,12 @@ export class ClamdScanner implements VirusScanner {
     }
   }
 
-  /** Asks the least busy daemon, then the others: the content can be opened again, so a second try is a whole one. */
+  /** Uses the least busy daemon, then tries the others. Every attempt reads the content from the start. */
   async #withDaemon<T>({ signal, owner }: ScanOptions, ask: (daemon: Daemon) => Promise<T>): Promise<T> {
     const tried = new Set<Daemon>()
     const count = this.#daemons.all.length
     let fault: ClamdFault | undefined
-    // A lone daemon is asked twice: it may just have been started anew.
+    // A single daemon is tried twice, because it may just have been restarted.
     for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.mute && count === 1); attempt++) {
       const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal, owner === background)
       try {
@@ -151,7 +151,7 @@ export class ClamdScanner implements VirusScanner {
         tried.add(daemon)
         daemon.restingUntil = Date.now() + restMs
         this.#proofs.forget(daemon)
-        // The next daemon there may have been started with other limits.
+        // A restarted daemon may have different limits.
         if (fault.line === 'refused') this.#reach?.forget(daemon)
         this.#logger?.warn({ clamd: daemon.address.label, err: error }, 'clamd did not scan a file')
       } finally {
@@ -161,7 +161,7 @@ export class ClamdScanner implements VirusScanner {
     throw scannerUnavailable('The file could not be scanned: no clamd server responds correctly.', fault)
   }
 
-  // Several daemons are as good as the worst of them: the one with the oldest signatures speaks for all.
+  // Returns the identity of the daemon with the oldest signatures, because any daemon may scan a file.
   async #askIdentity(): Promise<EngineIdentity> {
     const settled = await this.#askAll((daemon, signal) => this.#proofs.version(daemon, signal))
     const identities = settled.flatMap(({ answer }) => readVersion(answer ?? '') ?? [])
@@ -182,7 +182,7 @@ export class ClamdScanner implements VirusScanner {
     )
     if (settled.some((each) => 'answer' in each)) return settled
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
-    // The response contains neither the address nor the daemon's answer. The log has both.
+    // The client must see neither addresses nor responses of daemons. The log contains both.
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
         ? unprovedMessage

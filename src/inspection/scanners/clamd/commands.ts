@@ -3,9 +3,9 @@ import type { ClamdAddress } from './address.js'
 import { saysTooLong } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange.js'
 
-// The npm package `clamscan` 2.4.0 is not used. It has no backpressure: 300 MiB of a stream accumulated in memory. It never settles
-// if the daemon is silent or the input is destroyed. An input error during connection is an uncaught exception. An empty reply
-// resolves, and the reply about the size limit may be lost. The protocol has two commands: see clamd(8).
+// The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.
+// It never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an uncaught
+// exception. An empty response resolves, and the size limit error may be lost.
 
 const chunkSize = 64 * 1024
 const noMore = Buffer.alloc(4)
@@ -21,8 +21,7 @@ export function askClamd(
 }
 
 /**
- * Streams the content to the daemon, never more of it in memory than the socket's buffer, and resolves with the line that comes back.
- * Throws `ClamdFault`, or the signal's reason.
+ * Streams content to the daemon with backpressure, and returns the response line. Throws `ClamdFault`, or the signal's reason.
  */
 export async function sendToClamd(
   address: ClamdAddress,
@@ -47,9 +46,9 @@ async function send(content: Content, line: Line): Promise<void> {
   await line.write(command)
   for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
     for (let at = 0; at < chunk.length; at += chunkSize) {
-      // The daemon may have said its word already (over its limit, say): then the rest is of no use.
+      // Stop sending if the daemon has already responded, for example because a limit is exceeded.
       if (line.over) return
-      // A turn of the event loop, so that this word is mostly read before the next chunk meets a closed connection (EPIPE), which loses it.
+      // Yield to the event loop, so that a response is usually read before writing to a closed connection (EPIPE) discards it.
       await nextTurn()
       await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
@@ -60,9 +59,9 @@ async function send(content: Content, line: Line): Promise<void> {
 const askMs = 5_000
 
 /**
- * Above its StreamMaxLength, clamd replies with an error and closes the connection. A client that is still sending may receive a reset
- * instead of the reply. Therefore this repeats the command with the length of one chunk and without its bytes. clamd rejects a chunk
- * above the limit by its length, and no unread bytes can cause a reset. Returns undefined for any other reply: the first error counts.
+ * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection, which can
+ * reset it before a sending client has read the response. This repeats the command with the length of one chunk but without its
+ * bytes, so that no unread bytes cause a reset. Returns undefined for any other response.
  */
 async function askWhetherTooLong(
   address: ClamdAddress,

@@ -8,13 +8,16 @@ export interface Daemon {
 }
 
 interface Waiter {
-  /** It waits for all others, and leaves each daemon a connection. */
+  /** True for background work, which waits for all other work and leaves one connection per daemon free. */
   background: boolean
   except: ReadonlySet<Daemon>
   take(daemon: Daemon): void
 }
 
-/** Several daemons as one: the least busy that is well answers, none gets more connections than it may, who finds none free waits a while. */
+/**
+ * Selects the least busy healthy daemon and limits connections per daemon. Callers wait for a limited time if no connection is
+ * free.
+ */
 export class Daemons {
   readonly all: Daemon[]
   readonly #connections: number
@@ -27,7 +30,7 @@ export class Daemons {
     this.#waiting = waiting
   }
 
-  /** Acquires a clamd connection. The caller must release it. Throws `overloaded`, or the signal's reason. */
+  /** Acquires a clamd connection, which the caller must release. Throws `overloaded`, or the signal's reason. */
   async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
     signal.throwIfAborted()
     const free = background && this.#waiters.length > 0 ? undefined : this.#leastBusy(except, this.#most(background))
@@ -56,7 +59,7 @@ export class Daemons {
     const now = Date.now()
     const well = free.filter((daemon) => daemon.restingUntil <= now)
     const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
-    // Equally busy ones take turns: the one that is taken goes to the end of the list.
+    // Move the selected daemon to the end of the list, so that equally busy daemons take turns.
     if (first) this.all.push(...this.all.splice(this.all.indexOf(first), 1))
     return first
   }

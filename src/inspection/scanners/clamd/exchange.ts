@@ -4,17 +4,17 @@ import type { ClamdAddress } from './address.js'
 export interface ClamdDeadlines {
   connectMs: number
   idleMs: number
-  /** From the last byte sent to the answer: clamd's own MaxScanTime is 120 s. */
+  /** Time limit from the last sent byte to the response. The default MaxScanTime of clamd is 120 s. */
   answerMs: number
   overallMs: number
 }
 
-/** The exchange with a daemon failed. Another daemon, or the same one later, may respond. */
+/** The exchange with a daemon failed. A retry with this or another daemon may succeed. */
 export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
-  /** True if the daemon accepted the connection and did not respond. A retry would only time out again. */
+  /** True if the daemon accepted the connection but did not respond. A retry would only time out again. */
   readonly mute: boolean
-  /** Cause of a lost connection: it was not accepted, or it was closed before the complete reply. Undefined after a time-out. */
+  /** Cause of a lost connection: refused, or closed before the complete response. Undefined after a time-out. */
   readonly line: 'refused' | 'cut' | undefined
 
   constructor(message: string, options: { mute?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {
@@ -24,17 +24,17 @@ export class ClamdFault extends Error {
   }
 }
 
-/** Error message for a response that clamd never sends. */
+/** Returns an error message for a response that clamd never sends. */
 export const notClamd = (problem: string) => `${problem}, so it is probably not a clamd server. Check the configured address`
 
-// A response of clamd is one line.
+// Maximum length of a response, which is a single line.
 const longestAnswer = 64 * 1024
 const closeMs = 5_000
 
 export interface Line {
-  /** Resolves when more may be written, or when the exchange is over. Never rejects: the exchange does. */
+  /** Writes bytes. Resolves when more can be written or the exchange is over, and never rejects. */
   write(bytes: Buffer): Promise<void>
-  /** The same for the last that will be written: the daemon sees an end, and can still answer. */
+  /** Writes the last bytes and closes the sending side. The daemon can still respond. */
   end(bytes: Buffer): Promise<void>
   readonly over: boolean
 }
@@ -90,7 +90,7 @@ class Exchange implements Line {
       this.#failure = error
     })
     this.#socket.on('end', () => this.#judge())
-    // Judged at the close and not at the error: the daemon's last word may lie between an EPIPE and the close.
+    // Evaluate the response on `close` instead of `error`, because it can arrive after an EPIPE error.
     this.#socket.on('close', () => {
       this.#judge()
       this.#fail(this.#brokenOff())
@@ -131,7 +131,10 @@ class Exchange implements Line {
     )
   }
 
-  /** The answer is one line and the end of the connection: whatever says more is not the clamd that was asked. */
+  /**
+   * Settles the exchange if the response is complete. A response is one line that ends the connection. A server that sends more
+   * is not clamd.
+   */
   #judge(): void {
     const end = this.#received.indexOf(0)
     if (end < 0) return

@@ -3,7 +3,7 @@ import type { ClamdAddress } from './address.js'
 import { askClamd, sendToClamd } from './commands.js'
 import type { ClamdDeadlines } from './exchange.js'
 
-/** The way to an engine of ClamAV. Its answers are lines as clamd gives them; what is none of these throws `ClamdFault`. */
+/** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is none. */
 export interface ClamdConnector {
   version(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>

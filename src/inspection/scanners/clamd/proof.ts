@@ -11,15 +11,16 @@ export interface ClamdProof {
   at: Date
 }
 
-/** The daemon responds, but does not detect the EICAR test string. */
+/** The daemon responds but does not detect the EICAR test string. */
 export class EicarNotDetectedError extends ClamdFault {}
 
 /** Time for which a successful EICAR test stays valid. */
 const freshMs = 60_000
 
 /**
- * A clamd without signatures reports everything as clean. Therefore a clean verdict requires a proof: the daemon found the EICAR test
- * string within the last minute, after its last connection error. Its VERSION must not have changed since.
+ * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. A clean verdict requires
+ * that the daemon has detected the EICAR test string within the last minute and after its last connection error, and that its
+ * VERSION is unchanged since.
  */
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
@@ -28,21 +29,21 @@ export class ClamdProofs {
   readonly #closed: AbortSignal
   readonly #learnt: (daemon: Daemon, version: string) => void
 
-  /** `learnt` is called with every VERSION that a daemon gives. */
+  /** Calls `learnt` with every version that a daemon returns. */
   constructor(line: ClamdConnector, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
     this.#line = line
     this.#closed = closed
     this.#learnt = learnt
   }
 
-  /** Returns the proof of a daemon, and creates one if none is fresh. Throws `ClamdFault`, or the signal's reason. */
+  /** Returns a valid proof of the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
   async of(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     const known = this.#known.get(daemon)
     if (known && Date.now() - known.at.getTime() < freshMs) return known
     return this.renew(daemon, signal)
   }
 
-  /** Has the daemon prove itself now; those who ask at once share one proof. */
+  /** Tests the daemon again. Concurrent callers share one test. */
   renew(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     let running = this.#running.get(daemon)
     if (!running) {
@@ -52,7 +53,7 @@ export class ClamdProofs {
     return unlessAborted(running, signal)
   }
 
-  /** After a scan that began on `proof`: the proof that still stands. Throws `ClamdFault` where the daemon is another one by now. */
+  /** Returns a valid proof after a scan that started with `proof`. Throws `ClamdFault` if the daemon's version has changed. */
   async confirm(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
     const version = await this.version(daemon, signal)
     const standing = version === proof.version ? await this.of(daemon, signal) : undefined

@@ -6,19 +6,19 @@ import { eicar } from '../eicar.js'
 import { createDirectory, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
 
 /**
- * A zip of about a thousandth of `total` bytes that unpacks to `total`. Its last member unpacks to `largest` bytes and ends with another
- * zip, whose only member is the EICAR string. Both are compressed, so that no signature matches before both are unpacked. A daemon that
- * cuts the member off does not find the string. The probe is created while it is read, from zeros that are packed once for all probes.
+ * Creates a zip that unpacks to `total` bytes and is about a thousand times smaller. Its last member unpacks to `largest` bytes
+ * and ends with a nested zip of the EICAR string. Both levels are compressed, so that no signature matches until both are
+ * unpacked. A daemon that truncates the member does not find the string. The probe is generated while it is read.
  */
 export async function reachProbe(largest: number, total: number): Promise<Content> {
   const zeros = await packedZeros()
   const plan = () => planOf(zeros, largest, total)
   let size = endRecord(0, 0, 0).length
-  // Each member has a local header of 30 bytes and a directory record of 46 bytes, both with its name.
+  // Each member has a local header of 30 bytes and a directory record of 46 bytes, each followed by its name.
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
-    // Left out: it would cost more than all the rest.
+    // Not computed, because hashing would cost more than the rest of the probe.
     sha256: '',
     stream: () => Readable.from(inChunks(zipOf(plan))),
   }
@@ -46,7 +46,7 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
       },
     }
   }
-  // Each filler begins with its own number. clamd caches clean content and does not count it again.
+  // Each filler starts with a unique number, because clamd caches clean content and does not count it again.
   for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
     const size = Math.min(rest, largest)
     yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
@@ -62,7 +62,7 @@ function innerZip(size: number): Buffer {
   const header = localHeader(member)
   const directory = createDirectory([member], size - length + header.length + data.length)
   const zip = Buffer.concat([header, data, directory])
-  // The zip's comment fills the rest, so that the zip has the announced length.
+  // A comment pads the zip to the declared length.
   const comment = length - zip.length
   zip.writeUInt16LE(comment, zip.length - 2)
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
@@ -88,7 +88,7 @@ function* zipOf(plan: () => Iterable<Planned>): Iterable<Buffer> {
 
 const chunkBytes = 32 * 1024
 
-/** Joins small buffers. The reader of the stream needs a cycle of the event loop for each buffer. */
+/** Joins small buffers, because the stream takes one cycle of the event loop per buffer. */
 function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   let chunk: Buffer[] = []
   let size = 0
@@ -103,10 +103,10 @@ function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   yield Buffer.concat(chunk)
 }
 
-/** Codes for single bytes shift all bits, so that the bytes themselves do not occur in the result. */
+/** Compresses with fixed Huffman codes. They are not byte-aligned, so the original bytes do not occur in the output. */
 const compress = (bytes: Buffer): Buffer => deflateRawSync(bytes, { strategy: constants.Z_FIXED })
 
-/** A block of uncompressed bytes that is not the last block. */
+/** Creates a deflate block of uncompressed bytes that is not the last block. */
 function createStoredBlock(bytes: Buffer): Buffer {
   const header = Buffer.alloc(5)
   header.writeUInt16LE(bytes.length, 1)
@@ -145,7 +145,10 @@ const pack = promisify(
 )
 let packing: Promise<Zeros> | undefined
 
-/** Zeros of each power of two up to 256 KiB, flushed to a whole byte and without references to earlier bytes; up to 16 MiB by joining. */
+/**
+ * Compresses zeros of each power of two up to 256 KiB, byte-aligned and without references to earlier bytes. Runs of up to 16 MiB
+ * are concatenated from these blocks.
+ */
 function packedZeros(): Promise<Zeros> {
   packing ??= Promise.all(
     Array.from({ length: packedPower + 1 }, (_, power) =>

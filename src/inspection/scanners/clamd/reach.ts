@@ -7,13 +7,13 @@ import { reachProbe } from './reach-probe.js'
 import { unlessAborted } from './unless-aborted.js'
 
 const mebibyte = 1024 * 1024
-// MaxFileSize and MaxScanSize are not set below this in practice; small files are not worth a probe.
+// Sizes that are assumed to be within MaxFileSize and MaxScanSize, so that small files need no probe.
 const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
-// ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
+// Maximum sizes to probe. ClamAV scans no file above 2 GB, and a probe of 8 GiB takes half a minute.
 const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
-// A probe of thousands of small members would cost us more than it tells: no settings allow so much in all and so little in one chunk.
+// Maximum number of filler members in a probe. No realistic configuration allows a large total size but only tiny members.
 const maxFillers = 512
-// Limits change with a restart of the daemon, which need not show in its version.
+// Time for which results are cached. Limits can change in a restart that does not change the version.
 const rememberedMs = 30 * 60_000
 const maxRememberedResults = 64
 const measurable: Needs = { largest: 64 * 1024, total: 128 * 1024 }
@@ -22,15 +22,16 @@ interface Knowledge {
   version: string
   until: number
   tried: { needs: Needs; seen: boolean }[]
-  /** One probe at a time: the next scan mostly finds its answer in what the first one learned. */
+  /** Latest probe. Probes run one at a time, because a result usually answers the next query too. */
   last: Promise<unknown>
 }
 
 type Send = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<string>
 
 /**
- * clamd reports OK for data beyond its MaxFileSize and MaxScanSize, and offers no way to read these limits. Therefore it must detect the
- * EICAR test string at the end of a probe that unpacks to the required size. The result is cached.
+ * Determines the size limits of daemons. clamd reports OK for data beyond MaxFileSize and MaxScanSize, and these limits cannot be
+ * queried. A daemon must therefore detect the EICAR string at the end of a probe that unpacks to the required size. Results are
+ * cached.
  */
 export class ClamdReach {
   readonly #send: Send
@@ -46,12 +47,15 @@ export class ClamdReach {
     known.version = version
   }
 
-  /** The daemon was away: the next one there may have other limits. */
+  /** Discards cached results after a connection failure, because a restarted daemon may have different limits. */
   forget(daemon: Daemon): void {
     this.#of(daemon).tried.length = 0
   }
 
-  /** The reason if the daemon has not proved that it scans content of these sizes, and that it unpacks members if it must. */
+  /**
+   * Returns undefined if the daemon has proved that it scans content of these sizes and unpacks members. Otherwise returns the
+   * reason.
+   */
   async check(
     daemon: Daemon,
     { needs, unpacks }: { needs: Needs; unpacks: boolean },
@@ -66,19 +70,19 @@ export class ClamdReach {
       largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / maxFillers)),
       total: Math.max(needs.total, believed.total),
     }
-    // A known result does not wait for a probe of another size.
+    // A cached result does not wait for a probe of another size.
     if (findKnownResult(known, asked)) return undefined
     const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
     if (await unlessAborted(answer, signal)) return undefined
-    // A daemon that finds the string in no zip at all (ScanArchive no, signatures without EICAR) has proved nothing about its limits.
+    // The daemon does not find the string in any zip (ScanArchive no, or signatures without EICAR), so its limits are unknown.
     if (!findKnownResult(known, measurable))
       return `${beyond}: it does not unpack the zip archive that measures its limits (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
   async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
-    // First a rounder figure, which will answer for many other files as well.
+    // Probe a rounded-up size first, because its result also covers many other files.
     for (const asked of [roundUp(needs), needs]) if (await this.#looks(daemon, known, asked, signal)) return true
     await this.#looks(daemon, known, measurable, signal)
     return false

@@ -8,26 +8,28 @@ import type { Needs, ScanPart } from '../coverage-visitor.js'
 import { type CoverageOptions, hasContainer, type ScanCoverage, scanCoverage } from '../scan-coverage.js'
 import type { ScanVerdict } from '../verdict.js'
 
-/** A verdict without the proof that the daemon works, which the caller adds. */
+/** A verdict without the daemon's proof, which the caller adds. */
 export type UnprovedVerdict = { verdict: 'clean' } | Exclude<ScanVerdict, { verdict: 'clean' }>
 
 export interface PartScanner {
   scan(content: Content): Promise<UnprovedVerdict>
-  /** The reason if the daemon does not scan content of these sizes, or does not unpack members. */
+  /**
+   * Returns undefined if the daemon scans content of these sizes and unpacks members if required. Otherwise returns the reason.
+   */
   exceeds(needs: Needs, reliesOnClamav: boolean): Promise<string | undefined>
 }
 
 export interface UnpackedScanOptions extends Omit<CoverageOptions, 'partsFile' | 'everything'> {
-  /** Directory of the temporary files. */
+  /** Folder for temporary files. */
   directory: string
 }
 
-/** Time in which all parts of one file must be scanned. */
+/** Time limit for scanning all parts of a file. */
 const maxPartsMs = 120_000
 
 /**
- * Completes the scan of a file that clamd reported as OK. clamd also reports OK for content that it does not unpack, and for content
- * that exceeds its limits. That content is unpacked here and sent to clamd in parts.
+ * Completes the scan of a file for which clamd reported OK. clamd also reports OK for content that it does not unpack or that
+ * exceeds its limits. This content is unpacked here and sent to clamd in parts.
  */
 export async function scanUnpacked(
   content: Content,
@@ -40,7 +42,7 @@ export async function scanUnpacked(
   }
   const partsFile = join(directory, spoolName())
   const until = Date.now() + maxPartsMs
-  // The worker does not create the file: after a cancelled scan, it could do so after the removal.
+  // Create the file here. After a cancelled scan, a worker could create it after its removal.
   await (await open(partsFile, 'wx', 0o600)).close()
   try {
     const coverage = await scanCoverage(content, { ...options, partsFile })
@@ -55,7 +57,7 @@ export async function scanUnpacked(
   }
 }
 
-/** Checks all contents with one call: a daemon that scans the largest values scans all of them. */
+/** Checks the maximum sizes of all parts in one call. A daemon that scans these sizes scans every part. */
 function exceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
   const all = [needs, ...parts.map((part) => part.needs)]
   const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)
@@ -66,7 +68,7 @@ function exceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: 
 interface PartsScan {
   scanner: PartScanner
   partsFile: string
-  /** Milliseconds since the epoch. */
+  /** Deadline in milliseconds since the epoch. */
   until: number
 }
 
@@ -82,7 +84,7 @@ async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }:
 
 const toContent = (partsFile: string, { ranges, size }: ScanPart): Content => ({
   size,
-  // No scanner uses it.
+  // Not computed, because no scanner uses the digest.
   sha256: '',
   stream: () => Readable.from(readRanges(partsFile, ranges)),
 })

@@ -25,7 +25,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
 }
 
 const mebibyte = 1024 * 1024
-/** Limits and flags for `clamscan`. They are as high as possible, and it reports where it stopped. ClamAV scans no file above 2 GB. */
+/** Limits for `clamscan`, as high as possible. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 const limitFlags = [
   '--alert-encrypted=yes',
@@ -33,12 +33,12 @@ const limitFlags = [
   `--max-filesize=${limits.largest / mebibyte}M`,
   `--max-scansize=${limits.total / mebibyte}M`,
 ]
-// Each process of `clamscan` loads the database, which takes a gigabyte; `clamdscan` leaves that to the daemon.
+// Concurrent processes. Each `clamscan` process loads the database (1 GB), while `clamdscan` uses the daemon's.
 const atOnce = { clamscan: 2, clamdscan: 8 }
 
 /**
- * ClamAV by its command line, for machines on which no daemon runs or none can be reached: `clamscan`, or `clamdscan --fdpass`. Judged as
- * clamd is: on a fresh proof, by what its OK leaves open, and never further than it looks.
+ * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. The same rules as
+ * for clamd apply: a valid proof, a scan of unpacked parts, and size limits.
  */
 export async function openClamscan(
   url: string,
@@ -46,7 +46,7 @@ export async function openClamscan(
 ): Promise<ClamdScanner> {
   const { program, database, config } = parseClamscanUrl(url)
   const path = await findProgram(program)
-  // It keeps and changes the objects that it is handed, and takes a clamscan that is there for a clamdscan that is not.
+  // Pass new objects, because the package modifies them. Activate only one program, because the package falls back to the other.
   const clam = await new NodeClam().init({
     preference: program,
     removeInfected: false,
@@ -64,7 +64,7 @@ export async function openClamscan(
   } as never)
   const own = program === 'clamscan' ? limitFlags : []
   const { clamFlags } = clam as unknown as { clamFlags: string[] }
-  // A database that is not there it leaves out without a word: then the usual one would be asked.
+  // The package silently omits a flag whose file does not exist, and ClamAV would then use its default database or configuration.
   for (const [flag, value] of [
     ['--database', database],
     ['--config-file', config],

@@ -10,15 +10,14 @@ export interface Program {
   flags: string[]
 }
 
-/** Milliseconds. A large database takes half a minute to load, and a scan as long as a daemon's. */
+/** Loading a large database takes half a minute, and a scan takes as long as in the daemon. */
 const timeoutMs = 300_000
 const versionMs = 30_000
 const longestOutput = 64 * 1024
 
 /**
- * Runs ClamAV's command line, one process for each scan. The package `clamscan` finds the program and builds its flags. It does not run the
- * scan, because it offers no process handle, signal or time-out: an aborted scan would continue, and a hanging one would never end. It also
- * treats any last line with `: OK` as clean.
+ * Runs a ClamAV program, in one process per scan. The npm package `clamscan` only builds the flags. It cannot run the scan,
+ * because it supports neither abort signals nor time-outs, and treats any last line with `: OK` as clean.
  */
 export function programLine({ path, flags }: Program): ClamdConnector {
   return {
@@ -48,7 +47,10 @@ interface Told {
   size: number
 }
 
-/** The one line that it says, as clamd would: `stream: OK` or `stream: NAME FOUND`, and the exit code that belongs to it. */
+/**
+ * Converts the program's output to clamd's format (`stream: OK` or `stream: NAME FOUND`). Throws unless the output is one line
+ * that matches the exit status.
+ */
 function answerOf(output: string, { code, path, called, size }: Told): string {
   const lines = output.split('\n').filter((line) => line !== '')
   const [line = ''] = lines
@@ -67,7 +69,7 @@ interface Run {
   content?: Content | undefined
 }
 
-/** Rejects with the signal's reason, or with `ClamdFault`, when the process is gone. */
+/** Runs the program. After the process ends, resolves, or rejects with `ClamdFault` or the signal's reason. */
 function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number | null; output: string }> {
   if (signal.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => {
@@ -76,7 +78,7 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
     const end = (reason: unknown) => {
       failure ??= reason
       child.kill('SIGKILL')
-      // A child of the program may keep its output open.
+      // Close the pipe, because a child process of the program may keep it open.
       child.stdout!.destroy()
     }
     const aborted = () => end(signal.reason)
@@ -99,7 +101,7 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
       if (failure === undefined) resolve({ code, output: output.trimEnd() })
       else reject(failure)
     })
-    // A program that has its answer need not read to the end; a content that cannot be read is no scan.
+    // Ignore EPIPE, because the program may respond before reading all content. A read error fails the scan.
     if (content)
       pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {
         if (error && !/EPIPE|ERR_STREAM_PREMATURE_CLOSE/.test((error as NodeJS.ErrnoException).code ?? '')) end(error)

@@ -11,15 +11,17 @@ export interface YaraEngine {
   version: string
   rules: number
   find: MatchRules
-  /** Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if it does not detect it. */
+  /**
+   * Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if it does not detect
+   * it.
+   */
   prove(): Date
 }
 
 /**
- * Returns the signature of the first matching rule: `meta: signature`, or else the name of the rule. Without `asText`, searches only for
- * those of our own rules that may match anywhere, which is many times faster. An operator's rules always apply. `seen` contains what
- * earlier windows of the same file matched. An operator's rules are applied to each window separately, because engines do not report
- * partial matches.
+ * Returns the signature of the first matching rule: `meta: signature`, or the rule's name. Without `asText`, applies only
+ * built-in rules that may match anywhere, which is many times faster. Operator rules always apply, to each window separately,
+ * because engines do not report partial matches. `seen` contains matches in earlier windows of the same file.
  */
 export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
@@ -28,7 +30,7 @@ interface Match {
   rule: string
   signature: string
 }
-/** `most`: maximum number of reported matches per pattern. Rules that count matches need them. */
+/** Compiles rules. `most` is the maximum number of reported matches per pattern, for rules that count matches. */
 type Compile = (text: string, most?: number) => Search
 
 export class InvalidRulesError extends Error {
@@ -37,9 +39,9 @@ export class InvalidRulesError extends Error {
 
 const require = createRequire(import.meta.url)
 
-// The native binding does not report its YARA-X version. This is the version contained in the binary of the pinned release.
+// YARA-X version in each release of the native binding, which does not report the version.
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
-// Maximum number of matches of a pattern that the engine reports per window. The native binding creates an object for each.
+// Maximum number of matches per pattern and window. The native binding creates an object for each match.
 const maxMatches = 10_000
 const proofValidityMs = 60_000
 
@@ -53,13 +55,13 @@ export function hasNativeEngine(): boolean {
 }
 
 /**
- * Compiles our own rules and the operator's separately, because a `global rule` of the operator must not disable ours. Throws
- * `InvalidRulesError`.
+ * Compiles the built-in and the operator's rules separately, because an operator's `global rule` must not disable built-in rules.
+ * Throws `InvalidRulesError`.
  */
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
-  // One match is enough.
+  // A rule part needs only one match.
   const scripts = new ScriptSearch(ownRules.scripts, (text) => {
     const search = compile(text, 1)
     return (bytes) => search(bytes).length > 0
@@ -86,7 +88,8 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
 }
 
 /**
- * Compiles all texts in one namespace, like `yr scan`, so that files can use each other's rules. An error names the file that caused it.
+ * Compiles all rule files in one namespace, like `yr scan`, so that they can reference each other. An error names the file that
+ * caused it.
  */
 function compileAll(compile: Compile, sources: RuleSource[]): Search {
   try {
@@ -95,7 +98,7 @@ function compileAll(compile: Compile, sources: RuleSource[]): Search {
     let before = ''
     for (const { origin, text } of sources) {
       const fault = describeError(compile, `${before}${text}`)
-      // Compiled separately, so that the message contains the line numbers of this file.
+      // Compile this file alone, so that the error message contains its line numbers.
       if (fault)
         throw new InvalidRulesError(`The YARA rules in '${origin}' do not compile: ${describeError(compile, text) ?? fault}`)
       before += `${text}\n`
@@ -116,7 +119,7 @@ function describeError(compile: Compile, text: string): string | undefined {
 const getMessage = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
-// Counts the rules in the source, because neither binding reports their number.
+// Counts rules in the source text, because neither binding reports the number.
 const countRules = (text: string) =>
   text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').match(/^\s*(?:(?:private|global)\s+)*rule\s+\w+/gm)?.length ?? 0
 
@@ -149,7 +152,7 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
   const compile: Compile = (text, most = maxMatches) => {
     const compiler = new yara.Compiler()
     compiler.addSource(text)
-    // `build` eats the compiler: neither its `errors` nor its `free` may be touched afterwards.
+    // `build` consumes the compiler. Accessing its `errors` or `free` afterwards fails.
     const scanner = compiler.build().scanner()
     scanner.setMaxMatchesPerPattern(most)
     return (bytes) => {

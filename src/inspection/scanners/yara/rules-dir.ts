@@ -8,8 +8,7 @@ export interface OperatorRules {
 }
 
 /**
- * Reads the operator's rules: every *.yar and *.yara file in the directory and its subdirectories, ordered by path. Throws an error that
- * names the path.
+ * Reads the operator's rules: all *.yar and *.yara files in the folder and its subfolders, sorted by path. Errors name the path.
  */
 export async function readRulesDir(dir: string): Promise<OperatorRules> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error) => {

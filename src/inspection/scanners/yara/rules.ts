@@ -7,12 +7,12 @@ export interface RuleSource {
 
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
-// YARA strings require a backslash before quotes and backslashes.
+// Escape quotes and backslashes for a YARA string.
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
- * Rules that search the whole file. There are only a few patterns, because YARA searches a few at tens of GB/s, but many at a fraction of
- * that speed. The EICAR string matches at any position, so a padded test file shows whether the whole file is scanned.
+ * Rules that search the whole file. They contain only a few patterns, which YARA searches at tens of GB/s. The EICAR string
+ * matches at any position, so that a padded test file proves that the whole file is scanned.
  */
 const anywhere = `
 rule assay_eicar {
@@ -21,20 +21,23 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** A string that is cheap to find. A rule part cannot match a file without it. */
+/** A string that is fast to find. A rule part cannot match a file that contains none of its anchors. */
 export interface Anchor {
   text: string
   nocase?: boolean
-  /** For a short string: maximum distance of its start from the start of the file. */
+  /** For a short string: maximum offset in the file. */
   within?: number
 }
 
 export interface RulePart {
-  /** None of the strings can match without one of these anchors. If absent, the strings are searched for once another part has matched. */
+  /**
+   * The part can match only if one of these anchors occurs. Without anchors, the part is searched for after another part has
+   * matched.
+   */
   anchors?: Anchor[]
   strings: string
   condition?: string
-  /** Searched for only in the first window of a file. Without a match, the rule does not match. */
+  /** True if the part is searched for only in the first window of a file. Without a match there, the rule does not match. */
   atStart?: boolean
 }
 
@@ -47,9 +50,9 @@ const caseInsensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({
 const caseSensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
 
 /**
- * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operators' own rules and to a full
- * virus scanner. The rules match text: they are applied to content that looks like text, and to both ends of all other content (for example
- * a GIF followed by PHP).
+ * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operator rules and virus
+ * scanners. These rules apply to content that looks like text, and to both ends of all other content (for example, a GIF followed
+ * by PHP).
  */
 const scripts: ScriptRule[] = [
   {
@@ -112,7 +115,7 @@ const scripts: ScriptRule[] = [
     $auto6 = "Sub Workbook_Open(" nocase`,
       },
       {
-        // `Shell` is too short and too common for an anchor.
+        // `Shell` is too short and too common to be an anchor.
         strings: String.raw`
     $shell = /\bShell[ \t]{0,4}\(?[ \t]{0,4}"[^"\r\n]{0,40}(powershell|cmd(\.exe)?[ \t]+\/[ck]|mshta|wscript|cscript|rundll32|regsvr32|certutil)/ nocase
     $object = /CreateObject[ \t]{0,4}\([ \t]{0,4}"(WScript\.Shell|Shell\.Application)"[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}(Run|Exec|ShellExecute)/ nocase`,
@@ -164,11 +167,14 @@ const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
 // A right-to-left override displays `gnp.exe` as `exe.png`.
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
-/** Signature of an archive member with a deceptive name: a program that looks like a document. */
+/** Returns a signature for an archive member whose deceptive name makes a program look like a document. */
 export function nameTrick(name: string): string | undefined {
   if (disguised.test(name)) return 'Archive.DoubleExtension'
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
 }
 
-/** Included in the version of the rules, because this detection is not a YARA rule. */
+/**
+ * Text from which the version of the built-in rules is computed. Includes the detection of deceptive names, which is not a YARA
+ * rule.
+ */
 export const ownRulesText = anywhere + JSON.stringify(scripts) + disguised.source + reversed.source

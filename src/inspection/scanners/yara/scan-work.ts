@@ -16,7 +16,7 @@ export interface ScanTasksOptions {
   operators: RuleSource[]
   limits: WalkLimits
   deadlineOf(size: number): number
-  /** Replaces the module, only for tests of failing workers. */
+  /** Replaces the worker module, for tests of failing workers. */
   module?: URL | undefined
 }
 
@@ -35,20 +35,21 @@ export class ScanTasks {
     this.#setup = { id: randomUUID(), kind, limits }
     this.#task = {
       module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
-      // Our own rules always terminate. An operator's rule may loop forever, and native code can only be stopped by ending its process.
+      // Built-in rules always terminate. An operator's rule may loop forever, and native code can be stopped only by killing its
+      // process.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? toSharedMemory(JSON.stringify(operators)) : undefined,
-      // A second attempt usually takes as long, while other uploads wait for the worker.
+      // A second attempt would usually also hang, while other uploads wait for the worker.
       retryHung: false,
     }
   }
 
-  /** Processes for native code run in the sandbox, if the system provides one. */
+  /** True if scans run in sandboxed processes. */
   get isSandboxed(): boolean {
     return this.#task.inProcess
   }
 
-  /** Parameters for workers of another pool. Undefined if scans need their own processes or another module. */
+  /** Returns scan parameters for workers of another pool. Undefined if scans require separate processes or another module. */
   scanInWorker(): WorkerScan | undefined {
     const { deadlineOf, module } = this.#options
     return this.#task.inProcess || module ? undefined : { setup: this.#setup, deadlineOf }

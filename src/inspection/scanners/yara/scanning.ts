@@ -7,7 +7,7 @@ import type { RuleSource } from './rules.js'
 import { Search } from './search.js'
 
 export interface EngineSetup {
-  /** Identifies this set of rules, which each worker compiles once. */
+  /** Id of the rule set, which each worker compiles once. */
   id: string
   kind: EngineKind
   limits: WalkLimits
@@ -15,7 +15,7 @@ export interface EngineSetup {
 
 export type ScanJob = EngineSetup & { path: string | undefined; size: number }
 
-/** `fault`: an error of the service or the engine, not of the file. */
+/** Result of a scan. `fault` is an error of the service or engine, not of the file. */
 export type Scanned = ScanVerdict | { fault: string }
 
 export interface EngineFacts {
@@ -27,7 +27,7 @@ let engine: { id: string; opened: Promise<YaraEngine> } | undefined
 
 export function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
   if (engine?.id !== id) {
-    // TextDecoder does not accept shared memory.
+    // Copy the settings, because TextDecoder does not accept shared memory.
     const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
     engine = { id, opened: openEngine(kind, rules) }
   }
@@ -54,14 +54,14 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
     file = job.path === undefined ? undefined : new FileSource(job.path, '')
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
-    // The message contains the path of the file, which clients must not see.
+    // The system's message contains the path of the file, which clients must not see.
     return { fault: `the scan worker cannot open it (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()
   }
 }
 
-/** A scan of an open file. A reader of the same file may pass it the members that it unpacks. */
+/** A scan of an open file. A reader of the same file can pass unpacked members to the scan. */
 export interface OpenScan {
   search: Search
   finish(): Promise<Scanned>

@@ -1,6 +1,6 @@
 import type { Anchor, RulePart, ScriptRule } from './rules.js'
 
-/** Parts of script rules that earlier windows of the same file have matched. */
+/** Parts of script rules that matched in earlier windows of a file. */
 export class Seen {
   begun = false
   readonly parts = new Set<RulePart>()
@@ -16,7 +16,7 @@ interface Window {
   anchors: Set<Anchor>
 }
 
-/** Searches for all anchors in one fast pass. YARA then searches only for the parts of rules whose anchors occur. */
+/** Searches for all anchors in one fast pass. YARA then searches only for rule parts whose anchors occur. */
 export class ScriptSearch {
   readonly #rules: ScriptRule[]
   readonly #anchors: AnchorSearch
@@ -32,7 +32,7 @@ export class ScriptSearch {
     }
   }
 
-  /** Returns the signature of the first rule whose parts all match in `bytes` or in earlier windows. */
+  /** Returns the signature of the first rule whose parts have all matched, in `bytes` or in earlier windows. */
   find(bytes: Buffer, seen: Seen): string | undefined {
     const window = { bytes, seen, first: !seen.begun, anchors: this.#anchors.in(bytes) }
     seen.begun = true
@@ -58,7 +58,7 @@ function mayMatch({ anchors, atStart }: RulePart, parts: RulePart[], window: Win
 
 interface Sought {
   anchor: Anchor
-  /** The string in both cases. A byte may equal either of them. */
+  /** The string in lower case. A byte matches if it equals the lower-case or upper-case byte. */
   lower: Buffer
   upper: Buffer
 }
@@ -71,19 +71,19 @@ interface ShortAnchorGroup {
   pattern: RegExp
 }
 
-/** A string of at least this length contains an aligned four-byte word at any position. */
+/** Strings of at least this length contain an aligned four-byte word at any offset. */
 const minBytesWithWord = 7
 const wordBytes = 4
-/** Sets the bit that distinguishes upper and lower case. Other bytes that this makes equal are compared afterwards. */
+/** Sets the case bit of each byte. Other bytes that become equal are compared afterwards. */
 const fold = 0x20202020
 const filterBits = 14
-/** After this many occurrences of a short prefix, one regular expression over the remaining bytes is faster. */
+/** After this many occurrences of a short prefix, a regular expression searches the remaining bytes, which is faster. */
 const maxOccurrences = 64
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one case-insensitive pass at some GB/s: long strings by aligned words, short ones (`<?`) by their prefix
- * before the first letter. Short strings with the same prefix are reported together if one of them occurs.
+ * Searches for all anchors in one case-insensitive pass at some GB/s. Long strings are found by aligned words, and short ones
+ * (`<?`) by their prefix before the first letter. Short strings with the same prefix are reported together.
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
@@ -105,14 +105,14 @@ export class AnchorSearch {
 
   #addWords(sought: Sought): void {
     for (let offset = 0; offset < wordBytes; offset++) {
-      // In the processor's byte order, like the words of the content.
+      // Use the processor's byte order, as for the words of the content.
       const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
       this.#filter[slotOf(word)] = 1
       this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
     }
   }
 
-  /** Tests four words together, because nearly none of them are part of a string. */
+  /** Tests four words at once, because nearly no word is part of a string. */
   #searchWords(bytes: Buffer, found: Set<Anchor>): void {
     if (bytes.length < minBytesWithWord) return
     const filter = this.#filter
@@ -186,15 +186,15 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
   return true
 }
 
-/** Searches a small file that is not a container. */
+/** Searches a small file without containers. */
 export const findIn = (bytes: Buffer, find: FindInText): string | undefined => find(bytes, true) ?? findInMacros(bytes, find)
 
 /**
- * Office documents contain the source code of macros in compressed form ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`,
+ * Marks compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which is
  * compressed to these bytes.
  */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
-// Node.js searches for up to six bytes many times faster than for more.
+// Node.js searches for up to six bytes many times faster than for longer strings.
 const sought = marker.subarray(-6)
 const before = marker.length - sought.length
 const zeroInSought = sought.indexOf(0)
@@ -202,7 +202,7 @@ const maxModules = 200
 const maxMacroBytes = 1024 * 1024
 
 function* macroSources(bytes: Buffer): Iterable<Buffer> {
-  // Most text contains no zero byte, and that search is many times faster than the search for the marker.
+  // Most text contains no zero byte, and searching for a zero byte is many times faster than searching for the marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return
   let count = 0
@@ -214,7 +214,8 @@ function* macroSources(bytes: Buffer): Iterable<Buffer> {
     const at = end - before
     if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
     if (++count > maxModules) return
-    // Bytes before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
+    // The marker is preceded by 1 (the container signature), a chunk header of two bytes, and the flags of the first eight
+    // tokens.
     if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
   }
 }
@@ -244,7 +245,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
       if (at + 2 > chunk.length) return
       const token = chunk.readUInt16LE(at)
       at += 2
-      // The number of unpacked bytes determines how many of the 16 bits are the distance.
+      // The number of unpacked bytes determines how many of the 16 bits encode the distance.
       const distanceBits = Math.max(4, Math.ceil(Math.log2(Math.max(1, unpacked.length - start))))
       const length = (token & (0xffff >> distanceBits)) + 3
       const from = unpacked.length - (token >> (16 - distanceBits)) - 1
@@ -254,7 +255,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
   }
 }
 
-/** Signature of the first macro in an Office document that `find` matches. */
+/** Returns the signature that `find` reports for the first matching macro of an Office document. */
 export function findInMacros(bytes: Buffer, find: FindInText): string | undefined {
   for (const macro of macroSources(bytes)) {
     const signature = find(macro, true)

@@ -7,7 +7,7 @@ import { findInMacros, Seen } from './script-search.js'
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** A verdict without the proof that the engine works, which the caller adds. */
+/** A verdict without the engine's proof, which the caller adds. */
 export type SearchResult = Omit<Clean, 'provedAt'> | Exclude<ScanVerdict, Clean>
 
 export interface SearchOptions {
@@ -22,11 +22,11 @@ class Cancelled extends WalkEnded {}
 
 class EngineFailed extends WalkEnded {}
 
-/** Searches a file and everything that can be unpacked from it. */
+/** Searches a file and all content that can be unpacked from it. */
 export class Search implements Visitor {
-  /** Passed to the reader of the same file. */
+  /** Receives unpacked members from the reader of the same file. */
   readonly observer: MemberObserver
-  /** Time used by the engine, in milliseconds. */
+  /** Time spent in the engine, in milliseconds. */
   spentMs = 0
   readonly #walk: Walk
   readonly #find: MatchRules
@@ -64,7 +64,7 @@ export class Search implements Visitor {
     try {
       return findInWindow(bytes, place, seen, this.#find) ?? findInMacros(bytes, this.#find)
     } catch (error) {
-      // Neither the reader nor the walk may treat an engine failure as damage of the file.
+      // Wrap engine failures, so that neither the reader nor the walk treats them as damage of the file.
       throw new EngineFailed((error as Error).message, { cause: error })
     } finally {
       this.spentMs += performance.now() - start
@@ -78,7 +78,7 @@ function throwIfFound(signature: string | undefined): void {
 
 const endBytes = 256 * 1024
 
-/** Script rules cost a few ms per MiB. They are applied to text, and to both ends of any other file. */
+/** Searches a window. Script rules take a few ms per MiB, so they apply only to text and to both ends of other files. */
 function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: MatchRules): string | undefined {
   if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (

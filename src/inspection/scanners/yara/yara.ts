@@ -20,10 +20,10 @@ import { findIn } from './script-search.js'
 import { Search } from './search.js'
 
 export interface YaraOptions {
-  /** Default: native if its binding loads, otherwise WebAssembly. */
+  /** Engine to use. Defaults to native if its binding loads, and otherwise to WebAssembly. */
   kind?: EngineKind
   operators?: OperatorRules
-  /** A shared pool, which the scanner does not close. The WebAssembly engine has its own pool because of its memory. */
+  /** A shared pool, which the scanner does not close. The WebAssembly engine has a separate pool because of its memory use. */
   pool?: WorkerPool | undefined
   workers?: number
   limits?: Partial<WalkLimits>
@@ -35,18 +35,16 @@ export interface YaraOptions {
 }
 
 /**
- * Maximum size that the native engine scans on the event loop: 64 KiB take less than 0.2 ms, and a transfer to a worker takes longer. With
- * operator rules, whose cost is unknown, no file is scanned there.
+ * Maximum size that the native engine scans on the event loop. Scanning 64 KiB takes less than 0.2 ms, less than a transfer to a
+ * worker. With operator rules, whose cost is unknown, all files are scanned in workers.
  */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
 
-/** Long enough for slow disks and nested archives. A worker that takes longer has hung. */
+/** Time limit that allows for slow disks and nested archives. A worker that takes longer has hung. */
 const defaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
-/**
- * Scans with VirusTotal's YARA-X in this process, with our own rules. It does not have the signatures of a virus scanner, and reports that.
- */
+/** Scans files with YARA-X and built-in rules. The reported identity shows that the engine has no virus signatures. */
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
@@ -54,7 +52,7 @@ export class YaraScanner implements VirusScanner {
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
-  /** Limits for archives that are scanned on the event loop. Undefined if no archive is. */
+  /** Limits for archives that are scanned on the event loop. Undefined if all archives are scanned in workers. */
   readonly #smallLimits: WalkLimits | undefined
   #provedUntil = 0
   #closed = false
@@ -69,7 +67,7 @@ export class YaraScanner implements VirusScanner {
     this.#scanTasks = parts.scanTasks
     this.isSandboxed = parts.scanTasks.isSandboxed
     this.#ownPool = parts.ownPool
-    // The WebAssembly engine runs in its own pool, so that its memory is allocated once.
+    // The WebAssembly engine runs in a separate pool, so that its memory is allocated only once.
     this.scanInWorker = parts.ownPool ? undefined : parts.scanTasks.scanInWorker()
     this.#inline = parts.inline
     this.#smallLimits = parts.smallLimits
@@ -90,7 +88,7 @@ export class YaraScanner implements VirusScanner {
       module: options.module,
     })
     try {
-      // A worker starts while the engine here compiles its rules.
+      // Start a worker while this process compiles the rules.
       const opening = kind === 'native' && operators.length === 0 ? openEngine(kind, []) : undefined
       const [facts, inline] = await Promise.all([scanTasks.describe(), opening])
       const identity = toIdentity(facts, options.operators)
@@ -116,7 +114,7 @@ export class YaraScanner implements VirusScanner {
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
-    // Tests both paths of an upload: on the event loop and in a worker.
+    // Test both scan paths of uploads: on the event loop and in a worker.
     const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
@@ -140,7 +138,7 @@ export class YaraScanner implements VirusScanner {
     }
   }
 
-  /** Scans a small file without containers. Undefined for every other file. */
+  /** Scans a small file without containers. Returns undefined for all other files. */
   #scanInline({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
     if (mayHold(bytes)) return undefined
@@ -150,7 +148,7 @@ export class YaraScanner implements VirusScanner {
     return { verdict: 'clean', provedAt }
   }
 
-  /** Scans a small archive. Undefined for every other file, and if the archive exceeds the limits of the event loop. */
+  /** Scans a small archive on the event loop. Returns undefined for all other files, and if the archive exceeds the limits. */
   async #scanSmallArchive({ bytes }: Content): Promise<ScanVerdict | undefined> {
     const limits = this.#smallLimits
     const source = limits && this.#inline && bytes && new MemorySource(bytes)
@@ -160,7 +158,7 @@ export class YaraScanner implements VirusScanner {
   }
 }
 
-/** The WebAssembly engine uses about 70 MB per worker, the native one almost nothing. */
+/** Opens the worker pool. The WebAssembly engine uses about 70 MB per worker, and the native one almost nothing. */
 function poolFor(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
   const maxWorkers = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
   return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
