@@ -14,7 +14,7 @@ import { isSessionExpired, me, signInError, signOut, startError, startSession } 
 import { texts } from './texts.js'
 import { findView } from './views.js'
 
-/** Root component: the sign-in page without a session, otherwise the page of the current path. */
+/** Root component. Shows the page of the current path, or the sign-in page if no user is signed in. */
 export function App() {
   const user = me.value
   if (user === undefined)
@@ -26,7 +26,7 @@ export function App() {
     ) : null
   if (user === null) return <SignInPage />
   if (user.secondFactorDue) return <SecondFactorRequired />
-  // The key discards the state of the page when another user signs in.
+  // The `key` makes Preact discard the state of the page when another user signs in.
   return <Shell key={user.id} view={findView(path.value)} />
 }
 
@@ -55,7 +55,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
   )
 }
 
-/** Error of a welcome link that was opened in a tab with a session. */
+/** Error of a welcome link that a signed-in user opened. */
 const WelcomeError = ({ error }: { error: ApiError }) => (
   <div class="bar">
     <ErrorNotice error={error} />
@@ -63,14 +63,14 @@ const WelcomeError = ({ error }: { error: ApiError }) => (
   </div>
 )
 
-/** Permanent, because users would otherwise take the built-in rules for an antivirus. */
+/** Users cannot dismiss this notice, because they could mistake the built-in rules for an antivirus. */
 const ScannerNotice = () => (
   <p class="bar">
     {texts.scannerNotice} <a href="/health">{texts.connectScanner}</a>
   </p>
 )
 
-/** The only page for a user without a second factor if the tenant requires one. */
+/** Only page that a user without a second factor can open if the tenant requires a second factor. */
 const SecondFactorRequired = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>
@@ -79,7 +79,7 @@ const SecondFactorRequired = () => (
   </main>
 )
 
-/** Shown for an unknown path, and for a page that the user has no scope for. */
+/** Page for an unknown path, or for a path that the scopes of the user do not permit. */
 const NotFound = () => (
   <Page title={texts.errors.pageNotFound}>
     <EmptyState icon="search" title={texts.errors.noPageAt(path.value)}>
@@ -91,14 +91,14 @@ const NotFound = () => (
   </Page>
 )
 
-/** Focuses the search field of the page when the user presses `/`, and opens the palette with Ctrl+K, or with `/` if the page has none. */
+/** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field of the page, or opens the palette. */
 function useShortcuts() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isModified = event.ctrlKey || event.metaKey
       if (isModified && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
         event.preventDefault()
-        // A modal dialog must be answered first.
+        // The palette must not cover a modal dialog.
         if (!document.querySelector('dialog[open]')) isPaletteOpen.value = true
       }
       const { target } = event

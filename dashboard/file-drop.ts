@@ -3,27 +3,27 @@ import { useEffect, useRef } from 'preact/hooks'
 
 type OnFiles = (files: File[]) => void
 
-/** The upload area of the current page. It receives files that the user drops anywhere in the window. */
+/** Handler of the upload area on the current page, which receives files that are dropped anywhere in the window. */
 let target: OnFiles | undefined
 
 /** True while the user drags files over a window with an upload area. */
 export const isDraggingFiles = signal(false)
 
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') ?? false
-/** A dialog blocks the page below it. */
+/** An open dialog blocks the page behind it. */
 const accepts = () => target !== undefined && !document.querySelector('dialog[open]')
 
-/** Handles files that are dropped in the window. Without this, the browser would open the file and leave the page. */
+/** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open the file. */
 export function handleFileDrops(): void {
   addEventListener('dragover', (event) => {
-    // An element with an upload area of its own has handled the event.
+    // A nested upload area has already handled the event.
     if (!hasFiles(event) || event.defaultPrevented) return
     event.preventDefault()
     event.dataTransfer!.dropEffect = accepts() ? 'copy' : 'none'
     isDraggingFiles.value = accepts()
   })
   addEventListener('dragleave', (event) => {
-    // Without a related target, the pointer has left the window.
+    // If `relatedTarget` is null, the pointer has left the window.
     if (event.relatedTarget === null) isDraggingFiles.value = false
   })
   addEventListener('drop', (event) => {
@@ -35,7 +35,7 @@ export function handleFileDrops(): void {
   })
 }
 
-/** Passes files that are dropped in the window to `onFiles` while the component is mounted. */
+/** While the component is mounted, passes files that are dropped anywhere in the window to `onFiles`. */
 export function useFileDrops(onFiles: OnFiles): void {
   const latest = useRef(onFiles)
   latest.current = onFiles

@@ -10,7 +10,7 @@ type PageComponent = ComponentType<PageProps>
 
 export type LazyPage = PageComponent & { preload: () => Promise<unknown> }
 
-/** Returns a component that loads the code of a page when it is first shown. */
+/** Creates a component that loads the code of a page when the page is first shown. */
 export function lazyPage(load: () => Promise<PageComponent>): LazyPage {
   let loaded: PageComponent | undefined
   const preload = async () => (loaded ??= await load())
@@ -45,7 +45,7 @@ export function lazyPage(load: () => Promise<PageComponent>): LazyPage {
   return Object.assign(Lazy, { preload })
 }
 
-/** A failed module stays failed in the browser's module map, so the second button reloads the whole page. */
+/** Browsers do not retry a failed module import, so the second button reloads the whole page. */
 const LoadError = ({ onRetry }: { onRetry: () => void }) => (
   <div class="notice bad" role="alert">
     <p>{texts.errors.pageNotLoaded}</p>

@@ -9,7 +9,7 @@ import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
 import { getVisibleViews, groups, preloadView } from './views.js'
 
-/** Sidebar with pages, search and current user. On narrow screens, it is a menu above the page. */
+/** Sidebar with pages, search and current user. Narrow screens show a menu above the page instead. */
 export function Navigation() {
   const isOpen = useSignal(false)
   useEffect(() => {
@@ -47,7 +47,7 @@ export function Navigation() {
   )
 }
 
-/** Links to the pages: the overview, then the groups. A group without permitted pages is omitted. */
+/** Links to the overview and to the groups of pages. Groups without permitted pages are omitted. */
 function Pages() {
   const views = getVisibleViews()
   return (
@@ -93,7 +93,7 @@ export const Logo = () => (
   </svg>
 )
 
-/** Opens the palette. It looks like a search field, because users look for one. */
+/** Button that opens the palette. The button looks like a search field, because users expect a search field. */
 const SearchButton = () => (
   <button type="button" class="search" aria-keyshortcuts="Control+K Meta+K" onClick={() => (isPaletteOpen.value = true)}>
     <Icon name="search" />

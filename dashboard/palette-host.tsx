@@ -7,7 +7,7 @@ export const isPaletteOpen = signal(false)
 
 const loadPalette = async () => (await import('./pages/palette.js')).Palette
 
-/** Shows the palette. Its code is loaded when it is first opened, or earlier if the browser is idle. */
+/** Shows the palette. Its code is loaded when the palette is first opened, or two seconds after the page load. */
 export function PaletteHost() {
   const loaded = useSignal<{ Palette: ComponentType<{ onClose: () => void }> } | undefined>(undefined)
   useEffect(() => {

@@ -8,7 +8,7 @@ addEventListener('popstate', () => {
 /** Path of the current page. */
 export const path = computed(() => new URL(currentAddress.value, location.origin).pathname)
 
-/** Query parameters of the current page. They contain the filters, so that a link can share them. */
+/** Query parameters of the current page, which include the filters, so that users can share a filtered list. */
 export const query = computed(() => new URL(currentAddress.value, location.origin).searchParams)
 
 export function navigate(address: string, { replace = false } = {}): void {
@@ -18,7 +18,7 @@ export function navigate(address: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0)
 }
 
-/** Changes query parameters and removes empty ones. Also removes the cursors, unless `changes` sets them. */
+/** Changes query parameters and removes empty ones. Resets the pagination cursors, unless `changes` sets them. */
 export function setQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
   for (const cursor of ['after', 'before']) next.delete(cursor)
@@ -30,7 +30,7 @@ export function setQuery(changes: Record<string, string | null | undefined>, { r
   navigate(text ? `${path.value}?${text}` : path.value, { replace })
 }
 
-/** Returns the connection arguments for the cursor in the URL. */
+/** Returns the pagination arguments of a GraphQL connection for the cursor in the URL. */
 export function getCursorArguments(size = 25) {
   const [after, before] = [query.value.get('after'), query.value.get('before')]
   return before ? { last: size, before } : { first: size, after }

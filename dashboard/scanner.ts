@@ -1,9 +1,9 @@
 import { computed, signal } from '@preact/signals'
 
-/** Name of the scan engine, such as `ClamAV + YARA-X`. Undefined if it is unknown. */
+/** Name of the scan engine, such as `ClamAV + YARA-X`. Undefined until the name is loaded. */
 const scannerEngine = signal<string | undefined>(undefined)
 
-/** True if an engine has only the built-in rules, which are not an antivirus. */
+/** Checks whether an engine has only the built-in rules, which do not replace an antivirus. */
 export const isBuiltInEngine = (name: string | null | undefined): boolean => name === 'YARA-X'
 
 /** True if the service scans only with the built-in rules. */
@@ -14,6 +14,6 @@ export async function loadScannerEngine(): Promise<void> {
     const { checks } = (await (await fetch('/health/ready')).json()) as { checks: { scanner?: { engine?: string } } }
     scannerEngine.value = checks.scanner?.engine
   } catch {
-    // If the service is unreachable, the last known engine stays.
+    // Keep the last known engine if the service is unreachable.
   }
 }

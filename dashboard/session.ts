@@ -13,31 +13,31 @@ const meDocument = graphql(`
 type Me = NonNullable<ResultOf<typeof meDocument>['me']>
 export type Scope = Me['scopes'][number]
 
-/** Signed-in user. Undefined while it is being loaded, null if no user is signed in. */
+/** Signed-in user. Undefined while the user is loading, and null if no user is signed in. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** True if the session ended while the page was open. The sign-in dialog then covers the page, which keeps its state. */
+/** True if the session ended while the page was open. A sign-in dialog then covers the page, which keeps its state. */
 export const isSessionExpired = signal(false)
 
-// While the user signs out, other requests may fail with 401. That must not open the sign-in dialog.
+// True during sign-out. Other requests can then fail with 401, which must not open the sign-in dialog.
 let isSigningOut = false
 
 /** Error of the first request for the current user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
-/** Error of the sign-in with a welcome link. */
+/** Error of a sign-in with a welcome link. */
 export const signInError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])
 
-/** Checks whether the user has a scope. `admin` implies every scope. The page hides actions that the user may not perform. */
+/** Checks whether the user has a scope. Scope `admin` includes all scopes. Pages hide actions that are not permitted. */
 export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
 
-// Other tabs of this browser share the session cookie.
+// Other tabs of the browser share the session cookie, so they must learn about sign-in and sign-out.
 const otherTabs = new BroadcastChannel('assay.session')
 otherTabs.addEventListener('message', () => void loadMe())
 
-/** Loads the user. If the URL contains a welcome token, signs in with it and removes it from the URL first. */
+/** Loads the current user. If the URL contains a welcome token, first removes the token and signs in with it. */
 export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {
@@ -48,7 +48,7 @@ export async function startSession(): Promise<void> {
   await loadMe()
 }
 
-// In an open tab, the browser does not load the page again when the user opens a welcome link.
+// In a tab that already shows the dashboard, a welcome link changes only the hash, and the page is not reloaded.
 addEventListener('hashchange', () => {
   if (location.hash.startsWith('#welcome=')) void startSession()
 })
@@ -56,7 +56,7 @@ addEventListener('hashchange', () => {
 export async function loadMe(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
-  // The user signed in or out in the meantime, so this response is out of date.
+  // The response is out of date, because the user has signed in or out since the request.
   if (requestClient !== client) return
   const apiError = error && toApiError(error)
   if (apiError && apiError.code !== 'UNAUTHENTICATED') {
@@ -83,7 +83,7 @@ export interface Credentials {
   code?: string
 }
 
-/** Signs in. Returns the error if the service rejects the credentials. */
+/** Signs in, or returns the error if the service rejects the credentials. */
 export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
   const error = await requestSession('POST', credentials)
   if (error) return error

@@ -8,7 +8,7 @@ import { isOnline, retryDelaysMs } from './connection.js'
 type UploadState =
   | { kind: 'waiting' | 'uploading' | 'validating' }
   | { kind: 'accepted'; fileId: string }
-  /** `rejected`: the service rejected the file. `failed`: the file could not be sent. */
+  /** `rejected` means that the service rejected the file. `failed` means that the file could not be sent. */
   | { kind: 'rejected' | 'failed'; error: ApiError }
 
 export interface Upload {
@@ -23,7 +23,7 @@ export interface Upload {
   connectionLosses: number
 }
 
-/** Uploads since the page was opened, newest first. They continue while the user visits other pages. */
+/** Uploads since the page was opened, newest first. Uploads continue while the user visits other pages. */
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3
@@ -49,10 +49,10 @@ export function addUploads(files: Iterable<File>, context: string): void {
   startWaiting()
 }
 
-/** Repeats an upload. A rejected file may be accepted after the context has changed. */
+/** Retries an upload. A rejected file may be accepted after its context has changed. */
 export function retry(upload: Upload): void {
-  // A rejected upload needs a new key, because the service repeats the response to a known key.
-  // A lost upload keeps its key, because it may have arrived.
+  // After a rejection, use a new idempotency key, because the service returns the stored response for a known key.
+  // After a lost connection, keep the key, because the service may have stored the file.
   if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
@@ -65,7 +65,7 @@ const generateKey = () =>
 
 const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
 
-// Retry lost uploads when the browser is online again.
+// When the browser is online again, retry uploads that lost their connection.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
     upload.connectionLosses = 0
@@ -80,7 +80,7 @@ function scheduleRetry(upload: Upload): void {
   if (delayMs !== undefined) setTimeout(retryIfLost, delayMs)
 }
 
-/** Asks the user before the page is closed or reloaded while uploads run. */
+/** Asks for confirmation before the user closes or reloads the page during an upload. */
 addEventListener('beforeunload', (event) => {
   if (uploads.peek().some(({ state }) => !isFinished(state.peek()))) event.preventDefault()
 })
@@ -92,7 +92,7 @@ export const clearFinished = (): void => {
 export const isFinished = ({ kind }: UploadState): boolean => kind === 'accepted' || kind === 'rejected' || kind === 'failed'
 
 function startWaiting(): void {
-  // Oldest first, in the order in which the user added them.
+  // Start the uploads in the order in which the user added them.
   const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
   for (const upload of waiting.slice(0, maxConcurrentUploads - activeUploads)) {
     activeUploads++
@@ -115,7 +115,7 @@ async function sendUpload(upload: Upload): Promise<void> {
   if (body) state.value = { kind: 'accepted', fileId: body.file_id }
   else state.value = { kind: isRejection(error) ? 'rejected' : 'failed', error }
   if (isConnectionLost(state.peek())) scheduleRetry(upload)
-  // Reload the lists only once, after the last upload.
+  // Reload the lists only once after the last upload, not after each upload.
   if (uploads.peek().every((each) => isFinished(each.state.peek()))) reloadData()
 }
 

@@ -6,7 +6,7 @@ import { texts } from './texts.js'
 
 const t = texts.nav
 
-/** Groups of the navigation, in its order. */
+/** Groups of the navigation, in display order. */
 export const groups = ['data', 'access', 'operations', 'proof'] as const
 type Group = (typeof groups)[number]
 
@@ -15,12 +15,12 @@ interface View {
   name: string
   title: string
   icon: IconName
-  /** Undefined for the overview, which is above the groups, and for the account page. */
+  /** Group in the navigation. Undefined for the overview, which is above the groups, and for the account page. */
   group?: Group
-  /** The navigation shows the view if the user has at least one of these scopes. */
+  /** The user needs at least one of these scopes to open the view. If undefined, no scope is required. */
   scopes?: readonly Scope[]
   Page: LazyPage
-  /** Page of one object, by id or key. */
+  /** Page of a single object, which the path identifies by id or key. */
   Detail?: LazyPage
 }
 
@@ -147,16 +147,16 @@ const allViews: readonly View[] = [
 
 const isPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
-/** Returns the views that the user may see, without the account page, in the order of the navigation. */
+/** Returns the views that the user may open, without the account page, in navigation order. */
 export const getVisibleViews = (): View[] => allViews.filter((view) => isPermitted(view) && view.name !== 'account')
 
 const findByName = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
 
-/** Returns the component for a path, and the id in the path. Undefined if the user may not see such a page. */
+/** Returns the component for a path and the id in the path, or undefined if the page does not exist or is not permitted. */
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, , id, ...rest] = path.split('/')
   const named = findByName(path)
-  // Users without access to the overview start on their first accessible page.
+  // Users without access to the overview start on the first page that they may open.
   const view = named && isPermitted(named) ? named : path === '/' ? getVisibleViews()[0] : undefined
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
@@ -172,10 +172,10 @@ function decode(segment: string): string | undefined {
   }
 }
 
-/** Loads the code of a page, so that it is available when the user is known or clicks on the link. */
+/** Loads the code of a page in advance, before the user is loaded or clicks on the link. */
 export function preloadView(path: string): void {
   const view = findByName(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page
-  // If this fails, showing the page reports the error.
+  // If the preload fails, opening the page reports the error.
   void page?.preload().catch(() => {})
 }

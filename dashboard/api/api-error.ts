@@ -1,7 +1,7 @@
 import { CombinedError } from '@urql/core'
 import { texts } from '../texts.js'
 
-/** Error of a GraphQL or REST call. */
+/** Error of a failed GraphQL or REST call. */
 export interface ApiError {
   code: string
   message: string
@@ -23,7 +23,7 @@ export function toApiError(error: unknown): ApiError {
   return { code: code ?? 'INTERNAL_SERVER_ERROR', message: first.message, details: details ?? {} }
 }
 
-/** Converts the body of a REST error response. */
+/** Converts the body of a REST error response to an `ApiError`. */
 export const parseErrorBody = ({ message, error }: ErrorBody): ApiError => ({
   code: (error?.code ?? 'internal_server_error').toUpperCase(),
   message: message ?? texts.errors.unknown,

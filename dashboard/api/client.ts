@@ -13,17 +13,17 @@ import { type ApiError, toApiError } from './api-error.js'
 /** Number of `UNAUTHENTICATED` errors since the page was opened. */
 export const unauthenticatedCount = signal(0)
 
-/** Incremented when all queries must be repeated: after a mutation, when another user signs in, and when the browser is online again. */
+/** Counter that makes all queries reload, for example after a mutation or when the browser is online again. */
 export const reloadCount = signal(0)
 
-/** The service accepts the session cookie only with this header, which an HTML form cannot send. */
+/** CSRF protection: the service accepts the session cookie only with this header, which HTML forms cannot send. */
 export const dashboardHeaders = { 'X-Assay-Request': 'dashboard' }
 
 function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Ignore errors of requests that an earlier session sent.
+    // Ignore errors of requests from an earlier session.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticated(error) }),
       cacheExchange,
@@ -40,20 +40,19 @@ function countUnauthenticated(error: CombinedError): void {
 
 export let client = createClient()
 
-/** Discards the cache, so that another user does not see the data of the previous one. */
+/** Discards the cache, so that a new user does not see the data of the previous user. */
 export function clearCache(): void {
   client = createClient()
   reloadCount.value++
 }
 
-/** Repeats all queries of the page. */
 export const reloadData = (): void => {
   reloadCount.value++
 }
 
 addEventListener('online', () => reloadCount.value++)
 
-/** Runs a mutation. Returns its data or the error. */
+/** Runs a mutation and returns its data or its error. */
 export async function mutate<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,

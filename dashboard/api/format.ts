@@ -2,7 +2,7 @@ import { texts } from '../texts.js'
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 
-/** Formats a number of bytes as the service does: base 1024, at most two decimals. */
+/** Formats a number of bytes like the service: base 1024, at most two decimals. */
 export function formatBytes(count: number): string {
   const unitIndex = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
   return `${(count / 1024 ** unitIndex).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[unitIndex]}`
@@ -27,7 +27,7 @@ const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 const relativeTimeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** Formats a time relative to now, such as "3 hours ago". Returns the date if it is more than 30 days away. */
+/** Formats a time relative to now, such as "3 hours ago". Times more than 30 days away are formatted as dates. */
 export function formatRelativeTime(iso: string, now = Date.now()): string {
   const seconds = (Date.parse(iso) - now) / 1000
   if (Math.abs(seconds) < 45) return texts.justNow
@@ -37,8 +37,8 @@ export function formatRelativeTime(iso: string, now = Date.now()): string {
 }
 
 /**
- * Predicts the day on which the quota is used up, from the average daily growth of the points.
- * Returns null if the usage does not grow or if the day is more than ten years away.
+ * Predicts the day on which the storage quota is exhausted, based on the average daily growth.
+ * Returns null if the usage does not grow, or if the day is more than ten years away.
  */
 export function predictFullDate(points: readonly { timestamp: string; totalBytes: number }[], quotaBytes: number): Date | null {
   const [first, last] = [points[0], points.at(-1)]

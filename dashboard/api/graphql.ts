@@ -8,7 +8,7 @@ interface Configuration {
   disableMasking: true
 }
 
-/** Parses a GraphQL document. Only its types come from gql.tada, which derives them from schema.graphql. */
+/** Parses a GraphQL document, whose types gql.tada derives from schema.graphql. */
 export const graphql = gql as unknown as ReturnType<typeof initGraphQLTada<Configuration>>
 
 export type { ResultOf, VariablesOf } from 'gql.tada'

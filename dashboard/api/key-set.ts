@@ -1,19 +1,19 @@
 import { signal } from '@preact/signals'
 
-/** Public keys that verify receipts: `/.well-known/jwks.json` of a service. */
+/** Public keys from `/.well-known/jwks.json`, which verify receipts. */
 export interface KeySet {
   /** Text of the JSON Web Key Set. */
   text: string
-  /** Origin of the service, or name of the file. */
+  /** Origin of the service or name of the file from which the keys were loaded. */
   source: string
 }
 
 const storageKey = 'assay.jwks'
 
-/** Keys that the user loaded from a file, otherwise those of this service. Undefined if they are not loaded yet. */
+/** Keys from a file that the user loaded, otherwise the keys of this service. Undefined until keys are loaded. */
 export const keySet = signal<KeySet | undefined>(undefined)
 
-/** Loads the keys of this service. If it cannot be reached, uses those of the last visit. */
+/** Loads the keys of this service. If the service is unreachable, uses the keys from the last visit. */
 export async function loadKeySet(): Promise<void> {
   const stored = localStorage.getItem(storageKey)
   try {

@@ -2,7 +2,7 @@ import { type ApiError, parseErrorBody, toApiError } from './api-error.js'
 import { dashboardHeaders } from './client.js'
 import { saveFile } from './save-file.js'
 
-/** Downloads a CSV export. A link could not send the header that the session cookie requires. */
+/** Downloads a CSV export with `fetch`, because a link cannot send the header that the session cookie requires. */
 export async function saveExport(
   path: string,
   query: Record<string, string | null>,

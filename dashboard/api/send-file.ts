@@ -5,16 +5,16 @@ import { dashboardHeaders } from './client.js'
 export interface UploadRequest {
   file: File
   context: string
-  /** The service stores uploads with the same key only once. Without a key, the file is only validated. */
+  /** The service stores uploads with the same key only once. Without a key, the service only validates the file. */
   idempotencyKey?: string
-  /** Called with the fraction of sent bytes, from 0 to 1. */
+  /** Called with the fraction of bytes sent, from 0 to 1. */
   onProgress: (share: number) => void
   signal: AbortSignal
 }
 
 export type UploadResult<Body> = { body: Body; error?: undefined } | { body?: undefined; error: ApiError }
 
-/** Uploads or validates a file in one request. Uses XMLHttpRequest, because `fetch` does not report upload progress. */
+/** Uploads or validates a file in one XMLHttpRequest, because `fetch` does not report upload progress. */
 export function sendFile<Body>({
   file,
   context,
@@ -44,5 +44,5 @@ export function sendFile<Body>({
   })
 }
 
-/** The user canceled the upload. */
+/** Error of an upload that the user canceled. */
 export const canceledError: ApiError = { code: 'STOPPED', message: texts.files.uploadCanceled, details: {} }

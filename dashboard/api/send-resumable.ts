@@ -6,7 +6,7 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 
 const chunkBytes = 8 * 1024 * 1024
 
-/** Uploads a large file in chunks with tus. An interrupted upload resumes, even after the page was closed. */
+/** Uploads a large file in chunks with the tus protocol. Interrupted uploads can be resumed, even after the page was closed. */
 export async function sendResumable({
   file,
   context,
@@ -15,7 +15,7 @@ export async function sendResumable({
   signal,
 }: UploadRequest): Promise<UploadResult<{ file_id: string }>> {
   const { Upload } = await import('tus-js-client')
-  // The listener below is added after the import, so it would miss an abort during the import.
+  // The abort listener is added after the import, so it would miss an abort during the import.
   if (signal.aborted) return { error: canceledError }
   return new Promise((resolve) => {
     let fileId: string | undefined
@@ -36,12 +36,12 @@ export async function sendResumable({
       onError: (error) => resolve({ error: toUploadError(error) }),
     })
     signal.addEventListener('abort', () => {
-      // Terminate the upload on the server too, so that it does not use storage until it expires.
+      // Delete the received bytes from the service, so that they do not use storage until the upload expires.
       void upload.abort(true).catch(() => {})
       resolve({ error: canceledError })
     })
     void upload.findPreviousUploads().then(([previous]) => {
-      // `start` would restart an aborted upload.
+      // `upload.start()` would restart an aborted upload.
       if (signal.aborted) return
       if (previous) upload.resumeFromPreviousUpload(previous)
       upload.start()
@@ -49,7 +49,7 @@ export async function sendResumable({
   })
 }
 
-/** Converts an error of tus-js-client. Without a response, the connection was lost. */
+/** Converts an error of tus-js-client. An error without a response means that the connection was lost. */
 function toUploadError(error: Error | DetailedError): ApiError {
   const responseBody = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
   try {

@@ -3,12 +3,12 @@ import { fetchPreview } from './preview.js'
 const maxThumbnails = 300
 const maxConcurrent = 4
 
-/** URLs of thumbnails by file id, least recently used first. Contents of files never change. Undefined: no thumbnail. */
+/** Thumbnail URLs by file id, least recently used first. Undefined means that the file has no thumbnail. */
 const loaded = new Map<string, Promise<string | undefined>>()
 const waiting: (() => void)[] = []
 let running = 0
 
-/** Loads the thumbnail of a file, at most a few at a time. */
+/** Loads the thumbnail of a file from the cache or the service, and limits the number of parallel requests. */
 export function loadThumbnail(fileId: string): Promise<string | undefined> {
   const known = loaded.get(fileId)
   loaded.delete(fileId)
@@ -29,7 +29,7 @@ async function request(fileId: string): Promise<string | undefined> {
     const preview = await fetchPreview(fileId, 'thumbnail')
     return 'imageUrl' in preview ? preview.imageUrl : undefined
   } catch {
-    // The list then shows the icon of the type. The page of the file shows the reason.
+    // Without a thumbnail, the list shows the icon of the file type.
     return undefined
   } finally {
     running--

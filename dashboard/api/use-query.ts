@@ -5,10 +5,10 @@ import { type ApiError, toApiError } from './api-error.js'
 import { client, reloadCount } from './client.js'
 
 export interface QueryState<Data> {
-  /** Latest data. While new variables are loading, the data of the previous ones. */
+  /** Latest data. While data for new variables is loading, the data for the previous variables. */
   data: Data | undefined
   error: ApiError | undefined
-  /** True if there is neither data nor an error yet. */
+  /** True until the first data or error arrives. */
   isLoading: boolean
   /** True if a request is in progress. */
   isRefreshing: boolean
@@ -16,13 +16,13 @@ export interface QueryState<Data> {
 }
 
 interface Options {
-  /** Repeats the query at this interval while the tab is visible. */
+  /** Interval at which the query is repeated while the tab is visible. */
   pollIntervalMs?: number
   /** If false, the query does not run. Default: true. */
   isEnabled?: boolean
 }
 
-/** Runs a query. Returns cached data immediately, if any, and then the data of the service. */
+/** Runs a query. Returns cached data immediately, and updates it with the response of the service. */
 export function useQuery<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
@@ -38,7 +38,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
     const { unsubscribe } = client
       .query(document, variables, { requestPolicy })
       .subscribe(({ data, error: queryError, stale }) => {
-        // An error of one root field does not discard the data of the others.
+        // If one root field fails, the data of the other root fields is still available.
         state.value = {
           ...(data !== undefined && data !== null ? { data } : keepData(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),

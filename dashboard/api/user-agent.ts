@@ -1,4 +1,4 @@
-/** Browsers that contain the names of others in their user agents come first. */
+/** The order matters: a browser whose user agent contains the name of another browser must come first. */
 const browsers: [name: string, pattern: RegExp][] = [
   ['Edge', /\bEdg(?:A|iOS)?\/(\d+)/],
   ['Opera', /\bOPR\/(\d+)/],
@@ -17,7 +17,7 @@ const systems: [name: string, pattern: RegExp][] = [
   ['Linux', /\bLinux\b/],
 ]
 
-/** Describes a `User-Agent` header, such as "Firefox 130 on Windows". Programs are described by their first product, such as "curl/8.5.0". */
+/** Summarizes a `User-Agent` header: "Firefox 130 on Windows" for a browser, "curl/8.5.0" for another program. */
 export function describeUserAgent(userAgent: string): string {
   const browser = browsers.flatMap(([name, pattern]) => {
     const version = pattern.exec(userAgent)?.[1]

@@ -6,23 +6,23 @@ interface Series {
   title: string
   values: readonly number[]
   tone: 'accent' | 'bad'
-  /** Address of the list that a bar of this series opens. */
+  /** Returns the URL to which the bar at the given index links. */
   getHref: (index: number) => string
 }
 
 interface Props {
   title: string
-  /** Number that the chart shows, such as the sum of all bars. */
+  /** Formatted total that the chart shows, such as the sum of all bars. */
   total: string
-  /** Name of each bucket, and its short form for the axis. */
+  /** Name of each bucket, and a short form for the axis. */
   labels: readonly { full: string; short: string }[]
   series: readonly Series[]
   format: (value: number) => string
-  /** False if the values of different buckets cannot be added. The legend then shows the latest value, not the sum. */
+  /** If false, the legend shows the latest value instead of the sum of all buckets. Default: true. */
   isSum?: boolean
 }
 
-/** Stacked bar chart. Each bar is a link. One bar is in the tab order, and the arrow keys move between bars. */
+/** Stacked bar chart whose bars are links. One bar is in the tab order, and the arrow keys move between bars. */
 export function BarChart({ title, total, labels, series, format, isSum = true }: Props) {
   const selected = useSignal<number | undefined>(undefined)
   const visible = series.filter(({ values }) => values.some((value) => value > 0))
@@ -83,7 +83,7 @@ interface BarProps {
   isLast: boolean
 }
 
-/** The segments of one bucket, each a link. Only the first segment of the last bar is in the tab order. */
+/** Bar of one bucket, whose segments are links. Only the first segment of the last bar is in the tab order. */
 const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
@@ -105,10 +105,10 @@ const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
 
 const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
 
-/** At most five labels, starting with the first bucket. */
+/** The axis has at most five labels, starting with the first bucket. */
 const isLabelled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
-/** Rounds up to 1, 2 or 5 times a power of ten, or to a power of two for bytes, so that half of it is a short number too. */
+/** Rounds the maximum of the axis up to a value whose half is also a short number: for bytes, to a power of two. */
 function roundUp(value: number, format: (value: number) => string): number {
   if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
   const power = 10 ** Math.floor(Math.log10(value))

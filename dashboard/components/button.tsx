@@ -14,7 +14,7 @@ interface Props {
   onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => unknown
 }
 
-/** A button that ignores clicks while its `onClick` promise is pending. */
+/** Button that ignores clicks while the promise of its `onClick` handler is pending. */
 export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
   const isWorking = useSignal(false)
   const isPending = isBusy || isWorking.value

@@ -11,13 +11,13 @@ interface Props {
   /** Consequences of the action. */
   warning: string
   action: string
-  /** Text that the user must type before a destructive action is enabled. */
+  /** Text that the user must type to enable the confirmation button. */
   confirmationText?: string
   onConfirm: () => Promise<ApiError | undefined>
   onClose: () => void
 }
 
-/** Asks the user to confirm an action. Stays open and shows the error if the action fails. */
+/** Dialog that asks the user to confirm an action. If the action fails, the dialog stays open and shows the error. */
 export function ConfirmDialog({ title, warning, action, confirmationText, onConfirm, onClose }: Props) {
   const typedText = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 
-/** Copies a text to the clipboard and confirms it for 1.5 s. */
+/** Button that copies a text to the clipboard and shows a confirmation for 1.5 seconds. */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
   const isCopied = useSignal(false)
   const copy = async () => {

@@ -6,22 +6,22 @@ import { Field, Select } from './field.js'
 
 const t = texts.dateRanges
 
-/** Number of days of each preset, including today. */
+/** Number of days in each preset range, including today. */
 const presetDays = { today: 1, week: 7, month: 30, quarter: 90 } as const
 type Preset = keyof typeof presetDays
 
 const presets = Object.keys(presetDays) as Preset[]
 
-/** First day of a preset. The service filters by UTC days. */
+/** Returns the first day of a preset range in UTC, because the service filters by UTC days. */
 const getFirstDay = (preset: Preset): string =>
   new Date(Date.now() - (presetDays[preset] - 1) * 86_400_000).toISOString().slice(0, 10)
 
-/** Filter of a list by a preset range or by two dates. The URL contains the dates, so that a shared link keeps its meaning. */
+/** Date filter with preset ranges and custom dates. The URL contains absolute dates, so that shared links stay correct. */
 export function FilterDates() {
   const isCustom = useSignal(false)
   const [from, to] = [query.value.get('from') ?? '', query.value.get('to') ?? '']
   const preset = to === '' ? presets.find((each) => from === getFirstDay(each)) : undefined
-  // A bar of a chart links to a range with times, for which there are no fields.
+  // The bars of hourly charts link to ranges with times, which the date fields cannot show.
   const exactRange = from.includes('T') && to ? t.exact(formatDateTime(from), formatDateTime(to)) : undefined
   const isRange = isCustom.value || (!preset && (from !== '' || to !== ''))
   const choose = (value: string) => {

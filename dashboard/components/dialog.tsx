@@ -7,7 +7,7 @@ import { Button } from './button.js'
 interface DialogProps {
   title: string
   children: ComponentChildren
-  /** Shows the dialog at the right edge, over the whole height. A click outside closes it. */
+  /** If true, the dialog is a full-height panel at the right edge, and a click outside closes the panel. */
   isPanel?: boolean
   onClose?: () => void
 }
@@ -21,7 +21,7 @@ export function Dialog({ title, children, isPanel = false, onClose }: DialogProp
     return () => dialog.close()
   }, [])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the handler closes the panel on a click outside. The keyboard has Escape.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a click outside closes the panel, and keyboard users can press Escape.
     <dialog
       ref={ref}
       class={isPanel ? 'dialog panel' : 'dialog'}

@@ -4,7 +4,7 @@ import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { ErrorNotice } from './notices.js'
 
-/** Exports the whole filtered list as CSV. `save` returns the error if the export fails. */
+/** Button that exports the whole filtered list as CSV. `save` resolves to the error if the export fails. */
 export function ExportButton({ save }: { save: () => Promise<ApiError | undefined> }) {
   const error = useSignal<ApiError | undefined>(undefined)
   return (

@@ -100,7 +100,7 @@ interface CheckboxGroupProps {
   onChange: (selected: string[]) => void
 }
 
-/** Group of checkboxes. The user can select several of them. */
+/** Labeled group of checkboxes. The user can select several checkboxes. */
 export const CheckboxGroup = ({ legend, hint, options, selected, onChange }: CheckboxGroupProps) => (
   <fieldset>
     <legend>{legend}</legend>

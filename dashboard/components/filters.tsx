@@ -6,7 +6,7 @@ import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
 
-/** Filters of a list. They are stored in the URL, so that a filtered list can be shared. */
+/** Filters of a list. The URL contains the filters, so that users can share a filtered list. */
 export function Filters({ children }: { children: ComponentChildren }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -16,19 +16,19 @@ export function Filters({ children }: { children: ComponentChildren }) {
 }
 
 interface FilterProps {
-  /** Name of the query parameter. */
+  /** Name of the URL query parameter. */
   name: string
   label: string
 }
 
-/** Text filter. It replaces the history entry, so that not every typed letter becomes a step back. */
+/** Text filter that replaces the history entry, so that typing does not create an entry for each letter. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
   return <Field value={getFilter(name)} onInput={(value) => setQuery({ [name]: value }, { replace: true })} {...more} />
 }
 
 const searchDelayMs = 200
 
-/** Text filter that waits for a pause in typing, because a search reads many rows. */
+/** Text filter that applies after a pause in typing, because each search reads many rows. */
 export function FilterSearch({ name, ...more }: FilterProps & { placeholder?: string }) {
   const typed = useSignal<string | undefined>(undefined)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)

@@ -10,22 +10,22 @@ import { DetailsPanel, isRowClick, type RowDetails } from './row-details.js'
 
 export interface Column<Item> {
   title: string
-  /** `number` is right-aligned, `wide` takes the remaining width, and `secondary` is hidden on narrow screens. */
+  /** Layout of the column: `number` is right-aligned, `wide` fills the width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
-  /** The cell is a button that opens the details of the item, for the keyboard. It must not contain other controls. */
+  /** If true, the cell is a button with which keyboard users open the item. The cell must not contain other controls. */
   opensDetails?: boolean
   /** Content of the header cell. Default: the title. */
   header?: ComponentChildren
-  /** The header is a button that sorts by this key. The URL contains the key and the order: `?sort=size_bytes.desc`. */
+  /** Sort key of the column. Its header is a button that sets the query parameter, such as `?sort=size_bytes.desc`. */
   sort?: SortKey
 }
 
 interface SortKey {
   key: string
-  /** Order after the first click. */
+  /** Sort order after the first click on the header. */
   first: Order
-  /** True if the list has this order without a parameter. */
+  /** True if the list is sorted by this key when the URL has no `sort` parameter. */
   isDefault?: boolean
 }
 
@@ -43,20 +43,20 @@ interface Props<Item> {
   items: readonly Item[] | undefined
   columns: readonly Column<Item>[]
   getKey: (item: Item) => string
-  /** Shown if the list has no items. */
+  /** Placeholder that is shown if the list has no items. */
   empty: ComponentChildren
   caption: string
   /** Cursors of the previous and the next page. */
   pageInfo?: PageInfo | undefined
-  /** Number of items in the whole list, if known. */
+  /** Total number of items on all pages, if known. */
   total?: number | null | undefined
-  /** A click on a row opens this page. */
+  /** Returns the path of the page that a click on a row opens. */
   href?: (item: Item) => string
-  /** A click on a row opens a panel with these details. */
+  /** Details that a click on a row opens in a panel. */
   details?: RowDetails<Item>
 }
 
-/** Table with loading, error and empty states. On narrow screens, rows become cards. */
+/** Table with loading, error and empty states. Narrow screens show rows as cards. */
 export function List<Item>({
   query: result,
   items,
@@ -107,7 +107,7 @@ const Table = <Item,>({
       </thead>
       <tbody>
         {items.map((item) => (
-          // The keyboard opens the link or button in the row.
+          // Keyboard users open an item with the link or button in its row.
           <tr key={getKey(item)} class={onOpen && 'clickable'} onClick={(event) => onOpen && isRowClick(event) && onOpen(item)}>
             {columns.map(({ title, kind, cell, opensDetails }) => (
               <td key={title} class={kind} data-title={title}>
@@ -129,7 +129,7 @@ const Table = <Item,>({
 
 const ariaSort = { asc: 'ascending', desc: 'descending', none: 'none' } as const
 
-/** Order of the list if it is sorted by this key. */
+/** Returns the current order if the list is sorted by this key, otherwise undefined. */
 function getOrder({ key, first, isDefault }: SortKey): Order | undefined {
   const [sorted, order] = (query.value.get('sort') ?? '').split('.')
   if (!sorted) return isDefault ? first : undefined
@@ -147,7 +147,7 @@ function SortButton({ title, sort }: { title: string; sort: SortKey }) {
   )
 }
 
-/** Buttons for the previous and the next page. The cursor is stored in the URL. */
+/** Buttons for the previous and the next page. The URL contains the cursor. */
 const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
   <nav class="pager" aria-label={texts.pages}>
     <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>

@@ -6,7 +6,7 @@ import { Button } from './button.js'
 import { CopyButton } from './copy-button.js'
 import { Icon, type IconName } from './icon.js'
 
-/** Error message, announced by screen readers. */
+/** Error message that screen readers announce. */
 export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; onRetry?: () => void }) {
   if (!error) return null
   return (
@@ -18,9 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/**
- * Returns the message of an error. Messages from the service contain times in UTC, which this function converts to the user's time zone.
- */
+/** Returns the message of an error. The end of a sign-in lock is shown in the user's time zone instead of UTC. */
 function toMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
@@ -31,11 +29,11 @@ interface EmptyProps {
   icon: IconName
   title: string
   children: ComponentChildren
-  /** Shell command for the same operation in the API. */
+  /** curl command that performs the same operation with the API. */
   curl?: string
 }
 
-/** Placeholder of an empty list, which explains what to do next. */
+/** Placeholder for an empty list that explains the next step. */
 export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   <div class="empty">
     <span class="empty-icon">
@@ -47,7 +45,7 @@ export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   </div>
 )
 
-/** A line of code with a copy button. */
+/** Line of code with a copy button. */
 export const CodeLine = ({ text }: { text: string }) => (
   <div class="codeline">
     <code>{text}</code>
@@ -55,7 +53,7 @@ export const CodeLine = ({ text }: { text: string }) => (
   </div>
 )
 
-/** Placeholder of content that is being loaded. */
+/** Placeholder for content that is still loading. */
 export const Skeleton = ({ lines = 6 }: { lines?: number }) => (
   <div class="skeleton" role="status" aria-busy="true" aria-label={texts.loading}>
     {Array.from({ length: lines }, (_, at) => (

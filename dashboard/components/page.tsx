@@ -12,7 +12,7 @@ interface Props {
   children: ComponentChildren
 }
 
-/** Layout of a page: title, actions and content. Also sets the document title. */
+/** Page layout with title, actions and content. The title is also the document title. */
 export function Page({ title, description, parent, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · ${texts.product}`

@@ -22,7 +22,7 @@ const icons: Record<Outcome, IconName> = {
   waiting: 'minus',
 }
 
-/** Engine that scanned a file. */
+/** Scan engine that checked a file for viruses. */
 interface Engine {
   name: string
   version: string
@@ -31,17 +31,17 @@ interface Engine {
 
 interface ReportProps {
   checks: readonly CheckResult[]
-  /** Engine of the report. If it is unknown, the name of the check follows the current engine of the service. */
+  /** Engine that scanned the file. If undefined, the current engine of the service determines the title of the virus check. */
   engine?: Engine | null | undefined
 }
 
-/** Name of a check. The built-in rules must not be mistaken for an antivirus. */
+/** Returns the title of a check. For the built-in rules, the title must not suggest an antivirus. */
 const getCheckTitle = (check: CheckName, engine: Engine | null | undefined): string => {
   const isBuiltIn = engine ? isBuiltInEngine(engine.name) : hasOnlyBuiltInRules.value
   return check === 'virus_detected' && isBuiltIn ? texts.basicMalwareRules : texts.checks[check]
 }
 
-/** Results of the five checks, in the order in which the service runs them, and the engine that scanned the file. */
+/** Validation report: the results of the five checks in execution order, and the engine that scanned the file. */
 export const Report = ({ checks, engine }: ReportProps) => (
   <>
     <CheckList checks={checks} engine={engine} />
@@ -66,7 +66,7 @@ const CheckList = ({ checks, engine }: ReportProps) => (
   </ol>
 )
 
-/** Derives the results of all checks from a rejection. Checks before the failed one passed or were disabled; later ones were skipped. */
+/** Derives the results of all checks from a rejection. Checks after the failed check were skipped. */
 export function toCheckResults({ code, message }: ApiError, context: CheckSettings | undefined): CheckResult[] {
   const failedCheck = checkByErrorCode[code] ?? 'virus_detected'
   const failedIndex = checkNames.indexOf(failedCheck)
@@ -99,7 +99,7 @@ const checkByErrorCode: Record<string, CheckName> = {
   SCAN_INCOMPLETE: 'virus_detected',
 }
 
-/** Explains an error code and says what the user can do. */
+/** Explains an error code and suggests a solution. */
 export function Advice({ code }: { code: string }) {
   const advice = texts.advice[code as keyof typeof texts.advice]
   return advice ? (

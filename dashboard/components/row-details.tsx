@@ -6,7 +6,7 @@ export interface RowDetails<Item> {
   content: (item: Item) => ComponentChildren
 }
 
-/** Panel at the right with the details of a list item. */
+/** Side panel with the details of a list item. */
 export const DetailsPanel = <Item,>({
   item,
   details,
@@ -21,7 +21,7 @@ export const DetailsPanel = <Item,>({
   </Dialog>
 )
 
-/** Checks whether a click on a row is meant for the row itself, not for a control in it or for a selection of text. */
+/** Checks whether a click targets the row itself, not a control in the row or a text selection. */
 export const isRowClick = ({ target }: MouseEvent): boolean =>
   target instanceof Element &&
   !target.closest('a, button, input, select, label, summary, dialog, [popover]') &&

@@ -12,7 +12,7 @@ interface Props {
   children?: ComponentChildren
 }
 
-/** Shows a secret that the service returns only once. */
+/** Dialog with a secret that the service returns only once. */
 export const SecretDialog = ({ title, notice, secret, closeLabel, onClose, children }: Props) => (
   <Dialog title={title}>
     <div class="body stack">

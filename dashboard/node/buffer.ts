@@ -1,2 +1,2 @@
-// `Buffer` for the browser. scripts/dashboard.mjs imports it into packages/proofs.
+// `Buffer` for browsers. scripts/dashboard.mjs adds the import to the modules of packages/proofs.
 export { Buffer } from 'buffer/'

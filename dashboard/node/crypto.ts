@@ -2,8 +2,8 @@ import { hashes, verify as verifySignature } from '@noble/ed25519'
 import { sha256, sha512 } from '@noble/hashes/sha2.js'
 import { Buffer } from './buffer.js'
 
-// The parts of node:crypto that packages/proofs uses to verify receipts. scripts/dashboard.mjs replaces the Node.js module by
-// this one. Unlike WebCrypto, it works without https, without promises, and on files of any size.
+// Functions of node:crypto that packages/proofs needs in browsers. scripts/dashboard.mjs substitutes this module for
+// node:crypto. Unlike WebCrypto, these functions are synchronous, work without HTTPS, and hash files of any size.
 
 hashes.sha512 = sha512
 
@@ -53,11 +53,11 @@ class PublicKey {
 
 export const createPublicKey = ({ key }: { key: { x: string }; format: 'jwk' }): PublicKey => new PublicKey(key.x)
 
-/** Verifies an Ed25519 signature by the strict rules of RFC 8032. */
+/** Verifies an Ed25519 signature according to the strict rules of RFC 8032. */
 export function verify(_algorithm: null, data: Uint8Array, key: PublicKey, signature: Uint8Array): boolean {
   return signature.length === 64 && verifySignature(signature, data, key.bytes, { zip215: false })
 }
 
 export function sign(): never {
-  throw new Error('The dashboard verifies signatures and has no keys to sign with.')
+  throw new Error('Signing is not supported in the browser.')
 }

@@ -164,7 +164,7 @@ function CallFilters({ nameOfKey }: { nameOfKey: string | undefined }) {
   )
 }
 
-/** Users without scope `admin` cannot list API keys. They can only remove a filter, which has the name of the first call. */
+/** Filter by API key. Users without scope `admin` cannot list API keys, so they can only remove the filter. */
 function KeyFilter({ nameOfKey }: { nameOfKey: string | undefined }) {
   const keys = useQuery(keysDocument, {}, { isEnabled: hasScope('admin') })
   const selected = query.value.get('key')

@@ -6,7 +6,7 @@ const dayMs = 24 * hourMs
 
 const toDay = (time: number) => new Date(time).toISOString().slice(0, 10)
 
-/** Formats a bucket in UTC, because the service counts in UTC days. */
+/** Formats the label of a bucket in UTC, because the service aggregates by UTC day. */
 export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
   const format = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat('en', { timeZone: 'UTC', hourCycle: 'h23', ...options }).format(new Date(timestamp))
@@ -19,7 +19,7 @@ export function toBucketLabel(period: Period, timestamp: string): { full: string
   return { full: period === 'weekly' ? `Week of ${date}` : date, short: day }
 }
 
-/** Query parameters of a list of the objects of a bucket. The dates of lists are inclusive. */
+/** Returns the query parameters that filter a list to one bucket. Both dates of a list filter are inclusive. */
 export function toBucketQuery(period: Period, timestamp: string): string {
   const start = Date.parse(timestamp)
   if (period !== 'hourly') {

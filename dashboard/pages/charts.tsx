@@ -50,7 +50,7 @@ export function Charts() {
   )
 }
 
-/** All charts have the same buckets, from the first one with data in any chart. */
+/** Merges the data of all charts into common buckets, starting with the first bucket that has data in any chart. */
 function toCommonBuckets(data: ResultOf<typeof chartsDocument>) {
   const uploads = new Map(data.uploadsChart?.dataPoints.map(({ timestamp, count }) => [timestamp, count]))
   const storage = new Map(data.storageChart?.dataPoints.map(({ timestamp, totalBytes }) => [timestamp, totalBytes]))

@@ -17,7 +17,7 @@ interface Values {
 
 const uploadUrl = `${location.origin}/api/v1/files/upload`
 
-/** Complete programs. Test the whole text after a change: test/browser/dashboard-first-run.test.ts runs it. */
+/** Complete programs, which test/browser/dashboard-overview.test.ts runs. */
 const examples: Record<Language, (values: Values) => string> = {
   curl: ({ key, context, file }) => `curl -H "Authorization: Bearer ${key}" \\
   -F context=${context} \\
@@ -50,13 +50,13 @@ print(response.status_code, response.json())`,
 }
 
 interface Props {
-  /** Secret of an API key that was just created. Undefined: the examples contain a placeholder. */
+  /** Secret of a new API key. If undefined, the examples contain a placeholder. */
   secret: string | undefined
   contextKey?: string | undefined
   extension?: string | undefined
 }
 
-/** Programs that upload a file, in tabs by language. */
+/** Example programs that upload a file, with one tab per language. */
 export function CodeExamples({ secret, contextKey, extension }: Props) {
   const language = useSignal<Language>('curl')
   const id = useId()

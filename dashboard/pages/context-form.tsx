@@ -36,7 +36,7 @@ export const toRulesDraft = (context: Context): RulesDraft => ({
   scanForViruses: context.scanForViruses,
 })
 
-/** Converts the form fields to the input of the API. Invalid values are left to the API, which reports them by field. */
+/** Converts the form fields to API input without validation, because the API reports invalid values by field. */
 export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, ...rest }: RulesDraft) => ({
   displayName: rest.displayName,
   description: rest.description,
@@ -53,7 +53,6 @@ interface Props {
   save: () => Promise<ApiError | undefined>
 }
 
-/** Form for a new context. */
 export function NewContextForm({ draft, save }: Props) {
   const error = useSignal<ApiError | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -89,7 +88,7 @@ export function NewContextForm({ draft, save }: Props) {
   )
 }
 
-/** Fields of the rules of a new or an existing context. */
+/** Form fields for the rules of a new or an existing context. */
 export const ContextFields = (props: FieldsProps) => (
   <>
     <NameFields {...props} />

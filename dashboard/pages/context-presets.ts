@@ -2,7 +2,7 @@ import type { IconName } from '../components/icon.js'
 import { texts } from '../texts.js'
 
 interface ContextPreset {
-  /** Also the suggested key of the context. */
+  /** Name of the preset, and suggested key of the new context. */
   key: 'images' | 'documents' | 'data' | 'any'
   title: string
   icon: IconName
@@ -34,7 +34,7 @@ const more = [
   'sqlite',
 ]
 
-/** Starting points for a new context. The user can change all values. */
+/** Presets with initial values for a new context. The user can change all values. */
 export const contextPresets: readonly ContextPreset[] = [
   { key: 'images', title: texts.contexts.presets.images, icon: 'image', extensions: images, maxFileSizeMb: 10 },
   { key: 'documents', title: texts.contexts.presets.documents, icon: 'files', extensions: documents, maxFileSizeMb: 25 },
@@ -43,7 +43,7 @@ export const contextPresets: readonly ContextPreset[] = [
     key: 'any',
     title: texts.contexts.presets.any,
     icon: 'contexts',
-    // A context lists its extensions, so this is a long list of common ones.
+    // A context requires explicit extensions, so this preset lists the common ones.
     extensions: [...new Set([...images, ...documents, ...data, ...media, ...archives, ...more])],
     maxFileSizeMb: 100,
   },

@@ -27,7 +27,7 @@ interface Draft {
   policy: PolicyDraft | undefined
 }
 
-/** Rules and policy of a context in one form. If a change affects stored files, saving shows the effect first. */
+/** Form for the rules and the policy of a context. Before saving, a dialog shows the effect on stored files. */
 export function ContextSettings({ context }: { context: Context }) {
   const { contextKey: key } = context
   const saved = useSignal<Draft>(toDraft(context))
@@ -113,7 +113,7 @@ const toDraft = (context: Context): Draft => ({
   policy: context.policy ? toPolicyDraft(context.policy) : undefined,
 })
 
-/** True if more than names and quotas changed. Files that earlier rules would reject are no effect of this change. */
+/** Checks whether the draft changes more than names and the quota, which do not affect stored files. */
 const changesChecks = (draft: Draft, stored: Draft): boolean => {
   const names = { displayName: '', description: '', storageQuotaMb: '' }
   const toChecks = ({ rules, policy }: Draft) => JSON.stringify([{ ...rules, ...names }, policy])
@@ -122,7 +122,7 @@ const changesChecks = (draft: Draft, stored: Draft): boolean => {
 
 const toInput = ({ rules, policy }: Draft) => ({ ...toRulesInput(rules), ...(policy && { policy: toPolicyInput(policy) }) })
 
-/** Saves what differs from the stored values. The preview has validated all fields before. */
+/** Saves the changed parts of the draft. The preview has already validated all fields. */
 async function saveDraft(key: string, draft: Draft, stored: Draft) {
   const differs = (part: keyof Draft) => JSON.stringify(draft[part]) !== JSON.stringify(stored[part])
   const results = []

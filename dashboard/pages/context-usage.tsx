@@ -12,7 +12,7 @@ const usageDocument = graphql(`
   }
 `)
 
-/** The six contexts with the highest quota usage. */
+/** Shows the six contexts with the highest quota usage. */
 export function ContextUsage() {
   const { data, error } = useQuery(usageDocument, {}, { pollIntervalMs: 30_000 })
   const list = data?.contexts?.data

@@ -47,7 +47,7 @@ const columns: Column<ContextRow>[] = [
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
 ]
 
-/** Contexts of the tenant. Shows at most 100, without pages. */
+/** Page with the contexts of the tenant, at most 100, without pagination. */
 export function Contexts() {
   const result = useQuery(contextsDocument, {})
   const contexts = result.data?.contexts

@@ -19,7 +19,7 @@ export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const manualSelection = useSignal('')
-  // Default: the context that the file list is filtered by.
+  // The default context is the one by which the file list is filtered.
   const selectedKey = manualSelection.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null
@@ -58,13 +58,13 @@ export const NoContext = () => (
 interface FileTargetProps {
   onFiles: (files: File[]) => void
   text: string
-  /** Shown while the user drags files over the window. */
+  /** Text that is shown while the user drags files over the window. */
   dropText: string
   isSingle?: boolean
   children: preact.ComponentChildren
 }
 
-/** Area in which the user selects files. It also accepts files that are dropped anywhere in the window. */
+/** Upload area with a file picker. Users can also drop files anywhere in the window. */
 export function FileTarget({ onFiles, text, dropText, isSingle = false, children }: FileTargetProps) {
   const input = useRef<HTMLInputElement>(null)
   const addFiles = (files: File[]) => {

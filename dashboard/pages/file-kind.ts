@@ -6,7 +6,7 @@ const archiveTypes = /zip|tar|7z|rar|compressed|gzip|zstd|x-xz|bzip/
 
 export type PreviewKind = 'image' | 'pdf' | 'table' | 'text' | 'audio' | 'video'
 
-/** Kind of preview that the service or the browser can show. */
+/** Returns the kind of preview for a content type, or undefined if no preview is possible. */
 export function getPreviewKind(contentType: string): PreviewKind | undefined {
   const type = contentType.split(';')[0]!.trim()
   if (imageTypes.includes(type)) return 'image'

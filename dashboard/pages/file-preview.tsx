@@ -16,8 +16,8 @@ interface Props {
 }
 
 /**
- * Preview of a file. The service renders images and PDFs, and returns the beginning of a text, so that the browser never displays the
- * original bytes.
+ * Preview of a file. The service renders images and PDFs, and returns the beginning of a text file, so that the browser
+ * never displays the original bytes.
  */
 export function FilePreview({ file }: Props) {
   const kind = getPreviewKind(file.contentType)
@@ -33,7 +33,7 @@ export function FilePreview({ file }: Props) {
   )
 }
 
-/** `page`: the loaded page, which stays visible while the next one loads. */
+/** `page` is the number of the loaded page, which stays visible while the next page loads. */
 type State = ((Preview | { problem: string }) & { page: number }) | undefined
 
 function RenderedPreview({ file: { id, originalFilename }, isTable }: Props & { isTable: boolean }) {
@@ -85,7 +85,7 @@ const PagePicker = ({ page, pageCount }: { page: { value: number }; pageCount: n
   </nav>
 )
 
-/** The service renders no later page. */
+/** Highest page number that the service renders. */
 const maxPage = 1000
 
 const TextPreview = ({ text, isTruncated, isTable }: { text: string; isTruncated: boolean; isTable: boolean }) => (

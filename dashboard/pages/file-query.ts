@@ -1,6 +1,6 @@
 import { graphql, type ResultOf } from '../api/graphql.js'
 
-/** A list with one file, because it also contains quarantined files. The query of a single file rejects them. */
+/** Query for one file with the file list, because the query for a single file rejects quarantined files. */
 export const fileDocument = graphql(`
   query File($id: String!, $isAdmin: Boolean!) {
     filesConnection(search: $id, first: 1) {

@@ -37,7 +37,7 @@ export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, si
 
 type SelectableFile = SelectProps['file']
 
-/** Selects all files of the page, or none. */
+/** Checkbox that selects all files on the page, or none. */
 export function SelectAllCheckbox({ selection, files }: { selection: Selection; files: readonly SelectableFile[] }) {
   const selectedCount = files.filter(({ id }) => selection.value.has(id)).length
   const isPartial = selectedCount > 0 && selectedCount < files.length
@@ -65,7 +65,7 @@ export function SelectAllCheckbox({ selection, files }: { selection: Selection; 
   )
 }
 
-/** Actions for the selected files. */
+/** Bar with actions for the selected files. */
 export function SelectionBar({ selection }: { selection: Selection }) {
   const isConfirming = useSignal(false)
   const files = selection.value

@@ -7,7 +7,7 @@ interface Props {
   file: { quarantinedAt: string | null; hold?: object | null }
 }
 
-/** Status of a stored file. Holds are known only to admins. */
+/** Status of a stored file. Only users with scope `admin` can see holds. */
 export function FileStatus({ file: { quarantinedAt, hold } }: Props) {
   if (quarantinedAt) return <Badge tone="bad">{t.statuses.quarantined}</Badge>
   if (hold) return <Badge tone="warn">{t.statuses.onHold}</Badge>

@@ -54,7 +54,7 @@ const NotFound = () => (
   </EmptyState>
 )
 
-/** Says why the file is quarantined, and what the user can do. */
+/** Explains why the file is quarantined and what the user can do. */
 function QuarantineNotice({ file: { quarantinedAt, validation } }: { file: FileDetails }) {
   const finding = validation?.checks.find(({ check, outcome }) => check === 'virus_detected' && outcome === 'failed')
   return (

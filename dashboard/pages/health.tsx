@@ -33,7 +33,7 @@ export function Health() {
   useEffect(() => {
     const load = async () => {
       try {
-        // A 503 response is not an error here. Its body lists the components that are down.
+        // A 503 response means that a component is down. Its body also contains the status of each component.
         readiness.value = await (await fetch('/health/ready')).json()
         error.value = undefined
       } catch (cause) {
@@ -106,7 +106,7 @@ const ConnectScanner = () => (
 const formatFact = (fact: string, value: unknown): string =>
   value === null ? texts.none : fact.endsWith('_date') ? formatUtc(String(value)) : String(value)
 
-/** Runs only on request, because it reads every row and checks every blob. */
+/** The consistency check runs only on request, because it reads every row and checks every blob. */
 function ConsistencyCheck() {
   const isRequested = useSignal(false)
   const { data, error, isRefreshing, reload } = useQuery(healthDocument, {}, { isEnabled: isRequested.value })

@@ -23,7 +23,7 @@ const rotateDocument = graphql(
   `mutation RotateKey($id: ID!, $grace: Int!) { rotateApiKey(apiKeyId: $id, graceSeconds: $grace) { apiKey } }`,
 )
 
-/** Menu of an API key with the actions that its status allows. */
+/** Menu with the actions that the status of an API key allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
   const close = () => (openDialog.value = undefined)
@@ -79,7 +79,7 @@ export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow })
   )
 }
 
-/** Rotates an API key. The old key stays valid during the selected grace period. */
+/** Dialog that rotates an API key. The old key stays valid during the selected grace period. */
 function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const grace = useSignal('3600')
   const secret = useSignal<string | undefined>(undefined)

@@ -5,7 +5,7 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.keys
 
-/** Shows a new key, and programs that use it. `contextKeys` are the contexts that the key is restricted to, if any. */
+/** Shows a new API key and example programs. `contextKeys` are the contexts to which the key is restricted, if any. */
 export function KeySecretDialog({
   secret,
   contextKeys,

@@ -59,7 +59,7 @@ const columns: Column<LinkRow>[] = [
   { title: texts.actions, kind: 'buttons', cell: (link) => <LinkActions link={link} /> },
 ]
 
-/** Upload links, with their creation and revocation. */
+/** Page on which users list, create and revoke upload links. */
 export function Links() {
   const status = query.value.get('status') as Status
   const result = useQuery(linksDocument, { status })

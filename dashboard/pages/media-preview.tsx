@@ -18,7 +18,7 @@ interface Props {
   kind: 'audio' | 'video'
 }
 
-/** Plays audio or video from a download URL. Only on request, because it counts as a download. */
+/** Plays audio or video from a download URL. Playback starts only on request, because it counts as a download. */
 export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   const state = useSignal<State>('idle')
   const show = async () => {
@@ -45,7 +45,7 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   )
 }
 
-/** Buckets serve their own download URLs, without `nosniff`. The content security policy allows only those of the service. */
+/** The content security policy allows media only from the service, not from buckets, which do not send `nosniff`. */
 function toState(downloadUrl: string): State {
   const { pathname, search } = new URL(downloadUrl)
   return pathname.startsWith('/download/') ? { url: pathname + search } : 'unsupported'
@@ -58,7 +58,7 @@ interface PlayerProps {
   onError: () => void
 }
 
-/** A frame in which no scripts can run. It has the origin of the page, because the URL can only be loaded from there. */
+/** Media player in a frame without scripts. The frame has the origin of the page, because other origins cannot load the URL. */
 function Player({ kind, url, title, onError }: PlayerProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   useEffect(() => {

@@ -26,7 +26,7 @@ const emptyDraft: ContextDraft = {
   scanForViruses: true,
 }
 
-/** Fills in the values of a preset. Replaces the key and the name only if they are empty or those of another preset. */
+/** Applies the values of a preset to a draft. A key or a name that the user typed is preserved. */
 function applyPreset(draft: ContextDraft, presetKey: string): ContextDraft {
   const preset = contextPresets.find(({ key }) => key === presetKey)
   if (!preset) return draft

@@ -16,13 +16,13 @@ const t = texts.keys
 const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey } }`)
 
 interface Props {
-  /** Suggested name of the key. */
+  /** Suggested name for the key. */
   name?: string
   onCreated?: (secret: string) => void
   onClose: () => void
 }
 
-/** Creates an API key and then shows its secret. */
+/** Dialog that creates an API key and then shows its secret. */
 export function NewKeyDialog({ name: suggestedName = '', onCreated, onClose }: Props) {
   const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({

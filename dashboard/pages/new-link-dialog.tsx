@@ -36,7 +36,7 @@ const toInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draft, c
   origins: toList(origins),
 })
 
-/** Creates an upload link and then shows its URL, with a QR code for phones. */
+/** Dialog that creates an upload link and then shows its URL, with a QR code for phones. */
 export function NewLinkDialog({ onClose }: { onClose: () => void }) {
   const contexts = useContexts().list.filter(({ status }) => status === 'active')
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft<Draft>({

@@ -29,7 +29,7 @@ type Stats = NonNullable<ResultOf<typeof statsDocument>['stats']>
 
 const pollIntervalMs = 10_000
 
-/** Current statistics. Each number links to its list. */
+/** Page with current statistics. Each number links to the corresponding list. */
 export function Overview() {
   const result = useQuery(statsDocument, {}, { pollIntervalMs })
   const stats = result.data?.stats
@@ -55,11 +55,11 @@ export function Overview() {
   )
 }
 
-/** Change since yesterday. Empty if yesterday was zero, because no percentage compares with zero. */
+/** Formats the change since yesterday. Empty if yesterday's value was zero, because no percentage can be computed. */
 const formatChange = (yesterday: number, changePercent: number) =>
   yesterday > 0 ? `${changePercent > 0 ? '+' : ''}${formatPercent(changePercent)}` : ''
 
-/** Statistics use UTC days. */
+/** Returns the current date in UTC, because statistics use UTC days. */
 const getCurrentUtcDate = () => new Date().toISOString().slice(0, 10)
 
 function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {

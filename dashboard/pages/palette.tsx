@@ -30,7 +30,7 @@ interface Entry {
 
 const searchDelayMs = 150
 
-/** Finds pages, actions, contexts and files, and opens the selected one. */
+/** Command palette that finds pages, actions, contexts and files, and opens the selected entry. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -63,7 +63,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     }
   }
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the handler closes the dialog on a click outside. The keyboard has Escape.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a click outside closes the dialog, and keyboard users can press Escape.
     <dialog
       ref={dialog}
       class="dialog palette"
@@ -137,7 +137,7 @@ const Results = ({ id, entries, at, onSelect, onRun }: ResultsProps) => (
         <div key={group} role="group" aria-label={t.groups[group]}>
           <p aria-hidden="true">{t.groups[group]}</p>
           {members.map(({ entry, index }) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles the keyboard.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the input handles keyboard events.
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the input, which names the active option.
             <div
               key={entry.id}
@@ -159,7 +159,7 @@ const Results = ({ id, entries, at, onSelect, onRun }: ResultsProps) => (
   </div>
 )
 
-/** Entries that match the text, in the order of the groups. */
+/** Returns the entries that match the text, ordered by group. */
 function useEntries(text: Signal<string>): Entry[] {
   const contexts = useContexts()
   const name = useDelayed(text)
@@ -182,7 +182,7 @@ function useEntries(text: Signal<string>): Entry[] {
   return [...getPageEntries().filter(matches), ...getActions().filter(matches), ...shownContexts, ...fileEntries]
 }
 
-/** The text, after the user has stopped typing for a moment. */
+/** Returns the text after a pause in typing. */
 function useDelayed(text: Signal<string>): string {
   const delayed = useSignal('')
   const current = text.value.trim()

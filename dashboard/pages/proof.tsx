@@ -7,7 +7,7 @@ import { VerifyReceipt } from './verify-receipt.js'
 
 const t = texts.proof
 
-/** Verification of receipts in the browser, downloads of receipts, and the checkpoint of the transparency log. */
+/** Page on which users verify and download receipts, and view the transparency log. */
 export const Proof = () => (
   <Page title={t.title} description={t.about}>
     <VerifyReceipt />

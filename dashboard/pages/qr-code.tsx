@@ -1,9 +1,9 @@
 import { generate } from 'lean-qr'
 
-/** Number of light modules around a QR code, which scanners need (ISO/IEC 18004). */
+/** Width of the light border around a QR code in modules, which scanners require (ISO/IEC 18004). */
 const margin = 4
 
-/** QR code as an image. The browser draws it, so that the text leaves the page only through the screen. */
+/** QR code as an image. The browser renders the image, so that the text is not sent to any server. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const code = generate(text)
   const size = code.size + 2 * margin

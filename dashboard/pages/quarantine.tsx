@@ -65,7 +65,7 @@ const columns: Column<QuarantinedFile>[] = [
   { title: texts.actions, kind: 'buttons', cell: (line) => <Actions file={line} /> },
 ]
 
-/** Lists files in which a rescan found a virus, and restored files that wait for a scan. */
+/** Lists files in which a rescan found a virus, and restored files that are waiting for a scan. */
 export function Quarantine() {
   const result = useQuery(quarantineDocument, {})
   useContexts()

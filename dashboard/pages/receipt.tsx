@@ -38,7 +38,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
   )
 }
 
-/** Returns the position in the log that the receipt claims. Only a verification checks the claim. */
+/** Describes the log position that a receipt claims, without verifying the claim. */
 function describePosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }

@@ -21,7 +21,7 @@ const verdictsDocument = graphql(`
 
 interface Verdict {
   id: string
-  /** Name of the accepted file, or reason of the rejection. */
+  /** Name of the accepted file, or reason for the rejection. */
   title: string
   isAccepted: boolean
   createdAt: string
@@ -29,7 +29,7 @@ interface Verdict {
 
 const maxVerdicts = 10
 
-/** The latest accepted files and rejected calls, each with its receipt. */
+/** Lists the latest accepted files and rejected calls with their receipts. */
 export function RecentReceipts() {
   const result = useQuery(verdictsDocument, {})
   const error = useSignal<ApiError | undefined>(undefined)

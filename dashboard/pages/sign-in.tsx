@@ -23,7 +23,7 @@ export const SignInPage = () => (
   </main>
 )
 
-/** Asks for the password again after the session ended. The page below keeps its state. */
+/** Dialog that asks the user to sign in again after the session has ended. The page behind it keeps its state. */
 export const SignInDialog = () => (
   <Dialog title={texts.signIn.title}>
     <div class="body stack">

@@ -26,14 +26,14 @@ type Input = VariablesOf<typeof previewDocument>['input']
 
 /** Effect of changed rules and policy on the stored files of a context. */
 export type Effect = NonNullable<ResultOf<typeof previewDocument>['previewContext']> & {
-  /** Number of files that are older than the new retention. */
+  /** Number of files that are older than the new retention period. */
   expired: number
   retentionDays: number | null
 }
 
 const dayMs = 86_400_000
 
-/** Computes the effect without changing anything. Also validates the input. */
+/** Computes the effect on stored files and validates the input, without saving the changes. */
 export async function findEffect(
   key: string,
   input: Input,
@@ -62,7 +62,7 @@ interface Props {
   onClose: () => void
 }
 
-/** Shows the effect before the changes are saved. */
+/** Dialog that shows the effect on stored files before the user saves the changes. */
 export const EffectDialog = ({ effect, onSave, onClose }: Props) => {
   const { files, wouldBeRejected, undecided, sample, expired, retentionDays } = effect
   return (

@@ -12,7 +12,7 @@ const maxColumns = 50
 export function TablePreview({ text, isTruncated }: { text: string; isTruncated: boolean }) {
   const rows = useSignal<readonly string[][] | undefined>(undefined)
   useEffect(() => {
-    // Loaded on demand, because few users open a CSV file.
+    // The CSV parser is loaded on demand, because few users open CSV files.
     void import('papaparse').then(({ default: { parse } }) => {
       const { data } = parse<string[]>(text, { preview: maxRows + 2, skipEmptyLines: 'greedy' })
       // The last row of a truncated text may be incomplete.

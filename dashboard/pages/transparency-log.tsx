@@ -31,7 +31,7 @@ interface Share {
   expiresAt: string
 }
 
-/** State and key of the transparency log, and the tokens of its auditors. */
+/** Shows the size, root hash and verifier key of the transparency log, and the auditor tokens. */
 export function TransparencyLog() {
   const result = useQuery(logDocument, {})
   const error = useSignal<ApiError | undefined>(undefined)

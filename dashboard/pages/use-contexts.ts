@@ -11,10 +11,10 @@ const contextsDocument = graphql(`
   }
 `)
 
-/** Names of the contexts by key, as far as a page has loaded them. */
+/** Names by key of all contexts that any page has loaded. */
 export const contextNames = signal<ReadonlyMap<string, string>>(new Map())
 
-/** Loads the contexts for select fields, and their names for lists. At most 100. */
+/** Loads up to 100 contexts for select fields, and their names for lists. */
 export function useContexts() {
   const result = useQuery(contextsDocument, {})
   const list = result.data?.contexts?.data

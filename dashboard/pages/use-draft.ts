@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { type ApiError, toFieldErrors } from '../api/api-error.js'
 
-/** State of a form: values, validation errors, and whether it is being submitted. */
+/** Manages the state of a form: values, validation errors, and whether the form is being submitted. */
 export function useDraft<Values extends object>(initial: Values) {
   const draft = useSignal(initial)
   const error = useSignal<ApiError | undefined>(undefined)
@@ -12,7 +12,7 @@ export function useDraft<Values extends object>(initial: Values) {
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
     /** Validation errors by field name. */
     fieldErrors,
-    /** Error that belongs to no field. */
+    /** Error that does not belong to a field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,
     isBusy: isBusy.value,
     onSubmit: (submit: (values: Values) => Promise<ApiError | undefined>) => async (event: SubmitEvent) => {

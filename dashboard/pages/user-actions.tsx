@@ -20,7 +20,7 @@ const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassw
 
 type DialogName = 'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor'
 
-/** Menu of a user, and the dialogs of its actions. */
+/** Menu with the actions for a user, and the dialogs of the actions. */
 export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email } = user
   const openDialog = useSignal<DialogName | undefined>(undefined)
@@ -78,7 +78,7 @@ interface UserMenuProps {
   onEnable: () => void
 }
 
-/** Most actions are missing for the current user, who has the account page. */
+/** Menu of a user. Most actions for the current user are on the account page instead. */
 function UserMenu({ user, onSelect, onEnable }: UserMenuProps) {
   const show = (dialog: DialogName) => () => onSelect(dialog)
   return (

@@ -20,7 +20,7 @@ const updateDocument = graphql(
   `mutation UpdateUser($id: ID!, $input: UpdateUserInput!) { updateUser(userId: $id, input: $input) { id } }`,
 )
 
-/** Creates or edits a user. Shows the password if the service generated it. */
+/** Dialog that creates or edits a user, and shows a password that the service generated. */
 export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     name: user?.name ?? '',

@@ -28,7 +28,7 @@ interface DryRun {
   error?: ApiError
 }
 
-/** Validates a file without storing it. */
+/** Page that validates a file without storing it. */
 export function ValidateFile() {
   const contexts = useContexts()
   const dryRun = useSignal<DryRun | undefined>(undefined)

@@ -1,12 +1,12 @@
 import { checkReceipt, extractReceipt, type Finding, parseKeySet } from '@assay/proofs'
 import { createHash } from '../node/crypto.js'
 
-/** A receipt or a key set has at most this size. Larger files are compared with the receipt. */
+/** Maximum size of a receipt or a key set. Larger files are compared with the receipt. */
 const maxTextBytes = 1_000_000
 
 type Recognized = { type: 'receipt' | 'keys'; text: string } | { type: 'file' }
 
-/** Recognizes receipts and key sets by their content. All other files are files to compare. */
+/** Recognizes receipts and key sets by their content. All other files are compared with the receipt. */
 export async function recognize(file: File): Promise<Recognized> {
   if (file.size > maxTextBytes) return { type: 'file' }
   const text = (await file.text()).trim()
@@ -17,7 +17,7 @@ export async function recognize(file: File): Promise<Recognized> {
     if (Array.isArray(keys) && keys.some((key: { kty?: unknown } | null) => key?.kty !== undefined)) return { type: 'keys', text }
     if (typeof (receipt ?? data?.receipt) === 'string') return { type: 'receipt', text }
   } catch {
-    // Not JSON.
+    // The text is not JSON.
   }
   return { type: 'file' }
 }
@@ -28,7 +28,7 @@ export interface HashedFile {
   sha256: string
 }
 
-/** Computes the SHA-256 of a file in chunks, so that large files need little memory. */
+/** Computes the SHA-256 checksum of a file in chunks, so that large files need little memory. */
 export async function hashFile(file: File, onProgress: (share: number) => void, signal: AbortSignal): Promise<HashedFile> {
   const hash = createHash('sha256')
   const reader = file.stream().getReader()

@@ -15,7 +15,7 @@ interface Input {
   file?: File
 }
 
-/** Verifies a receipt with the code of packages/proofs. Nothing is sent to the service. */
+/** Verifies a receipt in the browser with packages/proofs, without sending data to the service. */
 export function VerifyReceipt() {
   const input = useSignal<Input>({})
   const message = useSignal('')
@@ -54,7 +54,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   const isDraggedOver = useSignal(false)
   const fileInput = useRef<HTMLInputElement>(null)
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is an alternative to the button.
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping files is an alternative to the button.
     <div
       class={`drop verify-drop${isDraggedOver.value ? ' dragged-over' : ''}`}
       onDragOver={(event) => {
@@ -88,7 +88,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   )
 }
 
-/** Receipt, file and keys that the page found in the dropped files. */
+/** Names of the receipt, the file and the keys that the page found in the dropped files. */
 const Inputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>

@@ -24,7 +24,7 @@ interface EditedWebhook {
   description: string
 }
 
-/** Creates or edits a webhook. Shows the secret of a new webhook. */
+/** Dialog that creates or edits a webhook, and shows the secret of a new webhook. */
 export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     url: webhook?.url ?? '',
@@ -86,7 +86,7 @@ interface EventFieldsProps {
 
 function EventFields({ value, set }: EventFieldsProps) {
   const contexts = useContexts()
-  // Keep single event types that were selected with the API.
+  // Keep individual event types that were selected through the API.
   const types = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
     <>

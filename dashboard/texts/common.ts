@@ -1,7 +1,7 @@
 /** Texts that several pages use. */
 export const commonTexts = {
   product: 'Assay',
-  scannerNotice: 'Files are checked with basic malware rules only. They are not an antivirus.',
+  scannerNotice: 'Files are checked only with basic malware rules, which do not replace an antivirus.',
   connectScanner: 'Connect an antivirus',
   close: 'Close',
   cancel: 'Cancel',

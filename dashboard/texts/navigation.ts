@@ -31,7 +31,7 @@ export const navigationTexts = {
     results: 'Results',
     groups: { pages: 'Pages', actions: 'Actions', contexts: 'Contexts', files: 'Files' },
     searchFiles: (text: string) => `Search files for “${text}”`,
-    noResults: 'No results. Change the text.',
+    noResults: 'No results. Try another search term.',
     useTheme: { light: 'Use light theme', dark: 'Use dark theme' },
   },
   signIn: {
@@ -42,21 +42,21 @@ export const navigationTexts = {
     code: 'Authenticator code',
     codeHint: 'The six digits from your authenticator app, or a recovery code.',
     submit: 'Sign in',
-    sessionEnded: 'Your session has ended. Sign in again to continue. The page keeps your unsaved input.',
+    sessionEnded: 'Your session has ended. Sign in again to continue. Your unsaved input is preserved.',
     locked: (until: string) =>
-      `Too many wrong codes. Codes are rejected until ${until}. Wait, or ask an administrator to reset your second factor or password.`,
+      `Too many wrong codes. You can try again after ${until}, or ask an administrator to reset your second factor or password.`,
     lockedUntilReset: 'Too many wrong codes. Ask an administrator to reset your second factor or password.',
     forgotPassword:
-      'Forgot your password? Ask an administrator to reset it. Operators run: npm run --silent admin -- user set-password',
+      'Forgot your password? Ask an administrator to reset it. Operators can run: npm run --silent admin -- user set-password',
   },
   errors: {
     offline: 'The service cannot be reached. The data may be out of date. Check your connection.',
     unknown: 'The service returned an unknown error. Try again later.',
     pageNotFound: 'Page not found',
     noPageAt: (address: string) => `There is no page at ${address}`,
-    pageNotFoundHint: 'Check the address. Your account may also lack the scope that the page requires.',
+    pageNotFoundHint: 'Check the address. If it is correct, your account may not have the scope that the page requires.',
     backToStart: 'Back to the start page',
-    pageNotLoaded: 'This page could not be loaded. Check your connection. After an update of the service, reload the page.',
+    pageNotLoaded: 'This page could not be loaded. Check your connection. If the service was updated, reload the page.',
     reload: 'Reload',
   },
 } as const

@@ -21,19 +21,16 @@ export const validationTexts = {
   advice: {
     INVALID_EXTENSION: [
       'This context does not accept this type of file.',
-      'Choose another context, convert the file to an allowed type, or ask an administrator to allow the extension. Renaming the file does not help: its content must match its extension.',
+      'Choose another context, convert the file to an allowed type, or ask an administrator to allow the extension. Renaming the file does not help, because its content must match its extension.',
     ],
     SIZE_EXCEEDED: [
       'The file is larger than this context allows.',
       'Compress or split the file, or ask an administrator to raise the limit.',
     ],
-    BLANK_FILE: [
-      'The file is blank.',
-      'It is empty or contains only whitespace. Check that you saved the file before uploading it.',
-    ],
+    BLANK_FILE: ['The file is empty or contains only whitespace.', 'Make sure that you saved the file before uploading it.'],
     CORRUPT_FILE: [
       'Common programs cannot open this file.',
-      'It may be truncated or damaged, or its content may not match the extension. Open it on your computer, save it again, and upload the new copy.',
+      'The file may be truncated or damaged, or its content may not match its extension. Open it on your computer, save it again, and upload the new copy.',
     ],
     ENCRYPTED_FILE: ['This file is password-protected.', 'Save a copy without a password and upload that copy.'],
     ACTIVE_CONTENT: [
@@ -46,7 +43,7 @@ export const validationTexts = {
     ],
     SCAN_INCOMPLETE: [
       'The scanner could not scan the whole file.',
-      'A part is password-protected or in a container that cannot be unpacked. Upload the content unpacked and without a password.',
+      'Part of the file is password-protected or cannot be unpacked. Upload the content unpacked and without a password.',
     ],
     QUOTA_EXCEEDED: [
       'Storage quota exceeded.',
@@ -59,9 +56,9 @@ export const validationTexts = {
     `Accepts ${extensions.slice(0, 12).join(', ')}${extensions.length > 12 ? ' …' : ''} up to ${mb} MB.`,
   dryRun: {
     title: 'Validate file',
-    about: 'Check whether a context would accept a file. The service does not store the file, and no quota is used.',
-    drop: 'Drop a file anywhere, or choose one',
-    dropInto: (context: string) => `Drop a file to check it for ${context}`,
+    about: 'Check whether a context would accept a file. The file is not stored and does not count toward the quota.',
+    drop: 'Drop a file anywhere, or choose a file',
+    dropInto: (context: string) => `Drop a file to validate it for ${context}`,
     context: 'Context',
     accepted: 'This file would be accepted.',
     rejected: 'This file would be rejected.',

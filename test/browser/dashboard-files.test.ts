@@ -120,7 +120,7 @@ describeWith('chromium')('files in the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
-    const all = page.getByLabel('Select all files of this page')
+    const all = page.getByLabel('Select all files on this page')
     expect(await all.evaluate((box) => Reflect.get(box, 'indeterminate'))).toBe(true)
     await all.check()
     await page.getByText('2 selected').waitFor()
@@ -293,7 +293,7 @@ describeWith('chromium')('files in the dashboard', () => {
       expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 320])
     }
     await page.goto('/files')
-    await page.getByLabel('Select all files of this page').check()
+    await page.getByLabel('Select all files on this page').check()
     await page.getByLabel('Sort by').selectOption('Name')
     await page.locator('tbody tr:first-child', { hasText: 'beep.wav' }).waitFor()
   })

@@ -53,7 +53,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     expect(await page.content()).not.toContain(token)
     await button(page, 'Revoke').click()
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('No auditor tokens.').waitFor()
+    await page.getByText('No auditor tokens yet.').waitFor()
     expect((await world.as(token).get('/log/checkpoint')).status).toBe(401)
   })
 
@@ -75,7 +75,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     await page.dispatchEvent('.verify-drop', 'drop', { dataTransfer })
   }
   const findings = async (page: Page) => {
-    await page.getByText(/^(Everything is proven|Not everything is proven\. Do not rely on this receipt)\.$/).waitFor()
+    await page.getByText(/^(All checks passed|Some checks failed\. Do not rely on this receipt)\.$/).waitFor()
     return page.locator('.verify .report li:not(.skipped) p').allTextContents()
   }
 
@@ -88,7 +88,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     const requests: string[] = []
     page.on('request', (request) => requests.push(request.url()))
     await drop(page, { name: 'report.txt.receipt.jws', content: receipt }, { name: 'report.txt', content })
-    await page.getByText('Everything is proven.').waitFor()
+    await page.getByText('All checks passed.').waitFor()
     // The page must report the same findings as `npm run verify`.
     const sha256 = createHash('sha256').update(content).digest('hex')
     const file = { name: 'report.txt', sizeBytes: content.length, sha256 }
@@ -99,7 +99,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     // Drops another file with the same receipt.
     await drop(page, { name: 'report.txt', content: `${content}!` })
     await page.getByText(/^report\.txt is not the validated file: it has 30 bytes/).waitFor()
-    await page.getByText('Not everything is proven. Do not rely on this receipt.').waitFor()
+    await page.getByText('Some checks failed. Do not rely on this receipt.').waitFor()
   })
 
   test('rejects changed receipts in the dashboard with the same findings as the command line', async () => {
@@ -123,7 +123,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
       expect([expected!.proven, more]).toEqual([false, []])
       await page.getByLabel('Or paste the receipt').fill(each)
       await page.locator('.verify .report').getByText(expected!.message, { exact: true }).waitFor()
-      await page.getByText('Not everything is proven. Do not rely on this receipt.').waitFor()
+      await page.getByText('Some checks failed. Do not rely on this receipt.').waitFor()
     }
   })
 
@@ -131,13 +131,13 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     const receipt = await getReceipt(await upload('memo.txt', 'A memo.'))
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })
-    await page.getByText('Everything is proven.').waitFor()
-    await page.getByText('No file was compared.').waitFor()
+    await page.getByText('All checks passed.').waitFor()
+    await page.getByText('No file was compared with the receipt.').waitFor()
     await drop(page, { name: 'other.json', content: createKeySet(newSigningKey('sig_other')) })
     await page.getByText('from other.json').waitFor()
     await page.getByText(/^The key set does not contain key/).waitFor()
     await drop(page, { name: 'jwks.json', content: await getKeys() })
-    await page.getByText('Everything is proven.').waitFor()
+    await page.getByText('All checks passed.').waitFor()
   })
 
   test('verifies a file of several megabytes by computing its checksum in chunks', async () => {

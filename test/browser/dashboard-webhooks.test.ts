@@ -42,7 +42,7 @@ describeWith('chromium')('webhooks in the dashboard', () => {
     await button(page, 'Create webhook').click()
     const secret = (await dialog(page).locator('code').first().textContent())!
     await button(page, 'I have copied the secret').click()
-    await page.getByRole('cell', { name: 'Files only in notes' }).waitFor()
+    await page.getByRole('cell', { name: 'Files restricted to notes' }).waitFor()
     expect(await page.content()).not.toContain(secret)
 
     await page.getByRole('link', { name: receiver.url }).click()
@@ -61,11 +61,11 @@ describeWith('chromium')('webhooks in the dashboard', () => {
     }
     await act('Replay events')
     await dialog(page)
-      .getByLabel('First event (sequence)')
+      .getByLabel('First event (sequence number)')
       .fill(String(last + 1000))
     await dialog(page).getByRole('button', { name: 'Replay events' }).click()
     await dialog(page).getByText('must be at most').waitFor()
-    await dialog(page).getByLabel('First event (sequence)').fill(String(last))
+    await dialog(page).getByLabel('First event (sequence number)').fill(String(last))
     await dialog(page).getByRole('button', { name: 'Replay events' }).click()
     await receiver.atLeast(4)
     expect(receiver.sequences.slice(1)).toEqual([last - 1, last, last])

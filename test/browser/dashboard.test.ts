@@ -121,7 +121,7 @@ describeWith('chromium')('dashboard', () => {
   test.each([
     ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'File type', 'does not accept this type'],
     ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'File size', 'larger than this context allows'],
-    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is blank'],
+    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is empty'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Basic malware rules', 'found a virus'],
   ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
@@ -167,7 +167,7 @@ describeWith('chromium')('dashboard', () => {
       'Shall I compare thee',
     ])
     await button(page, 'Copy download link').click()
-    await page.getByText('Link copied. It is valid for').waitFor()
+    await page.getByText('Link copied. The link is valid for').waitFor()
     const link = await page.evaluate<string>('navigator.clipboard.readText()')
     expect(await (await fetch(link)).text()).toBe('Shall I compare thee')
     await button(page, 'Delete').click()
@@ -380,7 +380,7 @@ describeWith('chromium')('dashboard', () => {
     const antivirus = page.locator('.card', { has: page.getByRole('heading', { name: 'Connect an antivirus' }) })
     expect(await antivirus.textContent()).toContain('SCANNER_URL=clamd://')
     await page.goto('/files')
-    await page.getByText('They are not an antivirus.').waitFor()
+    await page.getByText('do not replace an antivirus.').waitFor()
     await page.getByRole('link', { name: 'Connect an antivirus' }).click()
     await antivirus.waitFor()
     await button(page, 'Check consistency').click()
@@ -398,7 +398,7 @@ describeWith('chromium')('dashboard', () => {
     })
     await Promise.all([page.waitForResponse('**/health/ready'), page.reload()])
     await page.locator('.tile').first().waitFor()
-    expect(await page.getByText('They are not an antivirus.').count()).toBe(0)
+    expect(await page.getByText('do not replace an antivirus.').count()).toBe(0)
   })
 
   test("ends another session and changes the current user's password in the dashboard", async () => {

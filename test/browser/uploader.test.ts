@@ -78,8 +78,8 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
   test('the upload widget uploads several files, shows each check, and sends events to the page', async () => {
     const used = await link()
     await open(used)
-    await visitor.page.getByText('Allowed types: txt, png, jpg, bin. Maximum size of a file: 20 MB.').waitFor()
-    await visitor.page.getByText('Files left: 5.').waitFor()
+    await visitor.page.getByText('Allowed types: txt, png, jpg, bin. Maximum file size: 20 MB.').waitFor()
+    await visitor.page.getByText('Remaining files: 5.').waitFor()
     const large = Buffer.alloc(3_000_000, 'large ')
     await visitor.choose({ name: 'small.txt', content: 'hello' }, { name: 'large.txt', content: large })
     const { files } = (await visitor.event('complete')) as { files: { name: string; fileId: string }[] }
@@ -88,7 +88,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect((await download(files[1]!.fileId)).equals(large)).toBe(true)
     for (const text of ['File type: .txt is allowed.', 'File size: 5 bytes of at most 20 MB.', 'Content: checked and accepted.'])
       await visitor.file('small.txt').getByText(text).waitFor()
-    await visitor.page.getByText('Files left: 3.').waitFor()
+    await visitor.page.getByText('Remaining files: 3.').waitFor()
     expect(await linkOf(used)).toMatchObject({ accepted_files: 2, rejected_files: 0 })
     const types = (await visitor.events()).map(({ type }) => type)
     expect(types.filter((type) => type === 'accepted')).toHaveLength(2)
@@ -101,8 +101,8 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const used = await link({ max_files: 1, max_size_mb: 1 })
     await open(used)
     const rejections: [string, string | Buffer, string][] = [
-      ['program.exe', 'x', 'File type: .exe is not allowed. Choose a file of type txt, png, jpg, bin.'],
-      ['noname', 'x', 'File type: the name has no extension.'],
+      ['program.exe', 'x', 'File type: .exe is not allowed. Choose a file with one of these types: txt, png, jpg, bin.'],
+      ['noname', 'x', 'File type: the file name has no extension.'],
       ['empty.txt', '', 'File size: the file is empty. Choose a file with content.'],
       ['big.txt', Buffer.alloc(1_048_577, 'x'), 'exceeds the maximum of 1 MB. Choose a smaller file.'],
     ]
@@ -116,9 +116,9 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.page.evaluate(
       `document.querySelector('assay-uploader').addFiles([new File(['a'], 'a.txt'), new File(['b'], 'b.txt')])`,
     )
-    await visitor.file('b.txt').getByText('Number of files: the link accepts 0 more.').waitFor()
+    await visitor.file('b.txt').getByText('Number of files: this link accepts no more files.').waitFor()
     await visitor.event('accepted')
-    await visitor.page.getByText('All files of this link were uploaded.').locator('visible=true').first().waitFor()
+    await visitor.page.getByText('All files were uploaded.').locator('visible=true').first().waitFor()
     expect(await visitor.button('Choose files').isVisible()).toBe(false)
   })
 
@@ -242,7 +242,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(stored).not.toContain(used.token.slice(-43))
     proxy.holdAfter(Number.POSITIVE_INFINITY)
     await visitor.page.reload()
-    await visitor.page.getByText('Unfinished upload: reloaded.txt. Choose the same file again to continue.').waitFor()
+    await visitor.page.getByText('Unfinished upload: reloaded.txt. Choose the same file again to resume the upload.').waitFor()
     const before = visitor.requests.length
     await visitor.page.locator('[part=choose-input]').setInputFiles(path)
     const { fileId } = await visitor.event('accepted')
@@ -348,7 +348,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     visitor = await Visitor.open(browser, { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } })
     await visitor.page.goto(used.url)
     await visitor.choose({ name: 'phone.txt', content: 'hello' })
-    await visitor.page.getByText('All files of this link were uploaded.').locator('visible=true').first().waitFor()
+    await visitor.page.getByText('All files were uploaded.').locator('visible=true').first().waitFor()
     expect(await linkOf(used)).toMatchObject({ status: 'used' })
     expect(await findViolations()).toEqual([])
     for (const { headers } of visitor.requests) expect(headers.referer ?? '').not.toContain('/upload/')

@@ -103,7 +103,7 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
     [['upload'], /Usage: assay upload FILE/],
-    [['get', 'file_1', 'file_2'], /2 arguments. Expected 1. Usage: assay get/],
+    [['get', 'file_1', 'file_2'], /Received 2 arguments, but expected 1. Usage: assay get/],
     [['link', 'frob'], /Usage: assay link/],
     [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number, 1 or greater/],
     [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],
@@ -118,7 +118,9 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
   }
   const unreachable = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
   expect([unreachable.status, unreachable.err]).toEqual([2, expect.stringContaining('Cannot reach the service')])
-  expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
+  expect((await assay(['help'])).out).toContain(
+    'Exit status: 0 on success, 1 if the service rejected a request or a check failed, 2 if the command could not run.',
+  )
 })
 
 test('the command line names the file of a local error as text and as JSON', async () => {

@@ -35,10 +35,10 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
     [
       'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 at 2026-11-18T11:06:40.000Z and signed it with key sig_receipt.',
       `Proven: a.csv is the validated file: 12 bytes, SHA-256 ${sha256}.`,
-      "Proven: The log entry agrees with the receipt: 'a.csv' was accepted.",
-      'Proven: The log entry is number 3 of 7 of log files.example.org/log/ten_01jd0000000000000000000000.',
-      'Proven: The checkpoint of the log is signed with key sig_log.',
-      'Everything is proven.',
+      "Proven: The log entry matches the receipt: 'a.csv' was accepted.",
+      'Proven: The log entry is number 3 of 7 in log files.example.org/log/ten_01jd0000000000000000000000.',
+      'Proven: The log checkpoint is signed with key sig_log.',
+      'All checks passed.',
     ].join('\n'),
   )
   expect(status).toBe(0)
@@ -47,7 +47,7 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
 test('verify reports that it compared no file if none is named', async () => {
   const receipt = await createReceipt(keys)
   const { status, output } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
-  expect(output).toContain('Not checked: no file was compared.')
+  expect(output).toContain('Not checked: no file was compared with the receipt.')
   expect(status).toBe(0)
 })
 
@@ -67,17 +67,17 @@ describe('rejects an invalid proof', () => {
     [
       'another name than the entry',
       () => createReceipt(keys, { receipt: { filename: 'b.csv' } }, sha256),
-      'differs from the receipt in: filename',
+      'differs from the receipt in these fields: filename',
     ],
     [
       'another outcome than the entry',
       () => createReceipt(keys, { receipt: { outcome: 'rejected' } }, sha256),
-      'differs from the receipt in: outcome',
+      'differs from the receipt in these fields: outcome',
     ],
     [
       'another subject than the entry',
       () => createReceipt(keys, { receipt: { sub: 'file_2' } }, sha256),
-      'differs from the receipt in: sub',
+      'differs from the receipt in these fields: sub',
     ],
     [
       'another entry than the leaf',
@@ -89,7 +89,11 @@ describe('rejects an invalid proof', () => {
       () => createReceipt(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
-    ['another position', () => createReceipt(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
+    [
+      'another position',
+      () => createReceipt(keys, { log: { index: 3 } }, sha256),
+      'differs from the receipt in these fields: number',
+    ],
     [
       'a truncated proof',
       () => createReceipt(keys, { log: { proof: [] } }, sha256),
@@ -108,7 +112,7 @@ describe('rejects an invalid proof', () => {
     [
       'a checkpoint with an unknown key',
       async () => createReceipt({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
-      'not signed with a key of the key set',
+      'not signed with any key in the key set',
     ],
     ['no checkpoint', () => createReceipt(keys, { log: { checkpoint: 'hello' } }, sha256), 'contains no valid checkpoint'],
     [

@@ -7,19 +7,19 @@ export type Query<Id extends OperationId> = NonNullable<operations[Id]['paramete
 export type Body<Id extends OperationId> = operations[Id]['body']
 export type Data<Id extends OperationId> = operations[Id]['data']
 
-/** Last parameter of every method. */
+/** Options of a single call. Every client method accepts them as its last parameter. */
 export interface CallOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Options of methods that create an object. A retry does not create it again. */
+/** Options of methods that create an object. A retried request does not create a second object. */
 export interface CreateOptions extends CallOptions {
   /** Key under which the service stores the response for 24 hours. Default: a random UUID. */
   idempotencyKey?: string | undefined
 }
 
 interface CallInput<Id extends OperationId> extends CreateOptions {
-  /** Values of the path parameters, in order. */
+  /** Values of the path parameters, in the order of the path template. */
   path?: readonly string[]
   query?: Query<Id>
   body?: Body<Id>
@@ -27,7 +27,7 @@ interface CallInput<Id extends OperationId> extends CreateOptions {
 
 type ListedItem<Id extends OperationId> = Data<Id> extends { data: (infer Item)[] } ? Item : never
 
-/** Calls operations of the OpenAPI document by their ids. */
+/** Calls API operations by their OpenAPI `operationId`. */
 export class Caller {
   constructor(readonly transport: Transport) {}
 
@@ -45,7 +45,7 @@ export class Caller {
     return this.transport.send(toRequest(id, input), read)
   }
 
-  /** Iterates over all items of a list. The `rel="next"` links neither skip nor repeat an item while other clients write. */
+  /** Iterates over all items of a list by following `rel="next"` links. Concurrent writes cause no skipped or repeated items. */
   async *listAll<Id extends OperationId>(id: Id, input: CallInput<Id>): AsyncGenerator<ListedItem<Id>> {
     const first = toRequest(id, { ...input, query: { page_size: 100, ...input.query } as Query<Id> })
     for (let path: string | undefined = first.path; path !== undefined; ) {
@@ -74,14 +74,14 @@ function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, sig
   }
 }
 
-/** Replaces the parameters of a path. Throws a TypeError for a value that would change the path, such as an empty id. */
+/** Fills in the path parameters. Throws a TypeError if a value would change the path, such as an empty id. */
 function fillIn(template: string, values: readonly string[]): string {
   let index = 0
   return template.replaceAll(/\{(\w+)\}/g, (_parameter, name) => {
     const value = values[index++]
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
       throw new TypeError(`${name} is '${value}'. It must be an id or a key.`)
-    // The path of a tile consists of several segments.
+    // The slashes in a tile path must not be escaped.
     return name === 'tile' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value)
   })
 }

@@ -16,7 +16,7 @@ import {
 } from './resources.js'
 import { type ClientOptions, Transport } from './transport.js'
 
-/** Client for one service and one credential. Every method throws `AssayError` if the call fails. */
+/** API client for one service and one credential. Every method throws an `AssayError` if its call fails. */
 export class AssayClient {
   readonly #caller: Caller
   readonly files
@@ -49,12 +49,12 @@ export class AssayClient {
     this.tenant = createTenant(caller)
   }
 
-  /** Creates an upload link. Only this response contains its URL, to which `uploadTo` uploads files without an API key. */
+  /** Creates an upload link. The URL is returned only once. Pass it to `uploadTo` to upload files without an API key. */
   createUploadLink(body: Body<'createUploadLink'>, options?: CallOptions): Promise<Data<'createUploadLink'>> {
     return this.#caller.request('createUploadLink', { body, ...options })
   }
 
-  /** Iterates over the events of the tenant, in order and without duplicates. Waits for new events and reconnects if the connection is lost. */
+  /** Iterates over the tenant's events in order, without duplicates. Waits for new events, and reconnects if necessary. */
   events(options: EventsOptions = {}): AsyncGenerator<Data<'listEvents'>['data'][number]> {
     return followEvents(this.#caller.transport, options)
   }

@@ -2,27 +2,27 @@ import type { components } from './generated/openapi.js'
 
 type Schemas = components['schemas']
 
-/** Union of all `error` objects that the service returns. */
+/** Union of the `error` objects in all error responses. */
 type ServiceError = { [Name in keyof Schemas]: Name extends `${string}Error` ? Schemas[Name] : never }[keyof Schemas]
 
-/** Error codes. The client itself adds `network_error` and `invalid_response`. */
+/** Error codes of the API, and the codes `network_error` and `invalid_response` of the client itself. */
 export type ErrorCode = ServiceError['code'] | 'network_error' | 'invalid_response'
 
-/** Type of `details` for an error code. */
+/** Type of the `details` of an error with the given code. */
 export type ErrorDetails<Code extends ErrorCode> = [Extract<ServiceError, { code: Code }>] extends [never]
   ? Record<string, unknown>
   : Extract<ServiceError, { code: Code }>['details']
 
-/** A failed call: rejected by the service, or without a response (`network_error`, status 0). */
+/** Error of a failed call. If the service sent no response, the code is `network_error` and the status is 0. */
 export class AssayError extends Error {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
-  /** Machine-readable details. Use `isAssayError` to narrow their type. */
+  /** Machine-readable details of the error. `isAssayError` narrows their type. */
   readonly details: unknown
   readonly status: number
-  /** Id under which the service logged the call. */
+  /** Id of the request in the logs of the service. */
   readonly requestId: string | undefined
-  /** Seconds to wait before a retry, from `Retry-After`. */
+  /** Seconds to wait before a retry, from the `Retry-After` header. */
   readonly retryAfter: number | undefined
 
   constructor(
@@ -39,17 +39,17 @@ export class AssayError extends Error {
   }
 }
 
-/** Checks whether an error is an `AssayError`, with the given code if one is set, and narrows the type of its `details`. */
+/** Checks whether an error is an `AssayError`, optionally with a specific code. Narrows the type of `details`. */
 export function isAssayError<Code extends ErrorCode = ErrorCode>(
   error: unknown,
   code?: Code,
 ): error is AssayError & { code: Code; details: ErrorDetails<Code> } {
-  // Not instanceof: a program can load the package twice, as ES module and as CommonJS.
+  // `instanceof` fails if a program loads the package twice, as an ES module and as CommonJS.
   const isOwn = error instanceof Error && error.name === 'AssayError'
   return isOwn && (code === undefined || (error as AssayError).code === code)
 }
 
-/** Converts an error response. A response that does not come from the service, such as one of a proxy, becomes `invalid_response`. */
+/** Converts an error response to an `AssayError`. Responses of other servers, such as a proxy, become `invalid_response`. */
 export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {
   const requestId = headers.get('x-request-id') ?? undefined
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)

@@ -9,22 +9,21 @@ export interface ValidateOptions extends CallOptions {
   context: string
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Called repeatedly while the file is sent. */
+  /** Called repeatedly with the progress of the upload. */
   onProgress?: ProgressListener
 }
 
 export interface UploadOptions extends ValidateOptions, CreateOptions {
-  /** Custom metadata, stored with the file. At most 16 KiB as JSON. */
+  /** Custom metadata to store with the file. Maximum: 16 KiB of JSON. */
   metadata?: Record<string, unknown>
-  /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
+  /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
 }
 
-/** Files. */
 export const createFiles = (caller: Caller) => ({
-  /** Uploads a file. Throws `AssayError` with the reason if the file is rejected. Streams are not retried after an outage. */
+  /** Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. Streams are not retried. */
   upload: (source: UploadSource, options: UploadOptions) => upload(caller, source, options),
-  /** Returns the validation report that an upload would get. The service does not store the file. */
+  /** Validates a file without storing it, and returns the validation report. */
   validate: async (source: UploadSource, options: ValidateOptions): Promise<Schemas['ValidationReport']> =>
     sendForm(caller, '/api/v1/files/validate', await openSource(source, options.filename), options),
   /** Returns one page of files, newest first. */
@@ -40,7 +39,7 @@ export const createFiles = (caller: Caller) => ({
     caller.request('listFileValidations', { path: [fileId], query, ...options }),
   /** Returns the signed receipt of a file. */
   getReceipt: (fileId: string, options?: CallOptions) => caller.request('getFileReceipt', { path: [fileId], ...options }),
-  /** Creates a signed URL that downloads the file without a credential. */
+  /** Creates a signed URL from which the file can be downloaded without a credential. */
   createDownloadUrl: (fileId: string, query: Query<'createDownloadUrl'> = {}, options?: CallOptions) =>
     caller.request('createDownloadUrl', { path: [fileId], query, ...options }),
   /** Downloads a file. Read the returned `Response` as a stream, Blob or text. */
@@ -48,12 +47,12 @@ export const createFiles = (caller: Caller) => ({
     const { download_url } = await caller.request('createDownloadUrl', { path: [fileId], ...options })
     return caller.transport.fetchSigned(download_url, options?.signal)
   },
-  /** Returns a rendered picture or the beginning of a text. Read the returned `Response` as a Blob or text. */
+  /** Returns a preview: a rendered image or the beginning of a text. Read the returned `Response` as a Blob or text. */
   getPreview: (fileId: string, query: Query<'getFilePreview'> = {}, options?: CallOptions) =>
     caller.open('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
   /** Deletes a file, or moves it to the trash if its context has one. */
   delete: (fileId: string, options?: CallOptions) => caller.request('deleteFile', { path: [fileId], ...options }),
-  /** Deletes up to 100 files. Returns one outcome for each file and does not throw if some of them cannot be deleted. */
+  /** Deletes up to 100 files. Returns the outcome for each file, and does not throw if some files cannot be deleted. */
   deleteMany: (fileIds: readonly string[], options?: CallOptions) =>
     caller.request('deleteFiles', { body: { file_ids: [...fileIds] }, ...options }),
 })

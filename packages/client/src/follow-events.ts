@@ -5,7 +5,7 @@ import { isTemporary, type Transport, wait, withQuery } from './transport.js'
 type Event = components['schemas']['Event']
 
 export interface EventsOptions {
-  /** Sequence number after which to start. Default: 0, the beginning of the journal. */
+  /** Sequence number after which the iteration starts. Default: 0, the beginning of the journal. */
   after?: number
   /** Event types to return, such as `file.rejected` or `file.*`. Default: all. */
   types?: readonly string[]
@@ -16,12 +16,12 @@ export interface EventsOptions {
 
 const path = '/api/v1/events'
 const pageSize = 1000
-/** The service sends at least a comment every 15 s. */
+/** A connection without data for this time is lost, because the service sends a comment at least every 15 seconds. */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
 const maxReconnectDelayMs = 30_000
 
-/** Yields events in order and without duplicates. Reconnects if the connection is lost. An abort throws the reason of the signal. */
+/** Yields events in order, without duplicates. Reconnects if necessary. If the signal is aborted, throws its reason. */
 export async function* followEvents(transport: Transport, options: EventsOptions): AsyncGenerator<Event> {
   const { follow = true, types, signal } = options
   const filter = { ...(types && { types: types.join(',') }) }
@@ -54,7 +54,7 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       }
     } catch (error) {
       signal?.throwIfAborted()
-      // The service may restart. But a first connection that fails usually has a wrong URL or credential.
+      // A lost connection can mean a restart of the service. A failed first connection usually has a wrong URL or credential.
       if (error instanceof AssayError && !(hasConnected && (isTemporary(error) || error.status >= 500))) throw error
       failures++
     } finally {

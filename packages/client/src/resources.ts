@@ -1,6 +1,6 @@
 import type { Body, Caller, CallOptions, CreateOptions, Query } from './call.js'
 
-/** Contexts: sets of upload rules. */
+/** Methods for contexts, which are sets of upload rules. */
 export const createContexts = (caller: Caller) => ({
   list: (query: Query<'listContexts'> = {}, options?: CallOptions) => caller.request('listContexts', { query, ...options }),
   listAll: (query: Query<'listContexts'> = {}, options?: CallOptions) => caller.listAll('listContexts', { query, ...options }),
@@ -8,51 +8,50 @@ export const createContexts = (caller: Caller) => ({
   create: (body: Body<'createContext'>, options?: CreateOptions) => caller.request('createContext', { body, ...options }),
   update: (contextKey: string, body: Body<'updateContext'>, options?: CallOptions) =>
     caller.request('updateContext', { path: [contextKey], body, ...options }),
-  /** Deletes a context. It must not contain files. */
+  /** Deletes a context that contains no files. */
   delete: (contextKey: string, options?: CallOptions) => caller.request('deleteContext', { path: [contextKey], ...options }),
   getPolicy: (contextKey: string, options?: CallOptions) =>
     caller.request('getContextPolicy', { path: [contextKey], ...options }),
   updatePolicy: (contextKey: string, body: Body<'updateContextPolicy'>, options?: CallOptions) =>
     caller.request('updateContextPolicy', { path: [contextKey], body, ...options }),
-  /** Returns one page of the versions of the rules, newest first. */
+  /** Returns one page of rule versions, newest first. */
   listVersions: (contextKey: string, query: Query<'listContextVersions'> = {}, options?: CallOptions) =>
     caller.request('listContextVersions', { path: [contextKey], query, ...options }),
-  /** Returns the effect that a change would have on the stored files. Changes nothing. */
+  /** Returns the effect that changed rules would have on the stored files, without changing the context. */
   preview: (contextKey: string, body: Body<'previewContext'>, options?: CallOptions) =>
     caller.request('previewContext', { path: [contextKey], body, ...options }),
-  /** Scans all files of a context again, in the background. */
+  /** Starts a background rescan of all files in a context. */
   rescan: (contextKey: string, options?: CallOptions) => caller.request('rescanContext', { path: [contextKey], ...options }),
   getRescan: (contextKey: string, options?: CallOptions) =>
     caller.request('getContextRescan', { path: [contextKey], ...options }),
 })
 
-/** API keys. */
 export const createApiKeys = (caller: Caller) => ({
   list: (query: Query<'listApiKeys'> = {}, options?: CallOptions) => caller.request('listApiKeys', { query, ...options }),
   listAll: (query: Query<'listApiKeys'> = {}, options?: CallOptions) => caller.listAll('listApiKeys', { query, ...options }),
   get: (apiKeyId: string, options?: CallOptions) => caller.request('getApiKey', { path: [apiKeyId], ...options }),
-  /** Creates an API key. Only this response contains the secret. */
+  /** Creates an API key. The secret is returned only once. */
   create: (body: Body<'createApiKey'>, options?: CreateOptions) => caller.request('createApiKey', { body, ...options }),
   enable: (apiKeyId: string, options?: CallOptions) => caller.request('enableApiKey', { path: [apiKeyId], ...options }),
   disable: (apiKeyId: string, options?: CallOptions) => caller.request('disableApiKey', { path: [apiKeyId], ...options }),
   /** Revokes an API key permanently. */
   revoke: (apiKeyId: string, options?: CallOptions) => caller.request('revokeApiKey', { path: [apiKeyId], ...options }),
-  /** Replaces the secret of an API key. Only this response contains the new secret. */
+  /** Replaces the secret of an API key. The new secret is returned only once. */
   rotate: (apiKeyId: string, body: Body<'rotateApiKey'> = {}, options?: CallOptions) =>
     caller.request('rotateApiKey', { path: [apiKeyId], body, ...options }),
 })
 
-/** Upload links. `AssayClient.createUploadLink` creates one. */
+/** Methods for existing upload links. `AssayClient.createUploadLink` creates new links. */
 export const createUploadLinks = (caller: Caller) => ({
   list: (query: Query<'listUploadLinks'> = {}, options?: CallOptions) => caller.request('listUploadLinks', { query, ...options }),
   listAll: (query: Query<'listUploadLinks'> = {}, options?: CallOptions) =>
     caller.listAll('listUploadLinks', { query, ...options }),
   get: (linkId: string, options?: CallOptions) => caller.request('getUploadLink', { path: [linkId], ...options }),
-  /** Revokes an upload link. It stops working immediately. */
+  /** Revokes an upload link immediately and permanently. */
   revoke: (linkId: string, options?: CallOptions) => caller.request('revokeUploadLink', { path: [linkId], ...options }),
 })
 
-/** Deleted files that can be restored. */
+/** Methods for the trash, which contains deleted files that can be restored. */
 export const createTrash = (caller: Caller) => ({
   list: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.request('listTrash', { query, ...options }),
   listAll: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.listAll('listTrash', { query, ...options }),
@@ -61,7 +60,7 @@ export const createTrash = (caller: Caller) => ({
   purge: (fileId: string, options?: CallOptions) => caller.request('purgeFile', { path: [fileId], ...options }),
 })
 
-/** Files in which a later scan found a virus. */
+/** Methods for the quarantine, which contains files in which a rescan found a virus. */
 export const createQuarantine = (caller: Caller) => ({
   list: (query: Query<'listQuarantine'> = {}, options?: CallOptions) => caller.request('listQuarantine', { query, ...options }),
   listAll: (query: Query<'listQuarantine'> = {}, options?: CallOptions) =>
@@ -72,7 +71,7 @@ export const createQuarantine = (caller: Caller) => ({
   purge: (fileId: string, options?: CallOptions) => caller.request('purgeFromQuarantine', { path: [fileId], ...options }),
 })
 
-/** Holds, which prevent the deletion of files. */
+/** Methods for holds, which prevent the deletion of files. */
 export const createHolds = (caller: Caller) => ({
   list: (query: Query<'listHolds'> = {}, options?: CallOptions) => caller.request('listHolds', { query, ...options }),
   listAll: (query: Query<'listHolds'> = {}, options?: CallOptions) => caller.listAll('listHolds', { query, ...options }),
@@ -81,7 +80,6 @@ export const createHolds = (caller: Caller) => ({
   release: (fileId: string, options?: CallOptions) => caller.request('releaseHold', { path: [fileId], ...options }),
 })
 
-/** Statistics of the tenant. */
 export const createStats = (caller: Caller) => ({
   overview: (options?: CallOptions) => caller.request('getStats', options),
   apiCallsChart: (query: Query<'getApiCallsChart'> = {}, options?: CallOptions) =>
@@ -94,7 +92,7 @@ export const createStats = (caller: Caller) => ({
   filesByContext: (options?: CallOptions) => caller.request('getFilesByContext', options),
 })
 
-/** The call log and the audit log. */
+/** Methods for the call log and the audit log. */
 export const createLogs = (caller: Caller) => ({
   listCalls: (query: Query<'listCallLogs'> = {}, options?: CallOptions) => caller.request('listCallLogs', { query, ...options }),
   listAllCalls: (query: Query<'listCallLogs'> = {}, options?: CallOptions) =>
@@ -102,59 +100,57 @@ export const createLogs = (caller: Caller) => ({
   /** Exports all matching calls as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportCalls: (query: Query<'exportCallLogs'> = {}, options?: CallOptions) =>
     caller.open('exportCallLogs', { query, ...options }, toResponse),
-  /** Returns the receipt of an upload call. For a rejected upload, it proves the rejection. */
+  /** Returns the receipt of an upload call. The receipt of a rejected upload proves the rejection. */
   getCallReceipt: (callId: string, options?: CallOptions) => caller.request('getCallReceipt', { path: [callId], ...options }),
   listAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
     caller.request('listAuditLogs', { query, ...options }),
   listAllAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
     caller.listAll('listAuditLogs', { query, ...options }),
-  /** Returns one page of the audit entries of an object, such as `('file', 'file_…')`. */
+  /** Returns one page of the audit log entries for one object, for example `listAuditEntriesOf('file', 'file_…')`. */
   listAuditEntriesOf: (entityType: string, entityId: string, query: Query<'listAuditLogsOfEntity'> = {}, options?: CallOptions) =>
     caller.request('listAuditLogsOfEntity', { path: [entityType, entityId], query, ...options }),
-  /** Exports all matching audit entries as JSON lines or CSV. Read the returned `Response` as a stream. */
+  /** Exports all matching audit log entries as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportAuditEntries: (query: Query<'exportAuditLogs'> = {}, options?: CallOptions) =>
     caller.open('exportAuditLogs', { query, ...options }, toResponse),
 })
 
-/** Webhooks. */
 export const createWebhooks = (caller: Caller) => ({
   list: (query: Query<'listWebhooks'> = {}, options?: CallOptions) => caller.request('listWebhooks', { query, ...options }),
   listAll: (query: Query<'listWebhooks'> = {}, options?: CallOptions) => caller.listAll('listWebhooks', { query, ...options }),
   get: (webhookId: string, options?: CallOptions) => caller.request('getWebhook', { path: [webhookId], ...options }),
-  /** Creates a webhook. Only this response contains the secret. */
+  /** Creates a webhook. The secret is returned only once. */
   create: (body: Body<'createWebhook'>, options?: CallOptions) => caller.request('createWebhook', { body, ...options }),
   update: (webhookId: string, body: Body<'updateWebhook'>, options?: CallOptions) =>
     caller.request('updateWebhook', { path: [webhookId], body, ...options }),
   delete: (webhookId: string, options?: CallOptions) => caller.request('deleteWebhook', { path: [webhookId], ...options }),
   /** Sends a test event and returns the result of its delivery. */
   test: (webhookId: string, options?: CallOptions) => caller.request('testWebhook', { path: [webhookId], ...options }),
-  /** Replaces the secret. Only this response contains the new secret. The old one stays valid for 24 hours. */
+  /** Replaces the secret of a webhook. The old secret stays valid for 24 hours. The new secret is returned only once. */
   rotateSecret: (webhookId: string, options?: CallOptions) =>
     caller.request('rotateWebhookSecret', { path: [webhookId], ...options }),
   listDeliveries: (webhookId: string, query: Query<'listWebhookDeliveries'> = {}, options?: CallOptions) =>
     caller.request('listWebhookDeliveries', { path: [webhookId], query, ...options }),
-  /** Delivers the events from a sequence number again. */
+  /** Delivers all events again, starting at a sequence number. */
   replay: (webhookId: string, body: Body<'replayWebhook'>, options?: CallOptions) =>
     caller.request('replayWebhook', { path: [webhookId], body, ...options }),
 })
 
-/** The transparency log of the tenant's journal. */
 export const createTransparencyLog = (caller: Caller) => ({
-  /** Returns the latest checkpoint, a signed note. */
+  /** Returns the latest checkpoint as a signed note. */
   getCheckpoint: (options?: CallOptions) => caller.open('getLogCheckpoint', { ...options }, (response) => response.text()),
   /** Returns the verifier key of the log in signed-note format. */
   getKey: (options?: CallOptions) => caller.open('getLogKey', { ...options }, (response) => response.text()),
-  /** Returns a tile, such as `0/000` or `entries/000`. */
+  /** Returns the tile with the given path, such as `0/000` or `entries/000`. */
   getTile: (tile: string, options?: CallOptions) =>
     caller.open('getLogTile', { path: [tile], ...options }, async (response) => new Uint8Array(await response.arrayBuffer())),
-  /** Creates a token with which an auditor can read the log. Only this response contains the token. */
+  /** Creates a token that lets an auditor read the log. The token is returned only once. */
   share: (body: Body<'shareLog'> = {}, options?: CallOptions) => caller.request('shareLog', { body, ...options }),
   listShares: (query: Query<'listLogShares'> = {}, options?: CallOptions) =>
     caller.request('listLogShares', { query, ...options }),
   revokeShare: (shareId: string, options?: CallOptions) => caller.request('revokeLogShare', { path: [shareId], ...options }),
 })
 
-/** The tenant of the credential. */
+/** Methods for the tenant to which the credential belongs. */
 export const createTenant = (caller: Caller) => ({
   get: (options?: CallOptions) => caller.request('getTenant', options),
   update: (body: Body<'updateTenant'>, options?: CallOptions) => caller.request('updateTenant', { body, ...options }),

@@ -4,22 +4,22 @@ import type { Schemas } from './schemas.js'
 import { type Transport, unreachableMessage } from './transport.js'
 import type { ProgressListener } from './upload.js'
 
-/** Size from which an upload uses several requests, so that it can resume after a lost connection. */
+/** Larger files are uploaded in several requests, so that the upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// tus-js-client starts again with the first delay after each request that made progress.
+// After each request that made progress, tus-js-client starts again with the first delay.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export interface ResumableUpload {
-  /** Path of the tus endpoint. */
+  /** Path of the tus endpoint, relative to the base URL. */
   path: string
   content: Blob
-  /** tus metadata: `filename`, and optionally `context` and `metadata` (JSON). */
+  /** Upload metadata of the tus protocol: `filename`, and optionally `context` and `metadata` (JSON). */
   metadata: Record<string, string>
   idempotencyKey: string
-  /** URL of an unfinished upload of the same content, which is continued. */
+  /** URL of an unfinished upload of the same file. The client resumes that upload. */
   resumeFrom?: string | undefined
-  /** Called with the URL of the upload as soon as it can be resumed. */
+  /** Called with the URL of the upload when the service has created the upload. */
   onUploadUrl?: ((url: string) => void) | undefined
   onProgress: ProgressListener | undefined
   signal: AbortSignal | undefined
@@ -28,9 +28,9 @@ export interface ResumableUpload {
 /** Uploads a file with the tus protocol. Resumes after a lost connection, and fails after about a minute without progress. */
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
   upload.signal?.throwIfAborted()
-  // Most programs never upload a large file, so the library is loaded on demand.
+  // The library is loaded on demand, because most programs never upload large files.
   const { Upload } = await import('tus-js-client')
-  // The listener below is added after the import, so it would miss an abort during the import.
+  // The abort listener is added after the import, so it would miss an abort during the import.
   upload.signal?.throwIfAborted()
   const url = await sendContent(Upload, transport, upload).catch((error) => {
     if (error instanceof RejectedUpload) return error.url
@@ -41,7 +41,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   if (file) return file
   throw new AssayError(
     error?.code ?? 'invalid_response',
-    error?.message ?? 'The upload ended without a result. Retry the upload.',
+    error?.message ?? 'The service returned no result for the upload. Retry the upload.',
     {
       status: 410,
       details: error?.details,
@@ -49,7 +49,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   )
 }
 
-/** Sends the content. Resolves to the URL of the upload. */
+/** Sends the content and resolves to the URL of the upload. */
 function sendContent(
   Upload: typeof import('tus-js-client').Upload,
   transport: Transport,
@@ -58,7 +58,7 @@ function sendContent(
   const { content, metadata, idempotencyKey, resumeFrom, onUploadUrl, onProgress, signal } = upload
   return new Promise((resolve, reject) => {
     const tusUpload = new Upload(content, {
-      // Without an endpoint, tus-js-client cannot restart a rejected or expired upload as a new one.
+      // Without an endpoint, tus-js-client cannot replace a rejected or expired upload by a new upload.
       endpoint: resumeFrom === undefined ? transport.toUrl(upload.path) : null,
       ...(resumeFrom !== undefined && { uploadUrl: resumeFrom }),
       metadata,
@@ -93,7 +93,7 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** Returns the outcome of an upload that was rejected, but whose response was lost. It can be read from the upload URL. */
+/** The service rejected the upload, but its response was lost. The upload URL returns the outcome. */
 class RejectedUpload extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')
@@ -118,7 +118,7 @@ function toAssayError(error: Error | DetailedError): AssayError {
   return parseErrorResponse(response.getStatus(), headers, response.getBody())
 }
 
-/** Reads a Blob in Node.js and in browsers. tus-js-client itself reads Blobs in browsers only. */
+/** Reads Blobs in all runtimes. The file reader of tus-js-client supports Blobs only in browsers. */
 const fileReader: FileReader = {
   openFile: async (content: Blob) => ({
     size: content.size,
@@ -129,7 +129,7 @@ const fileReader: FileReader = {
 
 type SlicedContent = Extract<Awaited<ReturnType<FileSource['slice']>>, { value: unknown }>['value']
 
-/** Sends the requests of tus-js-client with the credential and the `fetch` of the client. */
+/** Makes tus-js-client send its requests with the credential and the `fetch` of the client. */
 const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
   createRequest: (method, url) => createHttpRequest({ transport, signal }, method, url),
@@ -150,7 +150,7 @@ function createHttpRequest(
     getHeader: (name) => headers[name],
     setProgressHandler: (handler) => void (onProgress = handler),
     send: async (body: Blob | null) => {
-      // tus-js-client ignores an abort before it has opened the file.
+      // tus-js-client ignores an abort until it has opened the file.
       signal?.throwIfAborted()
       const response = await transport.fetchOnce({ method, url, headers, body, signal: abort.signal, onProgress })
       const text = await response.text()

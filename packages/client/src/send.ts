@@ -2,21 +2,21 @@ export type RequestBody = string | Blob | ReadableStream<Uint8Array>
 
 const pieceBytes = 65_536
 
-/** Request with an absolute URL. */
+/** HTTP request with an absolute URL. */
 export interface SentRequest {
   method: string
   url: string
   headers?: Record<string, string> | undefined
   body?: RequestBody | null | undefined
   signal?: AbortSignal | undefined
-  /** Called with the number of sent bytes while a Blob or stream is sent. */
+  /** Called with the number of bytes sent so far, if the body is a Blob or a stream. */
   onProgress?: ((sentBytes: number) => void) | undefined
 }
 
-/** Sends a request once, with `customFetch` if it is set. */
+/** Sends a request without retries, with `customFetch` instead of the global `fetch` if it is set. */
 export function sendRequest(request: SentRequest, customFetch?: typeof fetch): Promise<Response> {
   const { method, url, headers = {}, signal, onProgress } = request
-  // In browsers, fetch reports no upload progress, and sends streams over HTTP/2 only.
+  // In browsers, `fetch` does not report upload progress and can send streams only over HTTP/2.
   if (onProgress && request.body instanceof Blob && !customFetch && XMLHttpRequest) return sendWithXhr(XMLHttpRequest, request)
   const body = onProgress && isBinary(request.body) ? countBytes(request.body, onProgress) : request.body
   return (customFetch ?? fetch)(url, {
@@ -31,7 +31,7 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
 
 const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
 
-/** Passes the bytes on in small pieces, and calls `onProgress` with their number so far. */
+/** Returns a stream of small chunks, and calls `onProgress` with the number of bytes read so far. */
 export function countBytes(
   content: Blob | ReadableStream<Uint8Array>,
   onProgress: (sentBytes: number) => void,
@@ -41,7 +41,7 @@ export function countBytes(
   let sentBytes = 0
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // The stream of a Blob in memory returns all of its bytes at once.
+      // The stream of an in-memory Blob returns all bytes as one chunk.
       while (rest.length === 0) {
         const { done, value } = await reader.read()
         if (done) return controller.close()
@@ -57,7 +57,7 @@ export function countBytes(
   })
 }
 
-/** Members of the XMLHttpRequest of browsers that are used here. The compiler knows the globals of Node.js only. */
+/** Used members of the browsers' XMLHttpRequest. The TypeScript configuration includes only the types of Node.js. */
 interface Xhr {
   readonly status: number
   readonly responseText: string
@@ -98,7 +98,7 @@ function toResponse(xhr: Xhr): Response {
     const colon = line.indexOf(':')
     if (colon > 0) headers.append(line.slice(0, colon), line.slice(colon + 1).trim())
   }
-  // The constructor rejects a body, even an empty one, with these statuses.
+  // The Response constructor rejects any body, even an empty one, for these statuses.
   const body = [204, 205, 304].includes(xhr.status) ? null : xhr.responseText
   return new Response(body, { status: xhr.status, headers })
 }

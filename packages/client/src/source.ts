@@ -1,19 +1,22 @@
-/** Source of an upload: a path (not in browsers), a Blob or File, bytes, or a stream of bytes. */
+/** Content to upload: a path (not in browsers), a Blob or File, bytes, or a byte stream. */
 export type UploadSource = string | URL | Blob | Uint8Array | ReadableStream<Uint8Array>
 
-/** File to upload. A Blob can be read again for a retry, a stream cannot. */
+/** File to upload. A Blob can be read again for a retry, but a stream cannot. */
 export interface OpenSource {
   content: Blob | ReadableStream<Uint8Array>
   filename: string
   size: number | undefined
 }
 
-/** Opens a source. Throws a TypeError if neither the source nor `filename` provides a name. */
+/** Opens the source of an upload. Throws a TypeError if neither the source nor `filename` provides a name. */
 export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenSource> {
   if (typeof source === 'string' || source instanceof URL) return openPath(source, filename)
   const content = source instanceof Uint8Array ? new Blob([source as Uint8Array<ArrayBuffer>]) : source
   const name = filename ?? ('name' in content ? (content.name as string) : undefined)
-  if (!name) throw new TypeError('The source has no name. Set `filename`: its extension determines how the file is validated.')
+  if (!name)
+    throw new TypeError(
+      'The source has no name. Set `filename`, because its extension determines how the service validates the file.',
+    )
   return { content, filename: name, size: content instanceof Blob ? content.size : undefined }
 }
 
@@ -27,10 +30,10 @@ async function openPath(path: string | URL, filename: string | undefined): Promi
   const process = (
     globalThis as { process?: { getBuiltinModule?<Name extends keyof BuiltinModules>(name: Name): BuiltinModules[Name] } }
   ).process
-  // A function instead of `import('node:fs')`, which bundlers for browsers reject. Node.js, Bun and Deno have it.
+  // Browser bundlers reject `import('node:fs')`. Node.js, Bun and Deno support `getBuiltinModule`.
   if (!process?.getBuiltinModule)
     throw new TypeError(`The source is '${path}'. Browsers cannot open paths. Pass a File or a Blob.`)
-  // The errors of openAsBlob do not name the file.
+  // `stat` runs first, because the errors of `openAsBlob` do not contain the path.
   const stats = await process.getBuiltinModule('node:fs/promises').stat(path)
   if (!stats.isFile()) throw new TypeError(`'${path}' is not a file.`)
   const content = await process.getBuiltinModule('node:fs').openAsBlob(path)

@@ -4,26 +4,26 @@ import { type RequestBody, type SentRequest, sendRequest } from './send.js'
 export interface ClientOptions {
   /** URL of the service, such as https://files.example.com. */
   baseUrl: string
-  /** API key or token, or a function that returns one, for example to renew it. */
+  /** API key or token, or a function that returns one, for example to refresh an expired token. */
   apiKey: string | (() => string | Promise<string>)
-  /** Maximum number of retries of a call that is safe to repeat. Default: 2. */
+  /** Maximum number of retries of an idempotent call. Default: 2. */
   retries?: number
-  /** Replaces the global `fetch`. */
+  /** Custom implementation of `fetch`. Default: the global `fetch`. */
   fetch?: typeof fetch
 }
 
-/** An upload link needs no API key: its URL contains the credential. */
+/** The API key is optional, because the URL of an upload link contains the credential. */
 type TransportOptions = Omit<ClientOptions, 'apiKey'> & Partial<Pick<ClientOptions, 'apiKey'>>
 
 export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
-  /** Path and query, relative to `baseUrl`, with a leading slash. Or an absolute URL that the service returned. */
+  /** Path and query relative to `baseUrl`, with a leading slash, or an absolute URL from a response. */
   path: string
   body?: (() => RequestBody) | undefined
-  /** True if a retry has no additional effect. */
+  /** True if the request is idempotent, so that the client may retry it. */
   isRepeatable: boolean
 }
 
-/** Sends requests with the credential, retries those that are safe to repeat, and throws `AssayError` on failure. */
+/** Sends authenticated requests, retries idempotent ones, and throws an `AssayError` on failure. */
 export class Transport {
   readonly #options: TransportOptions
 
@@ -37,7 +37,7 @@ export class Transport {
     return data
   }
 
-  /** Returns the successful response, converted by `read`. Otherwise throws `AssayError`, or the reason of an aborted signal. */
+  /** Sends a request and converts the response with `read`. Throws an `AssayError`, or the reason of an aborted signal. */
   async send<T>(request: ServiceRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { retries = 2 } = this.#options
     const { path, body, isRepeatable, ...sent } = request
@@ -54,7 +54,7 @@ export class Transport {
     }
   }
 
-  /** Fetches a signed URL. The URL itself replaces the credential. */
+  /** Fetches a signed URL without the credential, because the signature grants access. */
   async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
     try {
       const response = await (this.#options.fetch ?? fetch)(url, signal && { signal })
@@ -70,11 +70,11 @@ export class Transport {
     return /^https?:/.test(path) ? path : this.#options.baseUrl + path
   }
 
-  /** Sends a request once and returns its response, whatever the status. */
+  /** Sends a request without retries and returns the response, even if its status is an error. */
   async fetchOnce({ headers, ...request }: SentRequest): Promise<Response> {
     const { apiKey, fetch } = this.#options
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
-    // If the signal is aborted already, fetch of Node.js 24 also causes an unhandled rejection, which ends the process.
+    // With an aborted signal, `fetch` in Node.js 24 causes an unhandled rejection, which ends the process.
     request.signal?.throwIfAborted()
     return sendRequest(
       { ...request, headers: { ...(credential && { Authorization: `Bearer ${credential}` }), ...headers } },
@@ -86,7 +86,7 @@ export class Transport {
 export const unreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
-/** Reads a JSON response. A success without JSON comes from something between client and service, such as a proxy. */
+/** Reads a JSON response. A successful response that is not JSON comes from an intermediary, such as a proxy. */
 export async function readJson<T>(response: Response): Promise<T> {
   const text = await response.text()
   try {
@@ -104,7 +104,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
   return new AssayError('network_error', unreachableMessage(reason), { cause: error })
 }
 
-// A retry may succeed: there was no response, the rate limit was exceeded, or a dependency was unavailable.
+// A retry can succeed after a lost connection, an exceeded rate limit or an outage of a dependency.
 export const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
@@ -112,10 +112,10 @@ function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: Ab
   return wait(seconds * 1000, signal)
 }
 
-/** Waits. Rejects with the reason of the signal if it is or becomes aborted. */
+/** Resolves after a delay. Rejects with the abort reason if the signal is aborted. */
 export function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    // An aborted signal emits no event.
+    // A signal that is already aborted emits no `abort` event.
     if (signal?.aborted) return reject(signal.reason)
     const timer = setTimeout(done, milliseconds)
     signal?.addEventListener('abort', stop, { once: true })

@@ -8,24 +8,24 @@ import { createForm, type ProgressListener, toFileProgress } from './upload.js'
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Custom metadata, stored with the file. It does not overwrite the metadata of the link. */
+  /** Custom metadata to store with the file. The metadata of the link takes precedence. */
   metadata?: Record<string, unknown>
-  /** Called repeatedly while the file is sent. */
+  /** Called repeatedly with the progress of the upload. */
   onProgress?: ProgressListener
   signal?: AbortSignal | undefined
-  /** Idempotency key: repeated uploads with the same key are stored only once. Default: a random UUID. */
+  /** Idempotency key. The service stores repeated uploads with the same key only once. Default: a random UUID. */
   idempotencyKey?: string
-  /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
+  /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
-  /** Called with the URL of a resumable upload. Store the URL to resume the upload later, for example after a reload of the page. */
+  /** Called with the URL of a resumable upload. Store the URL to resume the upload later, for example after a page reload. */
   onUploadUrl?: (uploadUrl: string) => void
-  /** URL from `onUploadUrl`. The upload of the same file continues there, or starts again if that upload has expired. */
+  /** URL from `onUploadUrl`. The client resumes that upload of the same file, or starts a new upload if it has expired. */
   resumeFrom?: string
-  /** Replaces the global `fetch`. */
+  /** Custom implementation of `fetch`. Default: the global `fetch`. */
   fetch?: typeof fetch
 }
 
-/** Returns the rules of an upload link. Throws `not_found` if the link is unknown, expired, used up or revoked. */
+/** Returns the rules of an upload link. Throws a `not_found` error if the link is unknown, expired, used up or revoked. */
 export function getLinkRules(
   linkUrl: string,
   options: Pick<UploadToOptions, 'signal' | 'fetch'> = {},
@@ -35,8 +35,8 @@ export function getLinkRules(
 }
 
 /**
- * Uploads a file through an upload link. No API key is needed. Checks the rules of the link before it sends the file.
- * Throws `AssayError` with the reason if the file is rejected. An abort keeps the received bytes of a resumable upload for 24 hours.
+ * Uploads a file through an upload link, without an API key. Throws an `AssayError` with the reason if the file is rejected.
+ * After an abort, the service keeps the received bytes of a resumable upload for 24 hours.
  */
 export async function uploadTo(linkUrl: string, source: UploadSource, options: UploadToOptions = {}): Promise<Schemas['File']> {
   const { resumeFrom, ...newUpload } = options
@@ -60,7 +60,7 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
 
 function openLink(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
   if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
-  // A query or fragment, for example of a mail campaign, is not part of the link.
+  // Query and fragment are not part of the link. Email campaigns, for example, append tracking parameters.
   const { origin, pathname } = new URL(linkUrl)
   return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })
 }
@@ -68,12 +68,12 @@ function openLink(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): T
 const readRules = (transport: Transport, signal: AbortSignal | undefined) =>
   transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
 
-/** Throws what the service would respond, so that a large file is not sent in vain. */
+/** Throws the error that the service would return, before the client sends the file. */
 function assertAllowed({ filename, size }: OpenSource, { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules']): void {
   const extension = /\.([^./\\]+)$/.exec(filename)?.[1]?.toLowerCase()
   if (extension === undefined || !allowed_extensions.includes(extension)) {
     const subject = extension === undefined ? 'A file name without an extension' : `Extension '${extension}'`
-    const message = `${subject} is not allowed by this upload link; allowed: ${allowed_extensions.join(', ')}.`
+    const message = `${subject} is not allowed by this upload link. Allowed extensions: ${allowed_extensions.join(', ')}.`
     throw new AssayError('invalid_extension', message, {
       status: 422,
       details: { extension: extension ?? '', allowed: allowed_extensions },
@@ -99,7 +99,7 @@ function uploadInOneRequest(transport: Transport, opened: OpenSource, options: U
   const { metadata, idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
   const { content, filename } = opened
   const isBlob = content instanceof Blob
-  // Only a form can contain metadata.
+  // Metadata requires a form. Without metadata, the request body is the file.
   const { headers, ...body } = metadata
     ? { method: 'POST', path: '', ...createForm(opened, toFields(metadata), onProgress) }
     : {

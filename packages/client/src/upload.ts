@@ -9,7 +9,7 @@ export interface Progress {
 
 export type ProgressListener = (progress: Progress) => void
 
-/** Body of an upload, ready to be sent. */
+/** Multipart form of an upload, with its headers. */
 export interface UploadForm {
   headers: Record<string, string>
   body: () => RequestBody
@@ -17,8 +17,8 @@ export interface UploadForm {
 }
 
 /**
- * Creates the multipart form of an upload. A Blob becomes a Blob, which can be sent again. A stream becomes a stream.
- * Not a `FormData`, because its progress would include the fields and the headers.
+ * Creates the multipart form of an upload. The form of a Blob can be sent again, but the form of a stream cannot.
+ * `FormData` is unsuitable, because its progress would include the fields and the headers.
  */
 export function createForm(
   { content, filename }: OpenSource,
@@ -27,7 +27,7 @@ export function createForm(
 ): UploadForm {
   const boundary = `assay-${crypto.randomUUID()}`
   const headers = { 'Content-Type': `multipart/form-data; boundary=${boundary}` }
-  // The fields precede the file, so that the service knows the size limit of the context while it receives the file.
+  // The fields precede the file, because the service needs the context to enforce its size limit during the upload.
   const fieldParts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )
@@ -41,7 +41,7 @@ export function createForm(
       body: () => joinBlobs(start, content, end),
       onProgress: toFileProgress(onProgress, content.size, start.length),
     }
-  // Counted before the end of the form is added.
+  // Count only the bytes of the content, without the start and the end of the form.
   const progress = toFileProgress(onProgress, undefined)
   const counted = progress ? countBytes(content, progress) : content
   return { headers, body: () => frame(counted, start, end), onProgress: undefined }
@@ -49,7 +49,7 @@ export function createForm(
 
 function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
   const whole = new Blob([start, content, end])
-  // Bun 1.4 leaves out a file on disk.
+  // Bun 1.4 omits a Blob that is a file on disk.
   const isComplete = whole.size === start.length + content.size + end.length
   return isComplete ? whole : frame(content.stream(), start, end)
 }
@@ -62,7 +62,7 @@ function frame(content: ReadableStream<Uint8Array>, start: Uint8Array, end: Uint
   return content.pipeThrough(framing)
 }
 
-/** Converts the number of sent bytes of a body to the progress of the file, which starts after `offset` bytes. */
+/** Converts the progress of a request body to the progress of the file, which starts at byte `offset` of the body. */
 export function toFileProgress(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
   if (!onProgress) return undefined
   return (sentBytes: number) => {
@@ -71,6 +71,6 @@ export function toFileProgress(onProgress: ProgressListener | undefined, total: 
   }
 }
 
-// Escapes names as browsers do, because a quote or a line break would end the header.
-// HTML Living Standard, multipart/form-data encoding algorithm.
+// A quote or a line break in a file name would end the header.
+// The escape sequences are from the multipart/form-data encoding algorithm of the HTML Living Standard.
 const escapeQuotes = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')

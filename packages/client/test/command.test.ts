@@ -16,23 +16,23 @@ const assay = (...args: string[]) => run(process.execPath, [program, ...args], {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('help', () => {
-  test.each(Object.keys(commands))('of %s shows its usage, options and examples, with exit status 0', async (name) => {
+  test.each(Object.keys(commands))('`assay %s --help` prints usage, options and examples with exit status 0', async (name) => {
     const { stdout, stderr } = await assay(name, '--help')
     expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
     expect(stdout).toMatch(/^Examples:\n {2}/m)
     for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
   })
 
-  test('of a command is the same with `assay help COMMAND`', async () => {
+  test('`assay help COMMAND` prints the same text as `assay COMMAND --help`', async () => {
     expect((await assay('help', 'link')).stdout).toBe((await assay('link', '--help')).stdout)
   })
 
-  test('lists every command', async () => {
+  test('`assay --help` lists every command', async () => {
     const { stdout } = await assay('--help')
     for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   })
 
-  test('goes to standard error with exit status 2 if the command is missing', async () => {
+  test('prints the help to standard error with exit status 2 if the command is missing', async () => {
     await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
   })
 })
@@ -43,7 +43,7 @@ describe('completion', () => {
       writeFileSync(join(folder, `completion.${shell}`), (await assay('completion', shell)).stdout)
   })
 
-  test('completes commands, actions and options in bash', async () => {
+  test('completes commands, subcommands and options in bash', async () => {
     const complete = async (...words: string[]) => {
       const list = words.map((word) => `'${word}'`).join(' ')
       const script = `source completion.bash; COMP_WORDS=(assay ${list}); COMP_CWORD=${words.length}; _assay; echo "\${COMPREPLY[*]}"`
@@ -55,12 +55,12 @@ describe('completion', () => {
     expect(await complete('upload', 'report.p')).toBe('')
   })
 
-  test('rejects an unknown shell', async () => {
+  test('`assay completion` rejects an unknown shell with exit status 2', async () => {
     await expect(assay('completion', 'csh')).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("'csh'") })
   })
 
   describeWith('zsh')('in zsh', () => {
-    test('completes commands and options in a terminal', async () => {
+    test('completes commands and options in an interactive zsh', async () => {
       const typed = `zmodload zsh/zpty
 zpty terminal zsh -f -i
 zpty -w terminal 'autoload -Uz compinit && compinit -u -D; source completion.zsh; assay() { print -r -- "ran $*" }'
@@ -75,7 +75,7 @@ while zpty -r terminal line; do print -r -- $line; done`
   })
 
   describeWith('fish')('in fish', () => {
-    test('completes commands, actions and options with their descriptions', async () => {
+    test('completes commands, subcommands and options in fish, with their descriptions', async () => {
       const complete = async (line: string) => {
         const script = `source completion.fish; complete -C '${line}'`
         return (await run(programPath('fish'), ['-c', script], { env, cwd: folder })).stdout

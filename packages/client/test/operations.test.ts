@@ -5,7 +5,7 @@ import { createClient, getLinkRules, uploadTo } from '../src/index.js'
 const baseUrl = 'https://files.example.com'
 const linkUrl = `${baseUrl}/upload/ulk_token`
 
-/** Responses that let every method complete. */
+/** Minimal responses for methods that do not accept an empty list. */
 const responses: Record<string, object> = {
   createDownloadUrl: { download_url: `${baseUrl}/download` },
   listEvents: { data: [], last_sequence: 0 },
@@ -18,7 +18,7 @@ const rows = Object.entries(endpoints).map(([id, [method, template, acceptsKey]]
   pattern: toPattern(template),
 }))
 
-/** The operation with this method and path. A path without parameters takes precedence. */
+/** Finds the operation with this method and path. A path template with fewer parameters takes precedence. */
 const findOperation = (method: string, path: string) =>
   rows
     .filter((row) => row.method === method && row.pattern.test(path))
@@ -30,7 +30,7 @@ interface RecordedCall {
   hasKey: boolean
 }
 
-/** A `fetch` that records the called operations. */
+/** Creates a `fetch` that records the operations that the client calls. */
 function record() {
   const calls: RecordedCall[] = []
   const recordingFetch = (async (url: string, init: RequestInit = {}) => {
@@ -43,7 +43,7 @@ function record() {
   return { calls, fetch: recordingFetch }
 }
 
-/** Calls every method of the client once, with an id for each parameter. Each call gets the signal. */
+/** Calls every client method once, with the signal and placeholder arguments. */
 async function callAllMethods(fetch: typeof globalThis.fetch, signal: AbortSignal) {
   const client = createClient({ baseUrl, apiKey: 'assay_key', fetch })
   const file = new File(['text'], 'a.txt')
@@ -73,7 +73,7 @@ async function callAllMethods(fetch: typeof globalThis.fetch, signal: AbortSigna
   await uploadTo(linkUrl, file, { fetch, signal, metadata: { page: 1 } })
 }
 
-test('has a method for every operation of the OpenAPI document', async () => {
+test('the client has a method for every operation of the OpenAPI document', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   const called = new Set(calls.map(({ id }) => id))
@@ -81,7 +81,7 @@ test('has a method for every operation of the OpenAPI document', async () => {
   expect(rows.length).toBeGreaterThan(70)
 })
 
-test('every method passes its signal on, and sends an idempotency key if the operation accepts one', async () => {
+test('every client method passes its signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   expect(calls.filter(({ signal }) => !signal).map(({ id }) => id)).toEqual([])
@@ -90,7 +90,7 @@ test('every method passes its signal on, and sends an idempotency key if the ope
   expect(calls.filter(({ id, hasKey }) => hasKey !== idempotent.has(id)).map(({ id }) => id)).toEqual([])
 })
 
-test.each(['', '.', '..'])('rejects the id %j, which would address another path', async (id) => {
+test.each(['', '.', '..'])('rejects the file id %j, which would change the request path', async (id) => {
   const { calls, fetch } = record()
   const client = createClient({ baseUrl, apiKey: 'assay_key', fetch })
   expect(() => client.files.delete(id)).toThrow(`file_id is '${id}'`)

@@ -1,6 +1,6 @@
 /**
  * Serializes a value as canonical JSON (RFC 8785): sorted members, no whitespace, numbers and strings as in ECMAScript.
- * PostgreSQL cannot store NUL and unpaired surrogates in text, so they become U+FFFD, as everywhere in the database.
+ * NUL and unpaired surrogates, which PostgreSQL cannot store in text, become U+FFFD.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(replaceInvalidCharacters(value))

@@ -5,19 +5,19 @@ import { computeRootFromProof, hashLeaf } from './merkle.js'
 import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
 import { isSignedBy, parseNote } from './signed-note.js'
 
-/** Makes text of a receipt safe to print: replaces control and direction characters, and truncates to 100 characters. */
+/** Makes receipt text safe to print: replaces control and bidirectional characters, and truncates it to 100 characters. */
 function sanitize(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** A checked statement of a receipt: whether it is proven, and a message for the user. */
+/** Result of one check of a receipt, with a message for the user. */
 export interface Finding {
   proven: boolean
   message: string
 }
 
-/** A key in /.well-known/jwks.json that verifies receipts and log checkpoints. */
+/** Public key from /.well-known/jwks.json that verifies receipts and log checkpoints. */
 export interface VerificationKey {
   kid: string
   publicKey: KeyObject
@@ -44,7 +44,7 @@ export function parseKeySet(text: string): VerificationKey[] {
   })
 }
 
-/** Returns the JWS, which may be wrapped in the JSON response of the service. */
+/** Extracts the receipt, a compact JWS, from a text that may be the JSON response of the service. */
 export function extractReceipt(text: string): string {
   const trimmed = text.trim()
   if (!trimmed.startsWith('{')) return trimmed
@@ -56,7 +56,7 @@ export function extractReceipt(text: string): string {
   }
 }
 
-/** Checks all statements of a receipt offline. If its signature is invalid, that is the only finding. */
+/** Checks a receipt offline and returns one finding per check. If the signature is invalid, no other checks run. */
 export function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Finding[] {
   const signedReceipt = verifySignature(jws, keys)
   if ('proven' in signedReceipt) return [signedReceipt]
@@ -70,19 +70,19 @@ export function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): F
   ]
 }
 
-/** `base64` decodes both alphabets, and the `Buffer` of browsers has no `base64url`. */
+/** `base64` also decodes base64url, which the `buffer` package for browsers does not support as an encoding name. */
 const decodeBase64Url = (text: string): Buffer => Buffer.from(text, 'base64')
 
-/** Verifies the compact JWS without WebCrypto, which browsers offer only to pages with https. */
+/** Verifies the signature without WebCrypto, which browsers provide only to pages served over HTTPS. */
 function verifySignature(jws: string, keys: readonly VerificationKey[]): Finding | { receipt: Receipt; kid: string } {
   const header = parseHeader(jws)
-  if (!header) return unproven('The receipt is not a compact JWS: three base64url parts, separated by dots.')
+  if (!header) return unproven('The receipt is not a compact JWS, which consists of three base64url parts separated by dots.')
   if (header.alg !== 'EdDSA' || header.typ !== receiptType)
     return unproven(
       `The receipt has type '${sanitize(String(header.typ))}' and algorithm ${sanitize(String(header.alg))}. It must have type '${receiptType}' and algorithm EdDSA.`,
     )
-  // RFC 7515, section 4.1.11: a JWS with an extension that the verifier does not support is invalid.
-  if ('crit' in header) return unproven('The receipt requires a JWS extension (crit). Receipts of Assay have none.')
+  // A JWS is invalid if it requires an extension that the verifier does not support (RFC 7515, section 4.1.11).
+  if ('crit' in header) return unproven('The receipt requires a JWS extension (`crit`). Assay does not issue such receipts.')
   const key = keys.find(({ kid }) => kid === header.kid)
   if (!key) return unproven(`The key set does not contain key '${sanitize(String(header.kid))}', which signed the receipt.`)
   const [protectedHeader, payload, signature] = jws.split('.') as [string, string, string]
@@ -104,7 +104,7 @@ function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: Non
   return proven(`${sanitize(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
-/** Checks that the receipt agrees with the log entry. */
+/** Checks that the claims of the receipt match the log entry. */
 function checkEntry(receipt: Receipt): Finding {
   const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }
@@ -124,22 +124,23 @@ function checkEntry(receipt: Receipt): Finding {
     ['upload_link_id', receipt.upload_link_id, data.upload_link_id],
   ]
   const differences = comparisons.filter(([, expected, actual]) => (expected ?? null) !== (actual ?? null)).map(([name]) => name)
-  if (differences.length > 0) return unproven(`The log entry differs from the receipt in: ${differences.join(', ')}.`)
+  if (differences.length > 0)
+    return unproven(`The log entry differs from the receipt in these fields: ${differences.join(', ')}.`)
   const verdict = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
-  return proven(`The log entry agrees with the receipt: '${sanitize(receipt.filename ?? '')}' was ${verdict}.`)
+  return proven(`The log entry matches the receipt: '${sanitize(receipt.filename ?? '')}' was ${verdict}.`)
 }
 
 function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {
   const note = parseNote(log.checkpoint)
   const checkpoint = note && parseCheckpoint(note.text)
-  if (!note || !checkpoint) return [unproven('The receipt contains no valid checkpoint of a log.')]
+  if (!note || !checkpoint) return [unproven('The receipt contains no valid checkpoint of the transparency log.')]
   const leaf = hashLeaf(log.entry)
   const root = computeRootFromProof(
     leaf,
     { index: log.index, size: checkpoint.size },
     log.proof.map((hash) => Buffer.from(hash, 'base64')),
   )
-  const position = `number ${log.index + 1} of ${checkpoint.size} of log ${sanitize(checkpoint.origin)}`
+  const position = `number ${log.index + 1} of ${checkpoint.size} in log ${sanitize(checkpoint.origin)}`
   const isIncluded = leaf.toString('base64') === log.leaf && root?.equals(checkpoint.root)
   const signer = keys.find(({ publicKey }) => isSignedBy(note, checkpoint.origin, publicKey))
   const isLogOfTenant = checkpoint.origin === log.origin && log.origin === getLogOrigin(iss, tenantId)
@@ -148,8 +149,8 @@ function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly Ver
       ? proven(`The log entry is ${position}.`)
       : unproven(`The log entry is not ${position}: its inclusion proof does not lead to the root hash.`),
     signer
-      ? proven(`The checkpoint of the log is signed with key ${signer.kid}.`)
-      : unproven('The checkpoint of the log is not signed with a key of the key set.'),
+      ? proven(`The log checkpoint is signed with key ${signer.kid}.`)
+      : unproven('The log checkpoint is not signed with any key in the key set.'),
     ...(isLogOfTenant
       ? []
       : [unproven(`Log ${sanitize(checkpoint.origin)} is not the log of tenant ${sanitize(tenantId)} at ${sanitize(iss)}.`)]),

@@ -1,4 +1,4 @@
-/** Checkpoint of C2SP tlog-checkpoint: the number of entries of a log, and their root hash. */
+/** Log checkpoint (C2SP tlog-checkpoint): the number of entries in the log and their root hash. */
 export interface Checkpoint {
   origin: string
   size: number
@@ -8,7 +8,7 @@ export interface Checkpoint {
 /** Formats a checkpoint as the text of a signed note. */
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
 
-/** Parses the text of a signed note. Returns undefined if it is not a checkpoint. */
+/** Parses a checkpoint from the text of a signed note. Returns undefined if the text is not a checkpoint. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const [origin, size, root] = text.split('\n')
   if (!origin || !size || !root || !/^(0|[1-9]\d{0,15})$/.test(size)) return undefined

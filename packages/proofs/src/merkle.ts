@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Range of leaves: includes `from`, excludes `to`. */
+/** Range of leaf indexes: `from` is inclusive, and `to` is exclusive. */
 export interface Range {
   from: number
   to: number
@@ -27,21 +27,21 @@ export const hashLeaf = (entry: string | Buffer): Buffer => createHash('sha256')
 const hashNode = (left: Buffer, right: Buffer): Buffer =>
   createHash('sha256').update(nodePrefix).update(left).update(right).digest()
 
-/** Computes the root from the roots of complete subtrees, largest first, such as the frontier of a log. */
+/** Computes the root of a tree from the roots of its complete subtrees, largest subtree first. */
 export function computeRoot(subtrees: readonly Buffer[]): Buffer {
   const last = subtrees.at(-1)
   if (!last) return createHash('sha256').digest()
   return subtrees.slice(0, -1).reduceRight((root, subtree) => hashNode(subtree, root), last)
 }
 
-/** Returns the root of 2^n adjacent hashes. */
+/** Computes the root of a complete subtree from 2^n adjacent hashes. */
 export function computeCompleteRoot(hashes: readonly Buffer[]): Buffer {
   let row = hashes
   while (row.length > 1) row = Array.from({ length: row.length / 2 }, (_, at) => hashNode(row[2 * at]!, row[2 * at + 1]!))
   return row[0]!
 }
 
-/** Returns the siblings that an inclusion proof contains, from the leaf to the root (RFC 6962, section 2.1.1). */
+/** Returns the sibling subtrees of an inclusion proof, from the leaf to the root (RFC 6962, section 2.1.1). */
 export function getSiblings(index: number, size: number): Sibling[] {
   const siblings: Sibling[] = []
   let [from, to] = [0, size]
@@ -55,7 +55,7 @@ export function getSiblings(index: number, size: number): Sibling[] {
   return siblings.reverse()
 }
 
-/** Returns the root that an inclusion proof leads to. Undefined if the proof has the wrong length for the index and the size. */
+/** Computes the root from an inclusion proof. Returns undefined if the length of the proof is wrong for index and size. */
 export function computeRootFromProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
   if (!(index >= 0 && index < size)) return undefined
   const siblings = getSiblings(index, size)
@@ -63,7 +63,7 @@ export function computeRootFromProof(leaf: Buffer, { index, size }: { index: num
   return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
 
-/** Returns the stored hashes that determine the root of a range: one run per complete subtree, largest first. */
+/** Returns the stored hashes from which the root of a range is computed: one run per complete subtree, largest first. */
 export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {

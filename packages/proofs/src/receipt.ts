@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { CompactSign } from 'jose'
 
-/** Claims of a receipt: the payload of its JWS. */
+/** Claims in the JWS payload of a receipt. */
 export interface Receipt {
   iss: string
   iat: number
-  /** Id of the file. For a rejected upload, the id of its call, or of the event if a user uploaded the file. */
+  /** Id of the accepted file. For a rejected upload, the id of the API call, or of the event if a user uploaded the file. */
   sub: string
   tenant_id: string
   filename: string | null
@@ -18,15 +18,15 @@ export interface Receipt {
   checks: { check: string; outcome: string }[]
   engine: Record<string, unknown> | null
   uploaded_by: string | null
-  /** Present if the file was uploaded through an upload link. */
+  /** Id of the upload link through which the file was uploaded, if any. */
   upload_link_id?: string
   uploaded_at: string
   log: ReceiptProof
 }
 
 /**
- * Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. Hashes are in base64, and `proof` lists them from the leaf to
- * the root.
+ * Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. `proof` lists the sibling hashes from the leaf
+ * to the root. All hashes are in base64.
  */
 export interface ReceiptProof {
   origin: string
@@ -37,7 +37,7 @@ export interface ReceiptProof {
   proof: string[]
 }
 
-/** Value of the `typ` header. It prevents a session token from being accepted as a receipt, or a receipt as a token. */
+/** Value of the `typ` header, which prevents receipts and session tokens from being accepted in place of each other. */
 export const receiptType = 'receipt+jws'
 
 /** Returns the origin of a tenant's log, which is also the name of its key. */

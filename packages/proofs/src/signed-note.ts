@@ -1,6 +1,6 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** Note of C2SP signed-note: a text that ends with a line break, and its signatures. */
+/** Signed note (C2SP signed-note): a text that ends with a line break, and its signatures. */
 interface Note {
   text: string
   signatures: { name: string; keyId: Buffer; signature: Buffer }[]
@@ -12,7 +12,7 @@ const maxNoteBytes = 1_000_000
 const maxSignatures = 100
 const signatureLine = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
-// `base64` decodes both alphabets, and the `Buffer` of browsers has no `base64url`.
+// `base64` also decodes base64url, which the `buffer` package for browsers does not support as an encoding name.
 const exportPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64')
 
 const getKeyId = (name: string, key: KeyObject): Buffer =>
@@ -21,7 +21,7 @@ const getKeyId = (name: string, key: KeyObject): Buffer =>
     keyIdBytes,
   )
 
-/** Formats a verifier key of C2SP signed-note: `name+hash+base64`. */
+/** Formats a verifier key (C2SP signed-note) as `name+hash+base64`. */
 export const formatVerifierKey = (name: string, publicKey: KeyObject): string =>
   `${name}+${getKeyId(name, publicKey).toString('hex')}+${Buffer.concat([Buffer.of(ed25519), exportPublicKey(publicKey)]).toString('base64')}`
 
@@ -31,7 +31,7 @@ export function signNote(text: string, name: string, key: { privateKey: KeyObjec
   return `${text}\n— ${name} ${signature.toString('base64')}\n`
 }
 
-/** Parses a note. Returns undefined if it is malformed. Does not verify the signatures. */
+/** Parses a signed note without verifying its signatures. Returns undefined if the note is malformed. */
 export function parseNote(note: string): Note | undefined {
   const end = note.lastIndexOf('\n\n')
   if (end < 0 || !note.endsWith('\n') || note.length > maxNoteBytes) return undefined

@@ -1,4 +1,4 @@
-/** Tile of C2SP tlog-tiles: hashes of one level, or the log entries below them. */
+/** Address of a tile (C2SP tlog-tiles), which contains the hashes of one level or log entries. */
 export interface TilePath {
   level: number | 'entries'
   /** Index of the tile within its level. */
@@ -11,7 +11,7 @@ export const tileWidth = 256
 
 const tilePathPattern = /^(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 
-/** Parses a path after `tile/`. Returns undefined unless it is the canonical path of a tile. */
+/** Parses the part of a tile path after `tile/`. Returns undefined if the path is not canonical. */
 export function parseTilePath(path: string): TilePath | undefined {
   const [, level, place, width] = tilePathPattern.exec(path) ?? []
   if (level === undefined || place === undefined) return undefined
@@ -27,7 +27,7 @@ export function parseTilePath(path: string): TilePath | undefined {
   return exists ? tile : undefined
 }
 
-/** Encodes an entry bundle: each entry is preceded by its length in two bytes, big-endian. */
+/** Encodes an entry bundle, in which a two-byte big-endian length precedes each entry. */
 export function encodeEntryBundle(entries: readonly string[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {

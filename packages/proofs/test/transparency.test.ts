@@ -9,7 +9,7 @@ import { encodeEntryBundle, parseTilePath } from '../src/tiles.js'
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-/** Literal implementation of RFC 6962, section 2.1. */
+/** Direct implementation of the Merkle tree hash in RFC 6962, section 2.1. */
 function treeHash(entries: readonly string[]): Buffer {
   if (entries.length === 0) return sha256()
   if (entries.length === 1) return sha256(Buffer.of(0), Buffer.from(entries[0]!))
@@ -34,7 +34,7 @@ describe('Merkle tree', () => {
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
-  test('proves every entry of trees with up to 40 entries, and no other entry', () => {
+  test('verifies the inclusion proof of each entry in trees of up to 40 entries, and of no other entry', () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)
@@ -50,7 +50,7 @@ describe('Merkle tree', () => {
     }
   })
 
-  test('returns undefined for a proof of the wrong length or an index out of range', () => {
+  test('computes no root from an inclusion proof of the wrong length or with an index out of range', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
     expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
@@ -58,7 +58,7 @@ describe('Merkle tree', () => {
     for (const index of [7, -1, Number.NaN]) expect(computeRootFromProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
   })
 
-  test('covers any range with adjacent runs of fewer than 256 stored hashes each', () => {
+  test('getStoredHashes covers any range with adjacent runs of fewer than 256 hashes each', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
@@ -123,7 +123,7 @@ describe('parseTilePath', () => {
   ])('rejects the tile path %j', (path) => expect(parseTilePath(path)).toBeUndefined())
 })
 
-test('encodes each entry of a bundle after its length in two bytes', () => {
+test('encodes an entry bundle with a two-byte length before each entry', () => {
   const longest = 'x'.repeat(65_535)
   const bundle = encodeEntryBundle(['é', '', longest])
   expect(bundle.subarray(0, 6)).toEqual(Buffer.from([0, 2, 0xc3, 0xa9, 0, 0]))
@@ -137,7 +137,7 @@ describe('checkpoint', () => {
   const key = newSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
-  test('a checkpoint is a note with origin, size and root, signed with the named key', () => {
+  test('signs a checkpoint as a note that only the named key verifies', () => {
     const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
@@ -147,7 +147,7 @@ describe('checkpoint', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('formats a verifier key with its name and the key id of its signatures', () => {
+  test('formats a verifier key with the name and the key id of its signatures', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))
@@ -161,7 +161,7 @@ describe('checkpoint', () => {
     ['no line break at the end', signNote(text, origin, key).trimEnd()],
     ['an invalid signature line', `${signNote(text, origin, key)}hello\n`],
     ['no text', ''],
-  ])('rejects a note with %s', (_, note) => expect(parseNote(note)).toBeUndefined())
+  ])('rejects a signed note with %s', (_, note) => expect(parseNote(note)).toBeUndefined())
 
   test.each([
     '',

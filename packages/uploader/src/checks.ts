@@ -12,7 +12,7 @@ interface CheckedFile {
   size: number
 }
 
-/** Checks that the browser can do before it sends a byte: type, size and number of files. `accepts`: files that the link still accepts. */
+/** Checks the type, size and number of files before an upload starts. `accepts` is the number of files that the link accepts. */
 export function checkFile(
   file: CheckedFile,
   rules: LinkRules,
@@ -37,7 +37,7 @@ function checkType(name: string, { allowed_extensions: allowed }: LinkRules, tex
   return { state: 'failed', text: fill(texts.typeRejected, { extension, extensions }) }
 }
 
-/** The check of the content by the service, given the outcome of the upload. */
+/** Converts the outcome of an upload to the result of the content check. */
 export function toContentCheck(texts: Texts, outcome: { fileId?: string; error?: UploadError }): CheckResult {
   if (outcome.fileId) return { state: 'passed', text: texts.contentAccepted }
   if (outcome.error && isRejection(outcome.error.code)) return { state: 'failed', text: toErrorText(texts, outcome.error) }

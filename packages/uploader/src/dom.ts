@@ -1,6 +1,6 @@
 type Child = Node | string | false | undefined
 
-/** Creates an element. `part` makes it available to `::part`. Text is never parsed as markup. */
+/** Creates an element, which the `part` attribute makes available to `::part`. Text is never parsed as markup. */
 export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string | boolean | undefined> = {},

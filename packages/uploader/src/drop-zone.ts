@@ -7,13 +7,13 @@ interface DropZoneOptions {
   rules: LinkRules
   texts: Texts
   language: string | undefined
-  /** Called with the files that the user has chosen, dropped or photographed. */
+  /** Called with the files that the user chooses, drops or photographs. */
   onFiles(files: File[]): void
   /** Called if the user drops a folder. */
   onFolder(): void
 }
 
-/** Area in which the user chooses files. Dropping files onto it uploads them. */
+/** Area with buttons to choose files or take a photo. The user can also drop files there. */
 export class DropZone {
   readonly element: HTMLElement
   readonly #options: DropZoneOptions
@@ -55,7 +55,7 @@ export class DropZone {
     const input = element('input', { type: 'file', hidden: true, part: `${part}-input`, 'aria-label': label, ...attributes })
     input.addEventListener('change', () => {
       this.#options.onFiles([...(input.files ?? [])])
-      // Without this, the browser would not report the same file again.
+      // Without the reset, the browser fires no event if the user chooses the same file again.
       input.value = ''
     })
     return [button(label, { part, onClick: () => input.click() }), input]

@@ -1,6 +1,6 @@
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
 
-/** Size in the largest unit of which it has at least one. 1 MB is 1,048,576 bytes, as in the limits of the service. */
+/** Formats a size in the largest suitable unit. 1 MB is 1,048,576 bytes, as in the limits of the service. */
 export function formatBytes(bytes: number, language?: string): string {
   const power = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1)
   const format = { style: 'unit', unit: units[power]!, unitDisplay: power === 0 ? 'long' : 'short' } as const
@@ -10,7 +10,7 @@ export function formatBytes(bytes: number, language?: string): string {
 export const formatPercent = (share: number, language?: string): string =>
   new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 0 }).format(share)
 
-/** Duration in the largest unit, rounded up: 42 sec, 3 min, 2 hr. */
+/** Formats a duration, rounded up to a single unit, such as 42 sec, 3 min or 2 hr. */
 export function formatSeconds(seconds: number, language?: string): string {
   const [unit, count] =
     seconds <= 90
@@ -31,7 +31,7 @@ interface Sample {
 
 const windowMs = 5_000
 
-/** Rate of an upload over the last five seconds. */
+/** Measures the rate of an upload over the last five seconds. */
 export class RateMeter {
   #samples: Sample[] = []
 
@@ -40,7 +40,7 @@ export class RateMeter {
     while (this.#samples.length > 2 && ms - this.#samples[0]!.ms > windowMs) this.#samples.shift()
   }
 
-  /** Bytes per second. Undefined before a second has passed. */
+  /** Upload rate in bytes per second. Undefined during the first second. */
   get bytesPerSecond(): number | undefined {
     const [first, last] = [this.#samples[0], this.#samples.at(-1)]
     if (!first || !last || last.ms - first.ms < 1_000) return undefined

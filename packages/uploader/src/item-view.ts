@@ -11,7 +11,7 @@ interface ViewOptions {
   language: string | undefined
 }
 
-/** List item of one upload. */
+/** List item that shows one upload. */
 export class ItemView {
   readonly element: HTMLLIElement
   readonly #options: ViewOptions
@@ -38,14 +38,14 @@ export class ItemView {
     this.update()
   }
 
-  /** Shows the progress. It is called often, so that it must not replace elements that can have the focus. */
+  /** Updates progress bar and status. Frequent updates must not replace elements that can have the focus. */
   updateProgress(): void {
     const { item } = this.#options
     this.#progress.value = item.sent
     this.#status.textContent = this.#getStatus()
   }
 
-  /** Shows the state, the checks and the available actions. */
+  /** Updates the state, the checks and the available actions. */
   update(): void {
     const { item } = this.#options
     this.element.dataset.state = item.state

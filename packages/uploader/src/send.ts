@@ -1,7 +1,7 @@
 import { type DetailedError, type HttpResponse, Upload } from 'tus-js-client'
 import { type LinkRules, parseError, type UploadError } from './link-rules.js'
 
-/** Throws an `UploadError` if the link is not valid or the service cannot be reached. */
+/** Fetches the rules of an upload link. Throws an `UploadError` if the link is invalid or the service is unreachable. */
 export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<LinkRules> {
   const init: RequestInit = {
     signal,
@@ -20,16 +20,16 @@ export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<
 }
 
 const chunkBytes = 8 * 1_048_576
-/** Smaller files are sent in the request that creates the upload, which saves a round trip. */
+/** Files up to this size are sent with the request that creates the upload, which saves a round trip. */
 const maxSingleRequestBytes = 1_048_576
-// tus-js-client starts again with the first delay after each request that made progress.
+// After each request that made progress, tus-js-client starts again with the first delay.
 const retryDelaysMs = [0, 1_000, 2_000, 4_000, 8_000, 15_000]
 
 interface SendOptions {
   linkUrl: string
   file: File
   idempotencyKey: string
-  /** ID of an upload that was interrupted earlier. */
+  /** ID of the interrupted upload to resume, if any. */
   uploadId: string | undefined
   onCreated(uploadId: string): void
   onProgress(sent: number): void
@@ -40,13 +40,13 @@ interface SendOptions {
 export interface Transfer {
   start(): void
   pause(): void
-  /** Also deletes the received bytes from the service. */
+  /** Cancels the upload and deletes the received bytes from the service. */
   cancel(): void
 }
 
 /**
- * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is not used, because it reads the rules before each
- * attempt. If the response to the last file of a link is lost, its next attempt would find a link that is used up.
+ * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is unsuitable, because its retries read
+ * the rules again. After a lost response to the last file, the link is used up, and a retry would fail.
  */
 export function prepareTransfer(options: SendOptions): Transfer {
   const { linkUrl, file, uploadId } = options
@@ -62,7 +62,7 @@ export function prepareTransfer(options: SendOptions): Transfer {
     retryDelays: retryDelaysMs,
     storeFingerprintForResuming: false,
     onUploadUrlAvailable: () => {
-      // Without an endpoint, tus-js-client cannot restart a rejected upload as a new one.
+      // Without an endpoint, tus-js-client cannot replace a rejected upload by a new upload.
       upload.options.endpoint = null
       options.onCreated(upload.url!.split('/').at(-1)!)
     },
@@ -72,7 +72,9 @@ export function prepareTransfer(options: SendOptions): Transfer {
       fileId = response.getHeader('Assay-File-Id') ?? fileId
     },
     onSuccess: () =>
-      fileId ? options.onAccepted(fileId) : options.onError({ code: 'unknown', message: 'The service returned no file ID.' }),
+      fileId
+        ? options.onAccepted(fileId)
+        : options.onError({ code: 'unknown', message: 'The service returned no file ID. Try again later.' }),
     onError: (error) => void readError(error, upload.url).then(options.onError),
   })
   return {
@@ -84,7 +86,7 @@ export function prepareTransfer(options: SendOptions): Transfer {
 
 function isTemporary(response: HttpResponse | null): boolean {
   const status = response?.getStatus() ?? 0
-  // 409: an earlier request of the upload has not ended yet.
+  // Status 409 means that an earlier request of the same upload is still in progress.
   const isResumable = status === 409 && /"resumable":\s*true/.test(response!.getBody())
   return status === 0 || status === 423 || status === 429 || status >= 500 || isResumable
 }
@@ -92,11 +94,11 @@ function isTemporary(response: HttpResponse | null): boolean {
 async function readError(error: Error | DetailedError, uploadUrl: string | null): Promise<UploadError> {
   const response = (error as DetailedError).originalResponse
   if (!response) {
-    // The browser could not read the file, or there was no response.
+    // Without a response, the browser could not read the file or the connection was lost.
     const isUnreadable = !(error as DetailedError).originalRequest || error.message.includes('NotReadable')
     return { code: isUnreadable ? 'unreadable' : 'network_error', message: error.message }
   }
-  // The response of a rejected upload was lost. The upload URL returns it again.
+  // Status 410 means that the service rejected the upload, but the response was lost. The upload URL returns the reason.
   if (response.getStatus() === 410 && uploadUrl) return readOutcome(uploadUrl)
   return parseError(response.getBody(), response.getStatus())
 }
@@ -105,7 +107,7 @@ async function readOutcome(uploadUrl: string): Promise<UploadError> {
   try {
     const response = await fetch(uploadUrl, { credentials: 'omit', referrerPolicy: 'no-referrer' })
     const { data } = (await response.json()) as { data: { error: UploadError | null } }
-    return data.error ?? { code: 'unknown', message: 'The upload ended without a result.' }
+    return data.error ?? { code: 'unknown', message: 'The service returned no result for the upload. Try again later.' }
   } catch (error) {
     return { code: 'network_error', message: (error as Error).message }
   }

@@ -1,4 +1,4 @@
-/** Styles of the component. Pages change them with the custom properties and with `::part`. */
+/** Styles of the component. Pages can override them with custom properties and with `::part`. */
 export const styles = `
 :host {
   display: block;

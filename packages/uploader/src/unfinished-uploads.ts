@@ -1,4 +1,4 @@
-/** An upload that was interrupted, for example by a reload of the page. The token of the link is not stored. */
+/** Stored record of an interrupted upload, without the token of the link. */
 interface UnfinishedUpload {
   uploadId: string
   name: string
@@ -10,7 +10,7 @@ type Fingerprint = Pick<File, 'name' | 'size' | 'lastModified'>
 
 const maxRecords = 100
 
-/** Unfinished uploads of one link, in the storage of the page. Without a storage, uploads cannot be resumed after a reload. */
+/** Stores the unfinished uploads of one link in `localStorage`, so that they can be resumed after a page reload. */
 export class UnfinishedUploads {
   readonly #key: string
 
@@ -47,7 +47,7 @@ export class UnfinishedUploads {
       if (records.length > 0) localStorage.setItem(this.#key, JSON.stringify(records))
       else localStorage.removeItem(this.#key)
     } catch {
-      // The page has no storage, or it is full.
+      // `localStorage` can be unavailable or full.
     }
   }
 }

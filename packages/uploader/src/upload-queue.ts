@@ -11,7 +11,7 @@ export interface UploadItem {
   file: File
   state: UploadState
   checks: CheckResult[]
-  /** Bytes that the service has received. */
+  /** Number of bytes that the service has received. */
   sent: number
   rate: RateMeter
   idempotencyKey: string
@@ -35,7 +35,7 @@ const maxConcurrentUploads = 3
 const isActive = ({ state }: UploadItem) => state === 'uploading' || state === 'checking'
 const isFinished = ({ state }: UploadItem) => state === 'accepted' || state === 'rejected'
 
-/** Uploads of one link. Three files are uploaded at the same time, in the order in which they were added. */
+/** Upload queue of one link. Uploads up to three files in parallel, in the order in which they were added. */
 export class UploadQueue {
   readonly items: UploadItem[] = []
   readonly unfinished: UnfinishedUploads
@@ -46,7 +46,7 @@ export class UploadQueue {
     this.unfinished = new UnfinishedUploads(options.linkUrl)
   }
 
-  /** Number of files that can be added. */
+  /** Number of files that the user can still add. */
   get accepts(): number {
     return this.#options.rules.remaining - this.items.filter(({ state }) => state !== 'rejected').length
   }
@@ -55,7 +55,7 @@ export class UploadQueue {
     return this.items.every(isFinished)
   }
 
-  /** Checks the file, and starts its upload if no check fails. */
+  /** Checks a file, and queues its upload if no check fails. */
   add(file: File): void {
     const { rules, getTexts, language } = this.#options
     const checks = checkFile(file, rules, { accepts: this.accepts, texts: getTexts(), ...(language && { language }) })
@@ -82,19 +82,19 @@ export class UploadQueue {
     this.#startNext()
   }
 
-  /** Continues a paused or interrupted upload. */
+  /** Resumes a paused or interrupted upload. */
   resume(item: UploadItem): void {
     delete item.error
     this.#set(item, 'queued')
     this.#startNext()
   }
 
-  /** Continues the uploads that lost their connection. */
+  /** Resumes all uploads that failed because of a lost connection. */
   resumeInterrupted(): void {
     for (const item of this.items) if (item.state === 'failed' && item.error?.code === 'network_error') this.resume(item)
   }
 
-  /** Cancels an upload, or removes a finished one from the list. */
+  /** Cancels an unfinished upload, or removes a finished upload from the list. */
   remove(item: UploadItem): void {
     if (!isFinished(item)) {
       item.transfer?.cancel()
@@ -105,7 +105,7 @@ export class UploadQueue {
     this.#startNext()
   }
 
-  /** Stops all uploads. They can be resumed later. */
+  /** Pauses all unfinished uploads. */
   stop(): void {
     for (const item of this.items) if (!isFinished(item)) item.transfer?.pause()
   }
@@ -154,7 +154,7 @@ export class UploadQueue {
     if (fileId) item.fileId = fileId
     const isRejected = error !== undefined && isRejection(error.code)
     if (!error || isRejected) this.unfinished.remove(item.file)
-    // The upload may have expired. The next attempt creates a new one.
+    // The upload may have expired, so the next attempt creates a new upload.
     if (error && error.code !== 'network_error') item.uploadId = undefined
     const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
     this.#set(item, state, state)
@@ -167,6 +167,6 @@ export class UploadQueue {
   }
 }
 
-// crypto.randomUUID requires a secure context, and pages on http: may use the component.
+// `crypto.randomUUID` is unavailable on pages served over HTTP.
 const generateKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -39,7 +39,7 @@ export class AssayUploader extends HTMLElement {
     this.setAttribute('url', value)
   }
 
-  /** Translated texts. Missing texts are in English. */
+  /** Texts of the component. Texts without a translation are in English. */
   get texts(): Texts {
     return { ...defaultTexts, ...this.#ownTexts }
   }
@@ -135,7 +135,7 @@ export class AssayUploader extends HTMLElement {
     this.#dispatch('assay-error', { code: error.code, message: error.message })
   }
 
-  /** Uploads pasted files, unless the user pastes into a field of the page. */
+  /** Uploads pasted files, unless the user pastes into an input field of the page. */
   #paste(event: ClipboardEvent): void {
     const files = [...(event.clipboardData?.files ?? [])]
     const target = event.composedPath()[0]

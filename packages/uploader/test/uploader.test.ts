@@ -5,21 +5,21 @@ import { formatBytes, formatPercent, formatSeconds, RateMeter } from '../src/for
 import { getExtension, parseError, toLinkUrl } from '../src/link-rules.js'
 import { defaultTexts, fill, toErrorText } from '../src/texts.js'
 
-test('the script with all of its dependencies has at most 30 KB gzip', () => {
+test('the uploader script with its dependencies is at most 30 KB after gzip compression', () => {
   const script = readFileSync(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   expect(gzipSync(script, { level: 9 }).length).toBeLessThan(30 * 1024)
 })
 
-describe('texts for people', () => {
+describe('texts', () => {
   test.each([
     [0, '0 bytes'],
     [1, '1 byte'],
     [1536, '1.5 kB'],
     [5 * 1024 ** 2, '5 MB'],
     [3 * 1024 ** 4, '3 TB'],
-  ])('format %d bytes as %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
+  ])('formats %d bytes as %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
 
-  test('use the number format of the language', () => {
+  test('formats sizes and percentages in the given language', () => {
     expect(formatBytes(1_572_864, 'de')).toBe('1,5 MB')
     expect(formatPercent(0.42, 'de')).toBe('42\u00a0%')
   })
@@ -29,13 +29,13 @@ describe('texts for people', () => {
     [90, '90 sec'],
     [91, '2 min'],
     [7201, '3 hr'],
-  ])('format %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
+  ])('formats %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
 
-  test('keep braces without a value', () => {
+  test('preserves placeholders that have no value', () => {
     expect(fill('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
-  test('explain each error of the service, and show the message of an unknown one', () => {
+  test('explains known error codes, and shows the message of the service for other codes', () => {
     const explain = (code: string) => toErrorText(defaultTexts, { code, message: 'from the service' })
     expect(explain('virus_detected')).toContain('Do not open the file')
     expect(explain('storage_unavailable')).toBe(defaultTexts.unavailable)
@@ -45,7 +45,7 @@ describe('texts for people', () => {
 })
 
 describe('rate of an upload', () => {
-  test('is unknown in the first second, and then the average of the last five seconds', () => {
+  test('reports no upload rate in the first second, and then the average of the last five seconds', () => {
     const meter = new RateMeter()
     meter.add(0, 0)
     meter.add(500, 500)
@@ -57,11 +57,11 @@ describe('rate of an upload', () => {
   })
 })
 
-test('the URL of a link loses its query, its fragment and a final slash', () => {
+test('removes the query, the fragment and a trailing slash from the URL of an upload link', () => {
   expect(toLinkUrl('/upload/ulk_a/?x#y', 'https://files.example.com/page')).toBe('https://files.example.com/upload/ulk_a')
 })
 
-test('the extension of a name is the part after the last dot, in lower case', () => {
+test('returns the lowercase extension after the last dot of a file name', () => {
   expect(['a.tar.GZ', 'README', '.env', 'a.'].map(getExtension)).toEqual(['gz', '', 'env', ''])
 })
 
@@ -70,4 +70,6 @@ test.each([
   [502, '<html>', 'overloaded'],
   [413, '<html>', 'size_exceeded'],
   [422, '{"message":"m","error":{"code":"blank_file"}}', 'blank_file'],
-])('reads an error with status %d and body %j', (status, body, code) => expect(parseError(body, status).code).toBe(code))
+])('parses an error response with status %d and body %j', (status, body, code) =>
+  expect(parseError(body, status).code).toBe(code),
+)

@@ -7,26 +7,26 @@ export interface CommandRun {
   output: Output
   env: Record<string, string | undefined>
   client(): Promise<AssayClient>
-  /** All commands, for completion. */
+  /** All commands, from which `assay completion` generates its scripts. */
   commands: Record<string, Command>
 }
 
 interface Option {
-  /** Placeholder of the value in the help text. */
+  /** Placeholder for the value in the help text, such as `KEY`. */
   value: string
   description: string
 }
 
-/** Definition of a command. `run` returns false if the service rejected a file, or if a receipt proves nothing. */
+/** Definition of a command. `run` resolves to false if the service rejected a file or a check of a receipt failed. */
 export interface Command {
   usage: string
   description: string
   options: Record<string, Option>
-  /** First arguments to choose from, such as `create`. */
+  /** Subcommands, such as `create` in `assay keys create`. */
   actions?: readonly string[]
   /** Minimum and maximum number of positional arguments. */
   argumentCount: readonly [number, number]
-  /** Complete command lines, for the help text. */
+  /** Example command lines for the help text. */
   examples: readonly string[]
   run(run: CommandRun): Promise<boolean>
 }
@@ -49,7 +49,7 @@ export async function printList<T extends object>(
 }
 
 export function requireContext({ options }: CommandRun): string {
-  if (!options.context) throw new UsageError('Missing context. Set --context KEY. `assay contexts` lists the contexts.')
+  if (!options.context) throw new UsageError('Missing context. Set --context KEY. Run `assay contexts` to list the contexts.')
   return options.context
 }
 
@@ -79,6 +79,6 @@ export function parseChoice<T extends string>({ options }: CommandRun, name: str
 export const parseList = ({ options }: CommandRun, name: string): string[] | undefined =>
   options[name]?.split(',').map((item) => item.trim())
 
-/** Error for an unknown action, such as `assay keys frob`. */
+/** Creates the error for an unknown subcommand, such as `assay keys frob`. */
 export const unknownArguments = ({ positionals }: CommandRun, { usage }: Command): UsageError =>
   new UsageError(`Invalid arguments: ${positionals.join(' ')}. Usage: assay ${usage}`)

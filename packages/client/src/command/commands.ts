@@ -5,5 +5,5 @@ import { tenantCommands } from './tenant-commands.js'
 
 const { login, ...otherLocalCommands } = localCommands
 
-/** Commands of `assay`, in the order of the help text. */
+/** All `assay` commands, in the order in which the help text lists them. */
 export const commands: Record<string, Command> = { login: login!, ...fileCommands, ...tenantCommands, ...otherLocalCommands }

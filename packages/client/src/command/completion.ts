@@ -5,17 +5,16 @@ export const shells = ['bash', 'zsh', 'fish']
 
 type Commands = Record<string, Command>
 
-/** Returns the completion script for a shell. */
 export function printCompletion(shell: string, commands: Commands): string {
   if (shell === 'fish') return fishScript(commands)
   if (shell === 'bash') return bashScript(commands)
   if (shell === 'zsh') return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(commands)}`
-  throw new UsageError(`The shell is '${shell}'. It must be one of: ${shells.join(', ')}.`)
+  throw new UsageError(`Unknown shell '${shell}'. Use one of: ${shells.join(', ')}.`)
 }
 
 const optionNames = ({ options }: Command): string[] => [...Object.keys(options), 'json', 'help']
 
-/** Completes commands, options and actions. Other words complete as file names. */
+/** The script completes commands, subcommands and options. The shell completes all other words as file names. */
 const bashScript = (commands: Commands): string => `_assay() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words=''
   if [ "$COMP_CWORD" -eq 1 ]; then

@@ -9,15 +9,14 @@ import { type Command, type CommandRun, limitOption, parseMetadata, printList, r
 
 const contextOption = { context: { value: 'KEY', description: 'Context whose rules validate the files.' } }
 
-/** Commands for files. */
 export const fileCommands: Record<string, Command> = {
   upload: {
     usage: 'upload FILE… (--context KEY | --link URL) [--metadata JSON]',
-    description: 'Uploads files. Each file is validated, and stored or rejected with a reason.',
+    description: 'Uploads files. The service validates each file, and stores it or rejects it with a reason.',
     options: {
       ...contextOption,
-      link: { value: 'URL', description: 'Upload link to use instead of a context. It needs no login.' },
-      metadata: { value: 'JSON', description: 'JSON object that is stored with each file.' },
+      link: { value: 'URL', description: 'Upload link to use instead of a context. No login is required.' },
+      metadata: { value: 'JSON', description: 'JSON object to store with each file.' },
     },
     argumentCount: [1, 10_000],
     examples: [
@@ -65,7 +64,7 @@ export const fileCommands: Record<string, Command> = {
     options: {
       output: {
         value: 'PATH',
-        description: 'Path of the copy, or - for standard output. Default: its original name, unless a file has that name.',
+        description: 'Output path, or - for standard output. Default: the original file name, which must not exist yet.',
       },
     },
     argumentCount: [1, 1],
@@ -78,7 +77,7 @@ export const fileCommands: Record<string, Command> = {
         for await (const chunk of body) if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
         return succeeded
       }
-      // The name comes from the uploader, so it must not overwrite an existing file.
+      // The uploader chose the original file name, so a download without --output must not overwrite an existing file.
       await pipeline(body, createWriteStream(name, { flags: options.output === undefined ? 'wx' : 'w' }))
       output.row({ file_id: fileId, path: name }, fileId, name)
       return succeeded
@@ -97,7 +96,7 @@ export const fileCommands: Record<string, Command> = {
   },
   receipt: {
     usage: 'receipt FILE_ID | receipt CALL_ID',
-    description: 'Prints the signed receipt of a file, or of the call of a rejected upload. `assay verify` verifies it offline.',
+    description: 'Prints the signed receipt of a file or of a rejected upload. `assay verify` verifies receipts offline.',
     options: {},
     argumentCount: [1, 1],
     examples: ['assay receipt file_… > receipt.jws'],
@@ -125,7 +124,7 @@ async function runUpload(run: CommandRun): Promise<boolean> {
   })
 }
 
-/** Runs `work` for each argument in turn. A rejected argument is reported and the others continue. Returns false if one was rejected. */
+/** Runs `work` for one argument after another and reports rejections. Resolves to false if the service rejected any argument. */
 async function runForEach(run: CommandRun, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of run.positionals) {

@@ -1,18 +1,17 @@
 import type { Command } from './command.js'
 
-const exitStatuses = 'Exit status: 0 success, 1 rejected by the service, 2 the command could not run.'
+const exitStatuses =
+  'Exit status: 0 on success, 1 if the service rejected a request or a check failed, 2 if the command could not run.'
 
-/** Help text for all commands. */
 export const formatHelp = (commands: Record<string, Command>): string => `Usage: assay COMMAND [--json]
 
 ${toTable(Object.entries(commands).map(([name, { description }]) => [name, description]))}
 
-\`assay COMMAND --help\` shows the options of a command and examples.
+Run \`assay COMMAND --help\` for the options of a command and examples.
 ASSAY_URL and ASSAY_KEY override the stored login. With --json, each result is one line of JSON.
 ${exitStatuses}
 `
 
-/** Help text for one command. */
 export const formatCommandHelp = ({ usage, description, options, examples }: Command): string => `Usage: assay ${usage}
 
 ${description}

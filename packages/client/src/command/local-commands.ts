@@ -5,21 +5,23 @@ import { printCompletion, shells } from './completion.js'
 import { UsageError } from './output.js'
 import { storeSettings } from './settings.js'
 
-/** Commands for this computer. */
+/** Commands for sign-in, receipt verification and shell completion. */
 export const localCommands: Record<string, Command> = {
   login: {
     usage: 'login --url URL [--key KEY]',
-    description: 'Stores the URL and the API key for this user.',
+    description: 'Stores the URL of the service and the API key for the current user.',
     options: {
       url: { value: 'URL', description: 'URL of the service. Default: ASSAY_URL.' },
-      key: { value: 'KEY', description: 'API key. Default: ASSAY_KEY, otherwise the command prompts for it.' },
+      key: { value: 'KEY', description: 'API key. Default: ASSAY_KEY. If neither is set, the command prompts for the key.' },
     },
     argumentCount: [0, 0],
     examples: ['assay login --url https://files.example.com'],
     async run({ options, output, env }) {
       const url = options.url ?? env.ASSAY_URL
       if (!url || !URL.canParse(url))
-        throw new UsageError('Missing or invalid URL of the service. Example: --url https://files.example.com')
+        throw new UsageError(
+          'Missing or invalid URL of the service. Set --url to an absolute URL, such as https://files.example.com.',
+        )
       const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
       await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
       const path = await storeSettings(env, { url, key })
@@ -29,9 +31,12 @@ export const localCommands: Record<string, Command> = {
   },
   verify: {
     usage: 'verify RECEIPT [FILE] --keys JWKS',
-    description: 'Verifies a receipt offline, without the service, and prints what it proves.',
+    description: 'Verifies a receipt offline and prints the result of each check.',
     options: {
-      keys: { value: 'JWKS', description: 'Copy of /.well-known/jwks.json of the service, from a connection that you trust.' },
+      keys: {
+        value: 'JWKS',
+        description: 'Public keys of the service: a copy of /.well-known/jwks.json from a trusted connection.',
+      },
     },
     argumentCount: [1, 2],
     examples: [
@@ -40,17 +45,20 @@ export const localCommands: Record<string, Command> = {
     ],
     async run({ positionals: [receiptPath, filePath], options, output }) {
       if (!options.keys)
-        throw new UsageError('Missing keys of the service. Save /.well-known/jwks.json, and set --keys to its path.')
+        throw new UsageError(
+          'Missing public keys of the service. Download /.well-known/jwks.json, and set --keys to the path of the file.',
+        )
       const { verifyFiles } = await import('./verify.js')
       const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })
       for (const finding of findings) output.row(finding, finding.proven ? 'proven' : 'NOT PROVEN', finding.message)
-      if (filePath === undefined) output.note('No file was compared. To compare one, add its path after the receipt.')
+      if (filePath === undefined)
+        output.note('No file was compared with the receipt. To compare one, add its path after the receipt.')
       return findings.every(({ proven }) => proven)
     },
   },
   completion: {
     usage: 'completion bash | zsh | fish',
-    description: 'Prints a script that completes commands and options with the Tab key.',
+    description: 'Prints a shell script that completes commands and options with the Tab key.',
     options: {},
     actions: shells,
     argumentCount: [1, 1],
@@ -67,7 +75,8 @@ export const localCommands: Record<string, Command> = {
 }
 
 async function promptForKey(): Promise<string> {
-  if (!process.stdin.isTTY) throw new UsageError('Missing API key, and no terminal to prompt for it. Set --key KEY or ASSAY_KEY.')
+  if (!process.stdin.isTTY)
+    throw new UsageError('Missing API key. The command cannot prompt for it without a terminal. Set --key KEY or ASSAY_KEY.')
   const prompt = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return (await prompt.question('API key: ')).trim()

@@ -62,11 +62,11 @@ function parseCommandLine({ usage, options: known }: Command, args: string[]) {
 function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, positionals: string[]): void {
   if (positionals.length >= min && positionals.length <= max) return
   throw new UsageError(
-    `${positionals.length} arguments. Expected ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
+    `Received ${positionals.length} arguments, but expected ${min === max ? min : `${min} to ${max}`}. Usage: assay ${usage}`,
   )
 }
 
-// The reader closed the pipe, as in `assay ls | head`. This is not an error.
+// EPIPE is not an error: the reader closed the pipe, as in `assay ls | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,23 +1,23 @@
 import { AssayError } from '../errors.js'
 import type { Progress } from '../upload.js'
 
-/** Invalid arguments (exit status 2). The message explains how to correct them. */
+/** Error for invalid arguments or a missing login. The command exits with status 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 export interface Output {
-  /** True if each result is printed as one line of JSON. */
+  /** True if the command prints each result as one line of JSON. */
   json: boolean
-  /** Prints a result: `value` as JSON, or `columns` separated by tabs. */
+  /** Prints one result: `value` as JSON with --json, otherwise `columns` separated by tabs. */
   row(value: object, ...columns: unknown[]): void
-  /** Prints a note on standard error. Does nothing with --json. */
+  /** Prints a note to standard error, unless --json is set. */
   note(text: string): void
-  /** Returns a function that draws a progress bar. Undefined without a terminal and with --json. */
+  /** Returns a function that draws a progress bar. Returns undefined with --json or without a terminal. */
   progress(name: string): ((progress: Progress) => void) | undefined
 }
 
-/** Creates the output of a run. Results go to standard output, notes and progress bars to standard error. */
+/** Creates the output of a command. Results go to standard output. Notes and progress bars go to standard error. */
 export function openOutput(json: boolean): Output {
   return {
     json,
@@ -32,7 +32,7 @@ export function openOutput(json: boolean): Output {
   }
 }
 
-/** Replaces control and direction characters. File names come from other users and could contain terminal escape sequences. */
+/** Replaces control and bidirectional characters, because file names from other users can contain terminal escape sequences. */
 const sanitize = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
 const barWidth = 30
@@ -41,7 +41,7 @@ function createProgressBar(name: string): (progress: Progress) => void {
   let shown = ''
   return ({ sent, total }) => {
     const text = formatProgress(sent, total)
-    // Progress is reported for every 64 KiB.
+    // Most progress events, one for every 64 KiB, do not change the text.
     if (text === shown) return
     shown = text
     process.stderr.write(`\r${sanitize(name)} ${text}${sent === total ? '\n' : ''}`)
@@ -62,7 +62,7 @@ const localErrors: Record<string, (path: string) => string> = {
   ENOSPC: (path) => `No space left to write '${path}'.`,
 }
 
-/** Converts an error to the fields that --json prints. */
+/** Converts an error to the fields that the command prints with --json. */
 export function describeError(error: unknown): { code: string; message: string } {
   if (error instanceof AssayError) {
     const { code, message, details, status, requestId } = error

@@ -13,7 +13,7 @@ import {
 } from './command.js'
 import { UsageError } from './output.js'
 
-/** Commands for contexts, API keys, upload links, logs and events. */
+/** Commands that manage contexts, API keys and upload links, and that read logs and events. */
 export const tenantCommands: Record<string, Command> = {
   contexts: {
     usage: 'contexts',
@@ -45,15 +45,15 @@ export const tenantCommands: Record<string, Command> = {
   link: {
     usage: 'link [--context KEY …] | link list [--context KEY] [--limit N] | link revoke LINK_ID',
     description:
-      'Creates an upload link, which accepts files without an API key, or lists or revokes links. The URL is shown only once.',
+      'Creates, lists or revokes upload links, which accept files without an API key. The URL of a new link is shown only once.',
     options: {
       context: { value: 'KEY', description: 'Context of the uploaded files.' },
       'expires-in-seconds': { value: 'N', description: 'Seconds until the link expires, 60 to 604,800. Default: 900.' },
       'max-files': { value: 'N', description: 'Number of files that the link accepts, 1 to 1,000. Default: 1.' },
-      'max-size-mb': { value: 'N', description: 'Maximum file size in MB. Default: that of the context.' },
-      extensions: { value: 'a,b', description: 'Allowed extensions, a subset of those of the context.' },
-      sha256: { value: 'HEX', description: 'SHA-256 checksum of the only accepted file.' },
-      metadata: { value: 'JSON', description: 'JSON object that is stored with each file.' },
+      'max-size-mb': { value: 'N', description: 'Maximum file size in MB. Default: the limit of the context.' },
+      extensions: { value: 'a,b', description: 'Allowed extensions. The context must allow them too.' },
+      sha256: { value: 'HEX', description: 'SHA-256 checksum that the uploaded file must have.' },
+      metadata: { value: 'JSON', description: 'JSON object to store with each file.' },
       origins: { value: 'a,b', description: 'Origins from which browsers may use the link. Default: all.' },
       ...limitOption,
     },
@@ -69,7 +69,7 @@ export const tenantCommands: Record<string, Command> = {
   },
   logs: {
     usage: 'logs [--status success|failure] [--limit N]',
-    description: 'Lists calls, newest first.',
+    description: 'Lists API calls, newest first.',
     options: {
       status: { value: 'STATUS', description: 'Lists only calls with this status: success or failure.' },
       ...limitOption,
@@ -95,7 +95,7 @@ export const tenantCommands: Record<string, Command> = {
       types: { value: 'a,b', description: 'Event types, such as file.rejected or file.*. Default: all.' },
       after: {
         value: 'N',
-        description: 'Starts after this sequence number. 0 starts at the first event. Default: the latest event.',
+        description: 'Sequence number after which to start. Use 0 for the first event. Default: the latest event.',
       },
       ...limitOption,
     },
@@ -116,7 +116,7 @@ function parsePosition(after: string): number {
   return Number(after)
 }
 
-/** Id and name of the changed object. */
+/** Formats the id and the name of the object that an event describes. */
 const formatSubject = (data: Record<string, unknown>): string => {
   const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
   return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')
@@ -133,7 +133,7 @@ async function runKeys(run: CommandRun): Promise<boolean> {
     return printList(run, keys, (key) => [key.api_key_id, key.status, key.scopes, key.last_used_at, key.name])
   }
   if (action === 'create' && id === undefined) {
-    if (!options.name) throw new UsageError('Missing name of the API key. Set --name NAME.')
+    if (!options.name) throw new UsageError('Missing name for the API key. Set --name NAME.')
     const scopes = parseList(run, 'scopes') as Scope[] | undefined
     const days = parsePositiveInteger(run, 'expires-in-days')
     const body = { name: options.name, ...(scopes && { scopes }), ...(days && { expires_in_days: days }) }

@@ -1,2 +1,2 @@
-// The build includes @assay/proofs in this module (scripts/client.mjs).
+// scripts/client.mjs bundles @assay/proofs into this module.
 export { verifyFiles } from '@assay/proofs/verify-files'

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { verifyFiles } from './verify-files.js'
 
-/** Writes lines to standard output and standard error. */
+/** Output streams of the command. Each call writes one line. */
 export interface CommandIo {
   writeOutput: (line: string) => void
   writeError: (line: string) => void
@@ -9,24 +9,24 @@ export interface CommandIo {
 
 const usage = `npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json
 
-Verifies a receipt offline and prints what it proves.
+Verifies a receipt offline and prints the result of each check.
 
-  RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or the receipt in it
+  RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or only its receipt
   FILE         file to compare with the receipt
-  JWKS.json    /.well-known/jwks.json of the service, saved over a connection that you trust
+  JWKS.json    copy of /.well-known/jwks.json of the service, from a trusted connection
 
-Exit status: 0 if everything is proven, otherwise 1.`
+Exit status: 0 if all checks pass, otherwise 1.`
 
-/** Runs `npm run verify`. Returns the exit status: 0 if everything is proven, otherwise 1. */
+/** Runs `npm run verify`. Returns the exit status: 0 if all checks pass, otherwise 1. */
 export async function verifyCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
     const { receiptPath, filePath, keysPath } = parseArguments(argv)
     const findings = await verifyFiles({ receiptPath, filePath, keysPath })
     for (const { proven, message } of findings) io.writeOutput(`${proven ? 'Proven:' : 'NOT PROVEN:'} ${message}`)
     if (filePath === undefined)
-      io.writeOutput('Not checked: no file was compared. To compare one, add its path after the receipt.')
+      io.writeOutput('Not checked: no file was compared with the receipt. To compare one, add its path after the receipt.')
     const isProven = findings.every(({ proven }) => proven)
-    io.writeOutput(isProven ? 'Everything is proven.' : 'Not everything is proven. Do not rely on this receipt.')
+    io.writeOutput(isProven ? 'All checks passed.' : 'Some checks failed. Do not rely on this receipt.')
     return isProven ? 0 : 1
   } catch (error) {
     io.writeError(error instanceof Error ? error.message : String(error))

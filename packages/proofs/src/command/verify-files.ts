@@ -13,7 +13,7 @@ interface VerifiedFiles {
   keysPath: string
 }
 
-/** Verifies a stored receipt offline. Throws an error that names the file if one cannot be read. */
+/** Verifies a receipt in a file offline. Throws an error with the path if a file cannot be read. */
 export async function verifyFiles({ receiptPath, filePath, keysPath }: VerifiedFiles): Promise<Finding[]> {
   const keys = parseKeySet(await readTextFile(keysPath))
   const receipt = extractReceipt(await readTextFile(receiptPath))
