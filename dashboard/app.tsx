@@ -32,7 +32,7 @@ export function App() {
 
 function Shell({ view }: { view: ReturnType<typeof findView> }) {
   useEffect(() => void loadScannerEngine(), [])
-  useShortcuts()
+  useKeyboardShortcuts()
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -92,7 +92,7 @@ const NotFound = () => (
 )
 
 /** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field of the page, or opens the palette. */
-function useShortcuts() {
+function useKeyboardShortcuts() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const isModified = event.ctrlKey || event.metaKey

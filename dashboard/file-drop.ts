@@ -11,7 +11,7 @@ export const isDraggingFiles = signal(false)
 
 const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes('Files') ?? false
 /** An open dialog blocks the page behind it. */
-const accepts = () => target !== undefined && !document.querySelector('dialog[open]')
+const acceptsFiles = () => target !== undefined && !document.querySelector('dialog[open]')
 
 /** Handles files that are dropped anywhere in the window. By default, the browser would leave the page to open the file. */
 export function handleFileDrops(): void {
@@ -19,8 +19,8 @@ export function handleFileDrops(): void {
     // A nested upload area has already handled the event.
     if (!hasFiles(event) || event.defaultPrevented) return
     event.preventDefault()
-    event.dataTransfer!.dropEffect = accepts() ? 'copy' : 'none'
-    isDraggingFiles.value = accepts()
+    event.dataTransfer!.dropEffect = acceptsFiles() ? 'copy' : 'none'
+    isDraggingFiles.value = acceptsFiles()
   })
   addEventListener('dragleave', (event) => {
     // If `relatedTarget` is null, the pointer has left the window.
@@ -31,7 +31,7 @@ export function handleFileDrops(): void {
     if (!hasFiles(event) || event.defaultPrevented) return
     event.preventDefault()
     const files = [...event.dataTransfer!.files]
-    if (accepts() && files.length > 0) target!(files)
+    if (acceptsFiles() && files.length > 0) target!(files)
   })
 }
 

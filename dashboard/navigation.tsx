@@ -75,7 +75,7 @@ function Pages() {
 const PageLink = ({ view: { name, title, icon } }: { view: ReturnType<typeof getVisibleViews>[number] }) => (
   <a
     href={`/${name}`}
-    aria-current={isCurrent(name) ? 'page' : undefined}
+    aria-current={isCurrentPage(name) ? 'page' : undefined}
     onPointerEnter={() => preloadView(`/${name}`)}
     onFocus={() => preloadView(`/${name}`)}
   >
@@ -84,7 +84,7 @@ const PageLink = ({ view: { name, title, icon } }: { view: ReturnType<typeof get
   </a>
 )
 
-const isCurrent = (name: string) => path.value.split('/')[1] === name
+const isCurrentPage = (name: string) => path.value.split('/')[1] === name
 
 export const Logo = () => (
   <svg class="logo" viewBox="0 0 24 24" aria-hidden="true">
@@ -120,7 +120,7 @@ const ThemeSelect = () => (
 
 const CurrentUser = () => (
   <div class="current-user">
-    <a href="/account" aria-current={isCurrent('account') ? 'page' : undefined}>
+    <a href="/account" aria-current={isCurrentPage('account') ? 'page' : undefined}>
       <Icon name="person" />
       <span>
         <strong>{me.value?.name}</strong>

@@ -17,7 +17,7 @@ export function PaletteHost() {
         () => (isPaletteOpen.value = false),
       )
     if (isPaletteOpen.value) return load()
-    const timer = setTimeout(load, idleDelayMs)
+    const timer = setTimeout(load, preloadDelayMs)
     return () => clearTimeout(timer)
   }, [isPaletteOpen.value])
   if (!isPaletteOpen.value || !loaded.value) return null
@@ -25,4 +25,4 @@ export function PaletteHost() {
   return <Palette onClose={() => (isPaletteOpen.value = false)} />
 }
 
-const idleDelayMs = 2_000
+const preloadDelayMs = 2_000

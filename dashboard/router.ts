@@ -19,7 +19,7 @@ export function navigate(address: string, { replace = false } = {}): void {
 }
 
 /** Changes query parameters and removes empty ones. Resets the pagination cursors, unless `changes` sets them. */
-export function setQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
+export function updateQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
   for (const cursor of ['after', 'before']) next.delete(cursor)
   for (const [name, value] of Object.entries(changes)) {

@@ -35,7 +35,7 @@ export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) 
 
 // Other tabs of the browser share the session cookie, so they must learn about sign-in and sign-out.
 const otherTabs = new BroadcastChannel('assay.session')
-otherTabs.addEventListener('message', () => void loadMe())
+otherTabs.addEventListener('message', () => void loadCurrentUser())
 
 /** Loads the current user. If the URL contains a welcome token, first removes the token and signs in with it. */
 export async function startSession(): Promise<void> {
@@ -45,7 +45,7 @@ export async function startSession(): Promise<void> {
     signInError.value = await signIn({ welcome })
     if (!signInError.value) return
   }
-  await loadMe()
+  await loadCurrentUser()
 }
 
 // In a tab that already shows the dashboard, a welcome link changes only the hash, and the page is not reloaded.
@@ -53,7 +53,7 @@ addEventListener('hashchange', () => {
   if (location.hash.startsWith('#welcome=')) void startSession()
 })
 
-export async function loadMe(): Promise<void> {
+export async function loadCurrentUser(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   // The response is out of date, because the user has signed in or out since the request.
@@ -85,18 +85,18 @@ export interface Credentials {
 
 /** Signs in, or returns the error if the service rejects the credentials. */
 export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
-  const error = await requestSession('POST', credentials)
+  const error = await sendSessionRequest('POST', credentials)
   if (error) return error
   signInError.value = undefined
   clearCache()
-  await loadMe()
+  await loadCurrentUser()
   otherTabs.postMessage('in')
   return undefined
 }
 
 export async function signOut(): Promise<void> {
   isSigningOut = true
-  await requestSession('DELETE')
+  await sendSessionRequest('DELETE')
   isSigningOut = false
   clearCache()
   isSessionExpired.value = false
@@ -105,7 +105,7 @@ export async function signOut(): Promise<void> {
   navigate('/', { replace: true })
 }
 
-async function requestSession(method: string, body?: object): Promise<ApiError | undefined> {
+async function sendSessionRequest(method: string, body?: object): Promise<ApiError | undefined> {
   try {
     const response = await fetch('/session', {
       method,

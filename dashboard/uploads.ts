@@ -41,26 +41,26 @@ export function addUploads(files: Iterable<File>, context: string): void {
       progress: signal(0),
       state: signal<UploadState>({ kind: 'waiting' }),
       abort: new AbortController(),
-      idempotencyKey: generateKey(),
+      idempotencyKey: generateIdempotencyKey(),
       connectionLosses: 0,
     }),
   )
   uploads.value = [...newUploads, ...uploads.peek()]
-  startWaiting()
+  startWaitingUploads()
 }
 
 /** Retries an upload. A rejected file may be accepted after its context has changed. */
-export function retry(upload: Upload): void {
+export function retryUpload(upload: Upload): void {
   // After a rejection, use a new idempotency key, because the service returns the stored response for a known key.
   // After a lost connection, keep the key, because the service may have stored the file.
-  if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateKey()
+  if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateIdempotencyKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
   upload.state.value = { kind: 'waiting' }
-  startWaiting()
+  startWaitingUploads()
 }
 
-const generateKey = () =>
+const generateIdempotencyKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
@@ -69,13 +69,13 @@ const isConnectionLost = (state: UploadState) => state.kind === 'failed' && stat
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
     upload.connectionLosses = 0
-    if (isConnectionLost(upload.state.peek())) retry(upload)
+    if (isConnectionLost(upload.state.peek())) retryUpload(upload)
   }
 })
 
 function scheduleRetry(upload: Upload): void {
   const retryIfLost = () =>
-    isOnline.peek() && isConnectionLost(upload.state.peek()) && uploads.peek().includes(upload) && retry(upload)
+    isOnline.peek() && isConnectionLost(upload.state.peek()) && uploads.peek().includes(upload) && retryUpload(upload)
   const delayMs = retryDelaysMs[upload.connectionLosses++]
   if (delayMs !== undefined) setTimeout(retryIfLost, delayMs)
 }
@@ -85,20 +85,20 @@ addEventListener('beforeunload', (event) => {
   if (uploads.peek().some(({ state }) => !isFinished(state.peek()))) event.preventDefault()
 })
 
-export const clearFinished = (): void => {
+export const clearFinishedUploads = (): void => {
   uploads.value = uploads.peek().filter(({ state }) => !isFinished(state.peek()))
 }
 
 export const isFinished = ({ kind }: UploadState): boolean => kind === 'accepted' || kind === 'rejected' || kind === 'failed'
 
-function startWaiting(): void {
+function startWaitingUploads(): void {
   // Start the uploads in the order in which the user added them.
   const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
   for (const upload of waiting.slice(0, maxConcurrentUploads - activeUploads)) {
     activeUploads++
     void sendUpload(upload).finally(() => {
       activeUploads--
-      startWaiting()
+      startWaitingUploads()
     })
   }
 }

@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact'
 import type { IconName } from './components/icon.js'
-import { type LazyPage, lazyPage } from './lazy-page.js'
+import { createLazyPage, type LazyPage } from './lazy-page.js'
 import { hasScope, type Scope } from './session.js'
 import { texts } from './texts.js'
 
@@ -30,7 +30,7 @@ const allViews: readonly View[] = [
     title: t.overview,
     icon: 'overview',
     scopes: ['metadata'],
-    Page: lazyPage(async () => (await import('./pages/overview.js')).Overview),
+    Page: createLazyPage(async () => (await import('./pages/overview.js')).Overview),
   },
   {
     name: 'files',
@@ -38,8 +38,8 @@ const allViews: readonly View[] = [
     icon: 'files',
     group: 'data',
     scopes: ['metadata', 'upload'],
-    Page: lazyPage(async () => (await import('./pages/files.js')).Files),
-    Detail: lazyPage(async () => (await import('./pages/file.js')).FilePage),
+    Page: createLazyPage(async () => (await import('./pages/files.js')).Files),
+    Detail: createLazyPage(async () => (await import('./pages/file.js')).FilePage),
   },
   {
     name: 'try',
@@ -47,15 +47,15 @@ const allViews: readonly View[] = [
     icon: 'try',
     group: 'data',
     scopes: ['upload'],
-    Page: lazyPage(async () => (await import('./pages/validate-file.js')).ValidateFile),
+    Page: createLazyPage(async () => (await import('./pages/validate-file.js')).ValidateFile),
   },
   {
     name: 'contexts',
     title: t.contexts,
     icon: 'contexts',
     group: 'data',
-    Page: lazyPage(async () => (await import('./pages/contexts.js')).Contexts),
-    Detail: lazyPage(async () => (await import('./pages/context.js')).ContextPage),
+    Page: createLazyPage(async () => (await import('./pages/contexts.js')).Contexts),
+    Detail: createLazyPage(async () => (await import('./pages/context.js')).ContextPage),
   },
   {
     name: 'trash',
@@ -63,7 +63,7 @@ const allViews: readonly View[] = [
     icon: 'trash',
     group: 'data',
     scopes: ['delete'],
-    Page: lazyPage(async () => (await import('./pages/trash.js')).Trash),
+    Page: createLazyPage(async () => (await import('./pages/trash.js')).Trash),
   },
   {
     name: 'keys',
@@ -71,7 +71,7 @@ const allViews: readonly View[] = [
     icon: 'keys',
     group: 'access',
     scopes: ['admin'],
-    Page: lazyPage(async () => (await import('./pages/keys.js')).Keys),
+    Page: createLazyPage(async () => (await import('./pages/keys.js')).Keys),
   },
   {
     name: 'links',
@@ -79,7 +79,7 @@ const allViews: readonly View[] = [
     icon: 'link',
     group: 'access',
     scopes: ['upload'],
-    Page: lazyPage(async () => (await import('./pages/links.js')).Links),
+    Page: createLazyPage(async () => (await import('./pages/links.js')).Links),
   },
   {
     name: 'users',
@@ -87,7 +87,7 @@ const allViews: readonly View[] = [
     icon: 'users',
     group: 'access',
     scopes: ['admin'],
-    Page: lazyPage(async () => (await import('./pages/users.js')).Users),
+    Page: createLazyPage(async () => (await import('./pages/users.js')).Users),
   },
   {
     name: 'calls',
@@ -95,7 +95,7 @@ const allViews: readonly View[] = [
     icon: 'calls',
     group: 'operations',
     scopes: ['metadata'],
-    Page: lazyPage(async () => (await import('./pages/calls.js')).Calls),
+    Page: createLazyPage(async () => (await import('./pages/calls.js')).Calls),
   },
   {
     name: 'quarantine',
@@ -103,7 +103,7 @@ const allViews: readonly View[] = [
     icon: 'quarantine',
     group: 'operations',
     scopes: ['admin'],
-    Page: lazyPage(async () => (await import('./pages/quarantine.js')).Quarantine),
+    Page: createLazyPage(async () => (await import('./pages/quarantine.js')).Quarantine),
   },
   {
     name: 'webhooks',
@@ -111,15 +111,15 @@ const allViews: readonly View[] = [
     icon: 'webhooks',
     group: 'operations',
     scopes: ['admin'],
-    Page: lazyPage(async () => (await import('./pages/webhooks.js')).Webhooks),
-    Detail: lazyPage(async () => (await import('./pages/webhook.js')).WebhookPage),
+    Page: createLazyPage(async () => (await import('./pages/webhooks.js')).Webhooks),
+    Detail: createLazyPage(async () => (await import('./pages/webhook.js')).WebhookPage),
   },
   {
     name: 'health',
     title: t.health,
     icon: 'health',
     group: 'operations',
-    Page: lazyPage(async () => (await import('./pages/health.js')).Health),
+    Page: createLazyPage(async () => (await import('./pages/health.js')).Health),
   },
   {
     name: 'proof',
@@ -127,7 +127,7 @@ const allViews: readonly View[] = [
     icon: 'proof',
     group: 'proof',
     scopes: ['metadata'],
-    Page: lazyPage(async () => (await import('./pages/proof.js')).Proof),
+    Page: createLazyPage(async () => (await import('./pages/proof.js')).Proof),
   },
   {
     name: 'audit',
@@ -135,13 +135,13 @@ const allViews: readonly View[] = [
     icon: 'audit',
     group: 'proof',
     scopes: ['admin'],
-    Page: lazyPage(async () => (await import('./pages/audit.js')).Audit),
+    Page: createLazyPage(async () => (await import('./pages/audit.js')).Audit),
   },
   {
     name: 'account',
     title: t.account,
     icon: 'person',
-    Page: lazyPage(async () => (await import('./pages/account.js')).Account),
+    Page: createLazyPage(async () => (await import('./pages/account.js')).Account),
   },
 ]
 
@@ -150,21 +150,21 @@ const isPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 /** Returns the views that the user may open, without the account page, in navigation order. */
 export const getVisibleViews = (): View[] => allViews.filter((view) => isPermitted(view) && view.name !== 'account')
 
-const findByName = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
+const findViewByPath = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])
 
 /** Returns the component for a path and the id in the path, or undefined if the page does not exist or is not permitted. */
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, , id, ...rest] = path.split('/')
-  const named = findByName(path)
+  const named = findViewByPath(path)
   // Users without access to the overview start on the first page that they may open.
   const view = named && isPermitted(named) ? named : path === '/' ? getVisibleViews()[0] : undefined
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
-  const decodedId = decode(id)
+  const decodedId = decodeSegment(id)
   return view.Detail && decodedId !== undefined ? { View: view.Detail, id: decodedId } : undefined
 }
 
-function decode(segment: string): string | undefined {
+function decodeSegment(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment)
   } catch {
@@ -174,7 +174,7 @@ function decode(segment: string): string | undefined {
 
 /** Loads the code of a page in advance, before the user is loaded or clicks on the link. */
 export function preloadView(path: string): void {
-  const view = findByName(path)
+  const view = findViewByPath(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page
   // If the preload fails, opening the page reports the error.
   void page?.preload().catch(() => {})

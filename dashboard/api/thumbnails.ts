@@ -12,7 +12,7 @@ let running = 0
 export function loadThumbnail(fileId: string): Promise<string | undefined> {
   const known = loaded.get(fileId)
   loaded.delete(fileId)
-  const thumbnail = known ?? request(fileId)
+  const thumbnail = known ?? requestThumbnail(fileId)
   loaded.set(fileId, thumbnail)
   const [oldest] = loaded
   if (loaded.size > maxThumbnails && oldest) {
@@ -22,7 +22,7 @@ export function loadThumbnail(fileId: string): Promise<string | undefined> {
   return thumbnail
 }
 
-async function request(fileId: string): Promise<string | undefined> {
+async function requestThumbnail(fileId: string): Promise<string | undefined> {
   if (running >= maxConcurrent) await new Promise<void>((resolve) => waiting.push(resolve))
   running++
   try {

@@ -26,7 +26,7 @@ interface Props {
 export function BarChart({ title, total, labels, series, format, isSum = true }: Props) {
   const selected = useSignal<number | undefined>(undefined)
   const visible = series.filter(({ values }) => values.some((value) => value > 0))
-  const max = roundUp(Math.max(1, ...labels.map((_, at) => sum(visible.map(({ values }) => values[at] ?? 0)))), format)
+  const max = roundUpAxisMaximum(Math.max(1, ...labels.map((_, at) => sum(visible.map(({ values }) => values[at] ?? 0)))), format)
   const index = selected.value !== undefined && selected.value < labels.length ? selected.value : undefined
   const formatLegend = ({ values }: Series) =>
     format(index === undefined ? (isSum ? sum(values) : (values.at(-1) ?? 0)) : (values[index] ?? 0))
@@ -53,7 +53,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
           {labels.map(({ full, short }, at) => (
             <div key={full} class="slot" onPointerEnter={() => (selected.value = at)} onFocusIn={() => (selected.value = at)}>
               <Bar {...{ at, full, max, series: visible, format, isLast: at === labels.length - 1 }} />
-              {isLabelled(at, labels.length) && (
+              {isLabeled(at, labels.length) && (
                 <span class="tick" aria-hidden="true">
                   {short}
                 </span>
@@ -106,10 +106,10 @@ const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
 const sum = (values: readonly number[]) => values.reduce((all, each) => all + each, 0)
 
 /** The axis has at most five labels, starting with the first bucket. */
-const isLabelled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
+const isLabeled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
 /** Rounds the maximum of the axis up to a value whose half is also a short number: for bytes, to a power of two. */
-function roundUp(value: number, format: (value: number) => string): number {
+function roundUpAxisMaximum(value: number, format: (value: number) => string): number {
   if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
   const power = 10 ** Math.floor(Math.log10(value))
   return Math.max(2, [1, 2, 4, 6, 8, 10].map((factor) => factor * power).find((step) => step >= value) ?? value)

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { formatDateTime } from '../api/format.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Field, Select } from './field.js'
 
@@ -27,7 +27,7 @@ export function FilterDates() {
   const choose = (value: string) => {
     isCustom.value = value === 'custom'
     if (value === 'custom') return
-    setQuery({ from: value === '' ? null : getFirstDay(value as Preset), to: null })
+    updateQuery({ from: value === '' ? null : getFirstDay(value as Preset), to: null })
   }
   const options = [
     ['', t.any] as const,
@@ -58,6 +58,6 @@ const DateField = ({ name, label }: { name: 'from' | 'to'; label: string }) => (
     type="date"
     label={label}
     value={(query.value.get(name) ?? '').slice(0, 10)}
-    onInput={(value) => setQuery({ [name]: value }, { replace: true })}
+    onInput={(value) => updateQuery({ [name]: value }, { replace: true })}
   />
 )

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
@@ -23,7 +23,7 @@ interface FilterProps {
 
 /** Text filter that replaces the history entry, so that typing does not create an entry for each letter. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
-  return <Field value={getFilter(name)} onInput={(value) => setQuery({ [name]: value }, { replace: true })} {...more} />
+  return <Field value={getFilter(name)} onInput={(value) => updateQuery({ [name]: value }, { replace: true })} {...more} />
 }
 
 const searchDelayMs = 200
@@ -38,14 +38,14 @@ export function FilterSearch({ name, ...more }: FilterProps & { placeholder?: st
     clearTimeout(timer.current)
     timer.current = setTimeout(() => {
       typed.value = undefined
-      setQuery({ [name]: value }, { replace: true })
+      updateQuery({ [name]: value }, { replace: true })
     }, searchDelayMs)
   }
   return <Field type="search" value={typed.value ?? getFilter(name)} onInput={onInput} {...more} />
 }
 
 export function FilterSelect({ name, ...more }: FilterProps & { options: readonly (readonly [value: string, text: string])[] }) {
-  return <Select value={getFilter(name)} onChange={(value) => setQuery({ [name]: value })} {...more} />
+  return <Select value={getFilter(name)} onChange={(value) => updateQuery({ [name]: value })} {...more} />
 }
 
 export { FilterDates } from './date-filter.js'

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { QueryState } from '../api/use-query.js'
-import { navigate, query, setQuery } from '../router.js'
+import { navigate, query, updateQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { Icon } from './icon.js'
@@ -99,7 +99,7 @@ const Table = <Item,>({
       <thead>
         <tr>
           {columns.map(({ title, kind, header, sort }) => (
-            <th key={title} class={kind} scope="col" aria-sort={sort && ariaSort[getOrder(sort) ?? 'none']}>
+            <th key={title} class={kind} scope="col" aria-sort={sort && ariaSort[getSortOrder(sort) ?? 'none']}>
               {header ?? (sort ? <SortButton title={title} sort={sort} /> : title)}
             </th>
           ))}
@@ -130,17 +130,17 @@ const Table = <Item,>({
 const ariaSort = { asc: 'ascending', desc: 'descending', none: 'none' } as const
 
 /** Returns the current order if the list is sorted by this key, otherwise undefined. */
-function getOrder({ key, first, isDefault }: SortKey): Order | undefined {
+function getSortOrder({ key, first, isDefault }: SortKey): Order | undefined {
   const [sorted, order] = (query.value.get('sort') ?? '').split('.')
   if (!sorted) return isDefault ? first : undefined
   return sorted === key ? (order === 'asc' || order === 'desc' ? order : first) : undefined
 }
 
 function SortButton({ title, sort }: { title: string; sort: SortKey }) {
-  const order = getOrder(sort)
+  const order = getSortOrder(sort)
   const next = order ? (order === 'asc' ? 'desc' : 'asc') : sort.first
   return (
-    <button type="button" class={`sort${order ? ' sorted' : ''}`} onClick={() => setQuery({ sort: `${sort.key}.${next}` })}>
+    <button type="button" class={`sort${order ? ' sorted' : ''}`} onClick={() => updateQuery({ sort: `${sort.key}.${next}` })}>
       {title}
       <Icon name={(order ?? next) === 'asc' ? 'up' : 'down'} />
     </button>
@@ -153,10 +153,10 @@ const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number |
     <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>
     {(pageInfo.hasPreviousPage || pageInfo.hasNextPage) && (
       <>
-        <Button disabled={!pageInfo.hasPreviousPage} onClick={() => setQuery({ before: pageInfo.startCursor })}>
+        <Button disabled={!pageInfo.hasPreviousPage} onClick={() => updateQuery({ before: pageInfo.startCursor })}>
           {texts.previousPage}
         </Button>
-        <Button disabled={!pageInfo.hasNextPage} onClick={() => setQuery({ after: pageInfo.endCursor })}>
+        <Button disabled={!pageInfo.hasNextPage} onClick={() => updateQuery({ after: pageInfo.endCursor })}>
           {texts.nextPage}
         </Button>
       </>

@@ -39,7 +39,7 @@ const auditDocument = graphql(`
 type AuditEntry = NonNullable<ResultOf<typeof auditDocument>['auditLogsConnection']>['edges'][number]['node']
 type Variables = VariablesOf<typeof auditDocument>
 
-const getFilters = () => ({
+const getUrlFilters = () => ({
   auditType: query.value.get('type') as Variables['auditType'],
   action: query.value.get('action') as Variables['action'],
   entityId: query.value.get('id'),
@@ -105,7 +105,7 @@ const EntryDetails = ({ entry }: { entry: AuditEntry }) => (
 )
 
 export function Audit() {
-  const result = useQuery(auditDocument, { ...getCursorArguments(), ...getFilters() })
+  const result = useQuery(auditDocument, { ...getCursorArguments(), ...getUrlFilters() })
   const entries = result.data?.auditLogsConnection
   return (
     <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
@@ -141,6 +141,6 @@ function AuditFilters() {
 }
 
 function exportCsv() {
-  const { auditType, action, entityId: entity_id } = getFilters()
+  const { auditType, action, entityId: entity_id } = getUrlFilters()
   return saveExport('/audit-logs/export', { audit_type: auditType ?? null, action: action ?? null, entity_id }, 'audit.csv')
 }

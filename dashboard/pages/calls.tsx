@@ -56,7 +56,7 @@ const callsDocument = graphql(`
 type Call = NonNullable<ResultOf<typeof callsDocument>['callLogsConnection']>['edges'][number]['node']
 type Variables = VariablesOf<typeof callsDocument>
 
-const getFilters = () => ({
+const getUrlFilters = () => ({
   apiKeyId: query.value.get('key'),
   operation: query.value.get('operation') as Variables['operation'],
   status: query.value.get('status') as Variables['status'],
@@ -120,12 +120,12 @@ const CallDetails = ({ call }: { call: Call }) => (
 )
 
 export function Calls() {
-  const result = useQuery(callsDocument, { ...getCursorArguments(), ...getFilters() }, { pollIntervalMs: 15_000 })
+  const result = useQuery(callsDocument, { ...getCursorArguments(), ...getUrlFilters() }, { pollIntervalMs: 15_000 })
   const calls = result.data?.callLogsConnection
   useContexts()
   return (
     <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
-      <CallFilters nameOfKey={calls?.edges[0]?.node.apiKeyName} />
+      <CallFilters keyName={calls?.edges[0]?.node.apiKeyName} />
       <List
         query={result}
         items={calls?.edges.map(({ node }) => node)}
@@ -152,20 +152,20 @@ export function Calls() {
   )
 }
 
-function CallFilters({ nameOfKey }: { nameOfKey: string | undefined }) {
+function CallFilters({ keyName }: { keyName: string | undefined }) {
   const all = ['', texts.all] as const
   return (
     <Filters>
       <FilterSelect name="operation" label={t.operation} options={[all, ...Object.entries(t.operations)]} />
       <FilterSelect name="status" label={t.outcome} options={[all, ...Object.entries(t.statuses)]} />
-      <KeyFilter nameOfKey={nameOfKey} />
+      <KeyFilter keyName={keyName} />
       <FilterDates />
     </Filters>
   )
 }
 
 /** Filter by API key. Users without scope `admin` cannot list API keys, so they can only remove the filter. */
-function KeyFilter({ nameOfKey }: { nameOfKey: string | undefined }) {
+function KeyFilter({ keyName }: { keyName: string | undefined }) {
   const keys = useQuery(keysDocument, {}, { isEnabled: hasScope('admin') })
   const selected = query.value.get('key')
   const options = (keys.data?.apiKeys?.data ?? []).map(({ id, name }) => [id, name] as const)
@@ -175,13 +175,13 @@ function KeyFilter({ nameOfKey }: { nameOfKey: string | undefined }) {
     <FilterSelect
       name="key"
       label={t.key}
-      options={[['', texts.all], ...options, ...(selected && !isListed ? [[selected, nameOfKey ?? selected] as const] : [])]}
+      options={[['', texts.all], ...options, ...(selected && !isListed ? [[selected, keyName ?? selected] as const] : [])]}
     />
   )
 }
 
 function exportCsv() {
-  const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = getFilters()
+  const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = getUrlFilters()
   const parameters = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
   return saveExport('/stats/logs/export', parameters, 'calls.csv')
 }

@@ -4,7 +4,7 @@ export type Period = (typeof periods)[number]
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-const toDay = (time: number) => new Date(time).toISOString().slice(0, 10)
+const formatUtcDay = (time: number) => new Date(time).toISOString().slice(0, 10)
 
 /** Formats the label of a bucket in UTC, because the service aggregates by UTC day. */
 export function toBucketLabel(period: Period, timestamp: string): { full: string; short: string } {
@@ -24,7 +24,7 @@ export function toBucketQuery(period: Period, timestamp: string): string {
   const start = Date.parse(timestamp)
   if (period !== 'hourly') {
     const days = period === 'weekly' ? 7 : 1
-    return `from=${toDay(start)}&to=${toDay(start + (days - 1) * dayMs)}`
+    return `from=${formatUtcDay(start)}&to=${formatUtcDay(start + (days - 1) * dayMs)}`
   }
   const end = new Date(start + hourMs - 1).toISOString()
   return `from=${encodeURIComponent(new Date(start).toISOString())}&to=${encodeURIComponent(end)}`

@@ -9,7 +9,7 @@ import { texts } from '../texts.js'
 import { ContextFields, type RulesDraft, toRulesDraft, toRulesInput } from './context-form.js'
 import { type PolicyDraft, PolicyFields, toPolicyDraft, toPolicyInput } from './context-policy.js'
 import type { Context } from './context-query.js'
-import { type Effect, EffectDialog, findEffect, hasEffect } from './stored-files-effect.js'
+import { type Effect, EffectDialog, fetchEffect, hasEffect } from './stored-files-effect.js'
 
 const t = texts.contexts
 
@@ -61,9 +61,9 @@ export function ContextSettings({ context }: { context: Context }) {
     status.value = 'busy'
     error.value = undefined
     fieldErrors.value = {}
-    const found = await findEffect(key, toInput(draft.value))
+    const found = await fetchEffect(key, toInput(draft.value))
     if (found.error) return report(found)
-    if (!hasEffect(found.effect) || !changesChecks(draft.value, saved.value)) return save()
+    if (!hasEffect(found.effect) || !hasChangedChecks(draft.value, saved.value)) return save()
     status.value = ''
     effect.value = found.effect
   }
@@ -114,7 +114,7 @@ const toDraft = (context: Context): Draft => ({
 })
 
 /** Checks whether the draft changes more than names and the quota, which do not affect stored files. */
-const changesChecks = (draft: Draft, stored: Draft): boolean => {
+const hasChangedChecks = (draft: Draft, stored: Draft): boolean => {
   const names = { displayName: '', description: '', storageQuotaMb: '' }
   const toChecks = ({ rules, policy }: Draft) => JSON.stringify([{ ...rules, ...names }, policy])
   return toChecks(draft) !== toChecks(stored)

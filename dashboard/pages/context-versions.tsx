@@ -49,7 +49,7 @@ export function ContextVersions({ contextKey: key }: { contextKey: string }) {
 
 const fieldNames = Object.keys(t.fields) as (keyof typeof t.fields)[]
 
-const toEntries = ({ policy, ...rules }: Rules) =>
+const toFieldEntries = ({ policy, ...rules }: Rules) =>
   fieldNames.map((name) => [name, formatValue({ ...rules, ...policy }[name])] as const)
 
 const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
@@ -57,8 +57,8 @@ const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ')
 /** Describes the fields that differ from the previous version. */
 function describeChanges(rules: Rules, previous: Rules | undefined): string[] {
   if (!previous) return []
-  const previousValues = new Map<string, string>(toEntries(previous))
-  return toEntries(rules)
+  const previousValues = new Map<string, string>(toFieldEntries(previous))
+  return toFieldEntries(rules)
     .filter(([name, value]) => previousValues.get(name) !== value)
     .map(([name, value]) => `${t.fields[name]}: ${previousValues.get(name)} → ${value}`)
 }

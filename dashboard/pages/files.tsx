@@ -8,7 +8,7 @@ import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Thumbnail } from '../components/thumbnail.js'
 import { Time } from '../components/time.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { DropZone } from './drop-zone.js'
@@ -105,7 +105,7 @@ function NoFiles({ hasUnreadFiles }: { hasUnreadFiles: boolean }) {
     return (
       <EmptyState icon="search" title={t.noneTitle}>
         <p>{hasUnreadFiles ? t.noneYetHint : t.noneHint}</p>
-        <Button onClick={() => setQuery(Object.fromEntries(names.map((name) => [name, null])))}>{t.clearFilters}</Button>
+        <Button onClick={() => updateQuery(Object.fromEntries(names.map((name) => [name, null])))}>{t.clearFilters}</Button>
       </EmptyState>
     )
   const curl = `curl -H "Authorization: Bearer $ASSAY_KEY" -F context=${context ?? 'CONTEXT'} -F file=@FILE ${location.origin}/api/v1/files/upload`

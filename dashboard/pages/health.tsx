@@ -71,7 +71,7 @@ const tones: Record<ComponentStatus['status'], Tone> = { up: 'good', degraded: '
 const ComponentCard = ({ name, condition: { status, ...facts } }: { name: string; condition: ComponentStatus }) => (
   <section class="card">
     <header>
-      <h2>{getTitle(name, facts.engine)}</h2>
+      <h2>{getComponentTitle(name, facts.engine)}</h2>
       <Badge tone={tones[status]}>{t.statuses[status]}</Badge>
     </header>
     <dl class="facts">
@@ -86,7 +86,7 @@ const ComponentCard = ({ name, condition: { status, ...facts } }: { name: string
   </section>
 )
 
-const getTitle = (name: string, engine: unknown): string =>
+const getComponentTitle = (name: string, engine: unknown): string =>
   name === 'scanner' && isBuiltInEngine(String(engine))
     ? texts.basicMalwareRules
     : (t.components[name as keyof typeof t.components] ?? name)

@@ -6,7 +6,7 @@ import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { ScopeBadges } from '../components/scopes.js'
 import { Time } from '../components/time.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { KeyActions } from './key-actions.js'
 import { type KeyRow, keysDocument } from './keys-query.js'
@@ -102,7 +102,7 @@ export function Keys() {
   const result = useQuery(keysDocument, {})
   const isCreating = query.value.get('new') === '1'
   const newKeyButton = (
-    <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
+    <Button kind="primary" icon="plus" onClick={() => updateQuery({ new: '1' })}>
       {t.newTitle}
     </Button>
   )
@@ -122,7 +122,7 @@ export function Keys() {
           </EmptyState>
         }
       />
-      {isCreating && <NewKeyDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
+      {isCreating && <NewKeyDialog onClose={() => updateQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

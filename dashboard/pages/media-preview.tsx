@@ -24,7 +24,7 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
   const show = async () => {
     const { data, error } = await mutate(urlDocument, { id })
     if (error) state.value = { error }
-    else state.value = toState(data.createDownloadUrl!.downloadUrl)
+    else state.value = toPlayerState(data.createDownloadUrl!.downloadUrl)
   }
   const current = state.value
   if (typeof current === 'object' && 'url' in current)
@@ -46,7 +46,7 @@ export function MediaPreview({ file: { id, originalFilename }, kind }: Props) {
 }
 
 /** The content security policy allows media only from the service, not from buckets, which do not send `nosniff`. */
-function toState(downloadUrl: string): State {
+function toPlayerState(downloadUrl: string): State {
   const { pathname, search } = new URL(downloadUrl)
   return pathname.startsWith('/download/') ? { url: pathname + search } : 'unsupported'
 }

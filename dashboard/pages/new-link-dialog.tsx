@@ -16,7 +16,7 @@ const createDocument = graphql(
   `mutation CreateUploadLink($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { url } }`,
 )
 
-const toList = (text: string) => text.split(/[\s,]+/).filter(Boolean)
+const parseList = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 
 interface Draft {
   context: string
@@ -32,8 +32,8 @@ const toInput = ({ seconds, maxFiles, maxSizeMb, extensions, origins }: Draft, c
   expiresInSeconds: Number(seconds),
   maxFiles: Number(maxFiles),
   ...(maxSizeMb && { maxSizeMb: Number(maxSizeMb) }),
-  ...(extensions && { allowedExtensions: toList(extensions) }),
-  origins: toList(origins),
+  ...(extensions && { allowedExtensions: parseList(extensions) }),
+  origins: parseList(origins),
 })
 
 /** Dialog that creates an upload link and then shows its URL, with a QR code for phones. */

@@ -36,7 +36,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const id = useId()
   const text = useSignal('')
   const selected = useSignal(0)
-  const entries = useEntries(text)
+  const entries = usePaletteEntries(text)
   const at = Math.min(selected.value, entries.length - 1)
   useEffect(() => {
     const element = dialog.current!
@@ -160,9 +160,9 @@ const Results = ({ id, entries, at, onSelect, onRun }: ResultsProps) => (
 )
 
 /** Returns the entries that match the text, ordered by group. */
-function useEntries(text: Signal<string>): Entry[] {
+function usePaletteEntries(text: Signal<string>): Entry[] {
   const contexts = useContexts()
-  const name = useDelayed(text)
+  const name = useDebouncedText(text)
   const files = useQuery(filesDocument, { name }, { isEnabled: name !== '' && hasScope('metadata') })
   const wanted = text.value.trim().toLowerCase()
   const matches = ({ title, hint }: Entry) => `${title} ${hint ?? ''}`.toLowerCase().includes(wanted)
@@ -179,11 +179,11 @@ function useEntries(text: Signal<string>): Entry[] {
   const fileEntries =
     wanted === '' ? [] : toFileEntries(text.value.trim(), files.data?.filesConnection?.edges.map(({ node }) => node) ?? [])
   const shownContexts = wanted === '' ? contextEntries.slice(0, 5) : contextEntries.filter(matches).slice(0, 8)
-  return [...getPageEntries().filter(matches), ...getActions().filter(matches), ...shownContexts, ...fileEntries]
+  return [...getPageEntries().filter(matches), ...getActionEntries().filter(matches), ...shownContexts, ...fileEntries]
 }
 
 /** Returns the text after a pause in typing. */
-function useDelayed(text: Signal<string>): string {
+function useDebouncedText(text: Signal<string>): string {
   const delayed = useSignal('')
   const current = text.value.trim()
   useEffect(() => {
@@ -230,7 +230,7 @@ const getPageEntries = (): Entry[] => [
   { id: 'page-account', group: 'pages', title: texts.nav.account, icon: 'person', run: () => navigate('/account') },
 ]
 
-function getActions(): Entry[] {
+function getActionEntries(): Entry[] {
   const open = (id: string, title: string, icon: IconName, address: string, scope: Scope): Entry[] =>
     hasScope(scope) ? [{ id, group: 'actions', title, icon, run: () => navigate(address) }] : []
   const nextTheme = getComputedStyle(document.documentElement).colorScheme === 'dark' ? 'light' : 'dark'

@@ -6,7 +6,7 @@ import { Button } from '../components/button.js'
 import { Field } from '../components/field.js'
 import { CodeLine, ErrorNotice } from '../components/notices.js'
 import { SecretDialog } from '../components/secret-dialog.js'
-import { loadMe } from '../session.js'
+import { loadCurrentUser } from '../session.js'
 import { texts } from '../texts.js'
 
 const t = texts.account
@@ -43,7 +43,7 @@ export function SecondFactor() {
   const finish = () => {
     enrollment.value = recoveryCodes.value = undefined
     password.value = code.value = ''
-    void loadMe()
+    void loadCurrentUser()
   }
   return (
     <form class="card" onSubmit={submit}>

@@ -34,7 +34,7 @@ export type Effect = NonNullable<ResultOf<typeof previewDocument>['previewContex
 const dayMs = 86_400_000
 
 /** Computes the effect on stored files and validates the input, without saving the changes. */
-export async function findEffect(
+export async function fetchEffect(
   key: string,
   input: Input,
 ): Promise<{ effect: Effect; error?: undefined } | { error: ApiError; fieldErrors: Record<string, string> }> {

@@ -4,7 +4,7 @@ import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { Advice, Report, toCheckResults } from '../components/report.js'
 import { texts } from '../texts.js'
-import { clearFinished, isFinished, retry, type Upload, uploads } from '../uploads.js'
+import { clearFinishedUploads, isFinished, retryUpload, type Upload, uploads } from '../uploads.js'
 import { StoredReport } from './stored-report.js'
 import type { useContexts } from './use-contexts.js'
 
@@ -25,7 +25,7 @@ export function UploadList({ contexts }: { contexts: Contexts }) {
         <span class="dim" role="status">
           {t.summary(acceptedCount, rejectedCount, openCount)}
         </span>
-        <Button kind="quiet" disabled={!states.some(isFinished)} onClick={clearFinished}>
+        <Button kind="quiet" disabled={!states.some(isFinished)} onClick={clearFinishedUploads}>
           {t.clearFinished}
         </Button>
       </header>
@@ -63,7 +63,7 @@ function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }
             <>
               <Advice code={state.error.code} />
               <div class="row">
-                <Button onClick={() => retry(upload)}>{texts.tryAgain}</Button>
+                <Button onClick={() => retryUpload(upload)}>{texts.tryAgain}</Button>
               </div>
             </>
           )}

@@ -4,7 +4,7 @@ import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
 import { Page } from '../components/page.js'
 import { ScopeBadges } from '../components/scopes.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserActions } from './user-actions.js'
@@ -41,7 +41,7 @@ export function Users() {
       title={t.title}
       description={t.about}
       actions={
-        <Button kind="primary" icon="plus" onClick={() => setQuery({ new: '1' })}>
+        <Button kind="primary" icon="plus" onClick={() => updateQuery({ new: '1' })}>
           {t.newTitle}
         </Button>
       }
@@ -54,7 +54,7 @@ export function Users() {
         caption={t.caption}
         empty={null}
       />
-      {isCreating && <UserDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
+      {isCreating && <UserDialog onClose={() => updateQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

@@ -6,7 +6,7 @@ import { Select } from '../components/field.js'
 import { CodeLine, EmptyState, ErrorNotice } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Advice, type CheckResult, checkNames, Report } from '../components/report.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { FileTarget, NoContext } from './drop-zone.js'
 import { useContexts } from './use-contexts.js'
@@ -54,7 +54,7 @@ export function ValidateFile() {
             value={context.contextKey}
             options={activeContexts.map(({ contextKey, displayName }) => [contextKey, displayName] as const)}
             onChange={(value) => {
-              setQuery({ context: value }, { replace: true })
+              updateQuery({ context: value }, { replace: true })
               dryRun.value = undefined
             }}
           />

@@ -7,7 +7,7 @@ const maxTextBytes = 1_000_000
 type Recognized = { type: 'receipt' | 'keys'; text: string } | { type: 'file' }
 
 /** Recognizes receipts and key sets by their content. All other files are compared with the receipt. */
-export async function recognize(file: File): Promise<Recognized> {
+export async function recognizeFile(file: File): Promise<Recognized> {
   if (file.size > maxTextBytes) return { type: 'file' }
   const text = (await file.text()).trim()
   if (/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) return { type: 'receipt', text }

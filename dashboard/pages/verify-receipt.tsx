@@ -6,7 +6,7 @@ import { keySet, loadKeySet } from '../api/key-set.js'
 import { Button } from '../components/button.js'
 import { Icon } from '../components/icon.js'
 import { texts } from '../texts.js'
-import { hashFile, recognize, verifyReceipt } from './verification.js'
+import { hashFile, recognizeFile, verifyReceipt } from './verification.js'
 
 const t = texts.proof
 
@@ -23,7 +23,7 @@ export function VerifyReceipt() {
   const add = async (files: Iterable<File>) => {
     message.value = ''
     for (const file of files) {
-      const kind = await recognize(file)
+      const kind = await recognizeFile(file)
       if (kind.type === 'keys') keySet.value = { text: kind.text, source: file.name }
       else if (kind.type === 'receipt') input.value = { ...input.value, receipt: { name: file.name, text: kind.text } }
       else input.value = { ...input.value, file }

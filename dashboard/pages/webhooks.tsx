@@ -6,7 +6,7 @@ import { type Column, List } from '../components/list.js'
 import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
-import { query, setQuery } from '../router.js'
+import { query, updateQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { WebhookDialog } from './webhook-dialog.js'
 
@@ -63,7 +63,7 @@ const columns: Column<WebhookRow>[] = [
 export function Webhooks() {
   const result = useQuery(webhooksDocument, {})
   const isCreating = query.value.get('new') === '1'
-  const startCreating = () => setQuery({ new: '1' })
+  const startCreating = () => updateQuery({ new: '1' })
   return (
     <Page
       title={t.title}
@@ -86,7 +86,7 @@ export function Webhooks() {
           </EmptyState>
         }
       />
-      {isCreating && <WebhookDialog onClose={() => setQuery({ new: null }, { replace: true })} />}
+      {isCreating && <WebhookDialog onClose={() => updateQuery({ new: null }, { replace: true })} />}
     </Page>
   )
 }

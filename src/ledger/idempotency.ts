@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { canonicalJson } from '@assay/proofs'
+import { toCanonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
 import { type Actor, getCredentialId } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
@@ -60,7 +60,7 @@ export class IdempotencyService {
       throw badUserInput([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
     const id = { tenantId: actor.tenantId, actorId: getCredentialId(actor), key }
     const hash = createHash('sha256')
-      .update(`${operation}\n${canonicalJson(request)}`)
+      .update(`${operation}\n${toCanonicalJson(request)}`)
       .digest('hex')
     for (;;) {
       const known = await this.#take(id, operation, hash)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@assay/proofs'
+import { toCanonicalJson } from '@assay/proofs'
 import { startOfHour } from '../platform/clock.js'
 import { idTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
@@ -166,7 +166,7 @@ export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
 }
 
 function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRow {
-  const data = canonicalJson({
+  const data = toCanonicalJson({
     file_id: file.fileId,
     original_filename: file.originalFilename,
     content_type: file.contentType,
@@ -186,7 +186,7 @@ function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRo
 }
 
 function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | null): EventRow {
-  const data = canonicalJson({
+  const data = toCanonicalJson({
     call_id: callId,
     original_filename: upload.originalFilename,
     size_bytes: upload.sizeBytes,
@@ -216,11 +216,11 @@ function toChangeEvent(row: AuditRow): EventRow {
     performed_by_id: actor.id,
     performed_by_type: actor.kind,
   }
-  let data = canonicalJson({
+  let data = toCanonicalJson({
     ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, boundChange(name, value)])),
     ...facts,
   })
-  if (Buffer.byteLength(data) > maxDataBytes) data = canonicalJson({ ...facts, changed: toHash(canonicalJson(details)) })
+  if (Buffer.byteLength(data) > maxDataBytes) data = toCanonicalJson({ ...facts, changed: toHash(toCanonicalJson(details)) })
   return toEventRow(getEventType(row), { subject: entityId, contextKey, data })
 }
 
@@ -241,7 +241,7 @@ function boundChange(name: string, value: unknown): unknown {
 
 /** Replaces a long value with its hash. */
 function boundValue(value: unknown): unknown {
-  const text = canonicalJson(value)
+  const text = toCanonicalJson(value)
   return Buffer.byteLength(text) > maxValueBytes ? toHash(text) : value
 }
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from '@jest/globals'
 import { decodeProtectedHeader } from 'jose'
-import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
+import { runVerifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import { toStatusAndCode } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
 import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
@@ -19,7 +19,7 @@ async function verified(receipt: string, ...files: string[]) {
   writeFileSync(path, receipt)
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
-  const status = await verifyCommand([path, ...files, '--keys', await setup.saveKeySet()], {
+  const status = await runVerifyCommand([path, ...files, '--keys', await setup.saveKeySet()], {
     writeOutput: note,
     writeError: note,
   })

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { computeCompleteRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
+import { computeCompleteSubtreeRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
 
 /** Adds events to the journal of a tenant until it has the given length. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
@@ -39,11 +39,11 @@ async function grow(client: PoolClient, tenantId: string, length: number): Promi
   while (levels.at(-1)!.length >= 256)
     levels.push(
       Array.from({ length: Math.floor(levels.at(-1)!.length / 256) }, (_, at) =>
-        computeCompleteRoot(levels.at(-1)!.slice(at * 256, at * 256 + 256)),
+        computeCompleteSubtreeRoot(levels.at(-1)!.slice(at * 256, at * 256 + 256)),
       ),
     )
   const frontier = getStoredHashes({ from: 0, to: length }).map(({ level, place, count }) =>
-    computeCompleteRoot(levels[level]!.slice(place, place + count)),
+    computeCompleteSubtreeRoot(levels[level]!.slice(place, place + count)),
   )
   await client.query(
     `INSERT INTO journal (tenant_id, sequence, event_id, type, subject, occurred_at, entry, leaf)

@@ -1,6 +1,12 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
-import { computeCompleteRoot, computeRoot, getSiblings, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
+import {
+  computeCompleteSubtreeRoot,
+  computeRoot,
+  getSiblingSubtrees,
+  getStoredHashes,
+  hashLeaf,
+} from '../../packages/proofs/src/merkle.js'
 import { getLogOrigin, type Receipt, signReceipt } from '../../packages/proofs/src/receipt.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
 
@@ -26,12 +32,14 @@ export class MemoryLog {
 
   root(from = 0, to = this.leaves.length): Buffer {
     return computeRoot(
-      getStoredHashes({ from, to }).map(({ level, place, count }) => computeCompleteRoot(this.#stored(level, place, count))),
+      getStoredHashes({ from, to }).map(({ level, place, count }) =>
+        computeCompleteSubtreeRoot(this.#stored(level, place, count)),
+      ),
     )
   }
 
   proof(index: number, size = this.leaves.length): Buffer[] {
-    return getSiblings(index, size).map(({ from, to }) => this.root(from, to))
+    return getSiblingSubtrees(index, size).map(({ from, to }) => this.root(from, to))
   }
 
   #stored(level: number, place: number, count: number): Buffer[] {
@@ -41,7 +49,7 @@ export class MemoryLog {
 
   #node(level: number, place: number): Buffer {
     const name = `${level}/${place}`
-    const hash = this.#nodes.get(name) ?? computeCompleteRoot(this.#stored(level - 1, place * 256, 256))
+    const hash = this.#nodes.get(name) ?? computeCompleteSubtreeRoot(this.#stored(level - 1, place * 256, 256))
     this.#nodes.set(name, hash)
     return hash
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
-import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
+import { runVerifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
 import { createKeySet, createReceipt, MemoryLog, newSigningKey } from '../support/memory-log.js'
 
@@ -25,7 +25,7 @@ const filePath = place('a.csv', file)
 async function verify(...argv: string[]) {
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
-  return { status: await verifyCommand(argv, { writeOutput: note, writeError: note }), output: lines.join('\n') }
+  return { status: await runVerifyCommand(argv, { writeOutput: note, writeError: note }), output: lines.join('\n') }
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 

@@ -1,6 +1,6 @@
 import { endpoints } from './generated/endpoints.js'
 import type { operations } from './generated/openapi.js'
-import { readJson, type Transport, withQuery } from './transport.js'
+import { appendQuery, readJson, type Transport } from './transport.js'
 
 export type OperationId = keyof operations
 export type Query<Id extends OperationId> = NonNullable<operations[Id]['parameters']['query']>
@@ -66,7 +66,7 @@ function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, sig
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   return {
     method,
-    path: withQuery(fillIn(template, path), query ?? {}),
+    path: appendQuery(fillPathTemplate(template, path), query ?? {}),
     headers,
     body: body === undefined ? undefined : () => JSON.stringify(body),
     signal,
@@ -75,7 +75,7 @@ function toRequest<Id extends OperationId>(id: Id, { path = [], query, body, sig
 }
 
 /** Fills in the path parameters. Throws a TypeError if a value would change the path, such as an empty id. */
-function fillIn(template: string, values: readonly string[]): string {
+function fillPathTemplate(template: string, values: readonly string[]): string {
   let index = 0
   return template.replaceAll(/\{(\w+)\}/g, (_parameter, name) => {
     const value = values[index++]

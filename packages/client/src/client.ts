@@ -1,18 +1,18 @@
 import { type Body, Caller, type CallOptions, type Data } from './call.js'
-import { createFiles } from './files.js'
+import { createFileMethods } from './files.js'
 import { type EventsOptions, followEvents } from './follow-events.js'
 import {
-  createApiKeys,
-  createContexts,
-  createHolds,
-  createLogs,
-  createQuarantine,
-  createStats,
-  createTenant,
-  createTransparencyLog,
-  createTrash,
-  createUploadLinks,
-  createWebhooks,
+  createApiKeyMethods,
+  createContextMethods,
+  createHoldMethods,
+  createLogMethods,
+  createQuarantineMethods,
+  createStatisticsMethods,
+  createTenantMethods,
+  createTransparencyLogMethods,
+  createTrashMethods,
+  createUploadLinkMethods,
+  createWebhookMethods,
 } from './resources.js'
 import { type ClientOptions, Transport } from './transport.js'
 
@@ -35,18 +35,18 @@ export class AssayClient {
   constructor(options: ClientOptions) {
     const caller = new Caller(new Transport(options))
     this.#caller = caller
-    this.files = createFiles(caller)
-    this.contexts = createContexts(caller)
-    this.apiKeys = createApiKeys(caller)
-    this.uploadLinks = createUploadLinks(caller)
-    this.trash = createTrash(caller)
-    this.quarantine = createQuarantine(caller)
-    this.holds = createHolds(caller)
-    this.stats = createStats(caller)
-    this.logs = createLogs(caller)
-    this.webhooks = createWebhooks(caller)
-    this.transparencyLog = createTransparencyLog(caller)
-    this.tenant = createTenant(caller)
+    this.files = createFileMethods(caller)
+    this.contexts = createContextMethods(caller)
+    this.apiKeys = createApiKeyMethods(caller)
+    this.uploadLinks = createUploadLinkMethods(caller)
+    this.trash = createTrashMethods(caller)
+    this.quarantine = createQuarantineMethods(caller)
+    this.holds = createHoldMethods(caller)
+    this.stats = createStatisticsMethods(caller)
+    this.logs = createLogMethods(caller)
+    this.webhooks = createWebhookMethods(caller)
+    this.transparencyLog = createTransparencyLogMethods(caller)
+    this.tenant = createTenantMethods(caller)
   }
 
   /** Creates an upload link. The URL is returned only once. Pass it to `uploadTo` to upload files without an API key. */

@@ -2,7 +2,7 @@ import type { Caller, CallOptions, CreateOptions, Query } from './call.js'
 import { minResumableBytes, uploadResumable } from './resumable.js'
 import type { Schemas } from './schemas.js'
 import { type OpenSource, openSource, type UploadSource } from './source.js'
-import { createForm, type ProgressListener } from './upload.js'
+import { createUploadForm, type ProgressListener } from './upload.js'
 
 export interface ValidateOptions extends CallOptions {
   /** Key of the context whose rules validate the file. */
@@ -20,7 +20,7 @@ export interface UploadOptions extends ValidateOptions, CreateOptions {
   resumable?: boolean
 }
 
-export const createFiles = (caller: Caller) => ({
+export const createFileMethods = (caller: Caller) => ({
   /** Uploads a file. Throws an `AssayError` with the reason if the service rejects the file. Streams are not retried. */
   upload: (source: UploadSource, options: UploadOptions) => upload(caller, source, options),
   /** Validates a file without storing it, and returns the validation report. */
@@ -75,7 +75,7 @@ function sendForm<T>(
   options: ValidateOptions,
   extraHeaders: Record<string, string> = {},
 ): Promise<T> {
-  const { headers, ...form } = createForm(opened, toFormFields(options), options.onProgress)
+  const { headers, ...form } = createUploadForm(opened, toFormFields(options), options.onProgress)
   return transport.requestData<T>({
     method: 'POST',
     path,

@@ -1,6 +1,6 @@
 import { AssayError } from './errors.js'
 import type { components } from './generated/openapi.js'
-import { isTemporary, type Transport, wait, withQuery } from './transport.js'
+import { appendQuery, isTemporary, type Transport, wait } from './transport.js'
 
 type Event = components['schemas']['Event']
 
@@ -28,7 +28,12 @@ export async function* followEvents(transport: Transport, options: EventsOptions
   let { after = 0 } = options
   if (!follow) {
     for (;;) {
-      const request = { method: 'GET', path: withQuery(path, { after, limit: pageSize, ...filter }), signal, isRepeatable: true }
+      const request = {
+        method: 'GET',
+        path: appendQuery(path, { after, limit: pageSize, ...filter }),
+        signal,
+        isRepeatable: true,
+      }
       const { data } = await transport.requestData<{ data: Event[] }>(request)
       yield* data
       if (data.length < pageSize) return
@@ -39,7 +44,7 @@ export async function* followEvents(transport: Transport, options: EventsOptions
     const connection = new AbortController()
     const request = {
       method: 'GET',
-      path: withQuery(path, { after, ...filter }),
+      path: appendQuery(path, { after, ...filter }),
       headers: { Accept: 'text/event-stream' },
       signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
       isRepeatable: true,

@@ -1,7 +1,7 @@
 import type { Body, Caller, CallOptions, CreateOptions, Query } from './call.js'
 
 /** Methods for contexts, which are sets of upload rules. */
-export const createContexts = (caller: Caller) => ({
+export const createContextMethods = (caller: Caller) => ({
   list: (query: Query<'listContexts'> = {}, options?: CallOptions) => caller.request('listContexts', { query, ...options }),
   listAll: (query: Query<'listContexts'> = {}, options?: CallOptions) => caller.listAll('listContexts', { query, ...options }),
   get: (contextKey: string, options?: CallOptions) => caller.request('getContext', { path: [contextKey], ...options }),
@@ -26,7 +26,7 @@ export const createContexts = (caller: Caller) => ({
     caller.request('getContextRescan', { path: [contextKey], ...options }),
 })
 
-export const createApiKeys = (caller: Caller) => ({
+export const createApiKeyMethods = (caller: Caller) => ({
   list: (query: Query<'listApiKeys'> = {}, options?: CallOptions) => caller.request('listApiKeys', { query, ...options }),
   listAll: (query: Query<'listApiKeys'> = {}, options?: CallOptions) => caller.listAll('listApiKeys', { query, ...options }),
   get: (apiKeyId: string, options?: CallOptions) => caller.request('getApiKey', { path: [apiKeyId], ...options }),
@@ -42,7 +42,7 @@ export const createApiKeys = (caller: Caller) => ({
 })
 
 /** Methods for existing upload links. `AssayClient.createUploadLink` creates new links. */
-export const createUploadLinks = (caller: Caller) => ({
+export const createUploadLinkMethods = (caller: Caller) => ({
   list: (query: Query<'listUploadLinks'> = {}, options?: CallOptions) => caller.request('listUploadLinks', { query, ...options }),
   listAll: (query: Query<'listUploadLinks'> = {}, options?: CallOptions) =>
     caller.listAll('listUploadLinks', { query, ...options }),
@@ -52,7 +52,7 @@ export const createUploadLinks = (caller: Caller) => ({
 })
 
 /** Methods for the trash, which contains deleted files that can be restored. */
-export const createTrash = (caller: Caller) => ({
+export const createTrashMethods = (caller: Caller) => ({
   list: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.request('listTrash', { query, ...options }),
   listAll: (query: Query<'listTrash'> = {}, options?: CallOptions) => caller.listAll('listTrash', { query, ...options }),
   restore: (fileId: string, options?: CallOptions) => caller.request('restoreFile', { path: [fileId], ...options }),
@@ -61,7 +61,7 @@ export const createTrash = (caller: Caller) => ({
 })
 
 /** Methods for the quarantine, which contains files in which a rescan found a virus. */
-export const createQuarantine = (caller: Caller) => ({
+export const createQuarantineMethods = (caller: Caller) => ({
   list: (query: Query<'listQuarantine'> = {}, options?: CallOptions) => caller.request('listQuarantine', { query, ...options }),
   listAll: (query: Query<'listQuarantine'> = {}, options?: CallOptions) =>
     caller.listAll('listQuarantine', { query, ...options }),
@@ -72,7 +72,7 @@ export const createQuarantine = (caller: Caller) => ({
 })
 
 /** Methods for holds, which prevent the deletion of files. */
-export const createHolds = (caller: Caller) => ({
+export const createHoldMethods = (caller: Caller) => ({
   list: (query: Query<'listHolds'> = {}, options?: CallOptions) => caller.request('listHolds', { query, ...options }),
   listAll: (query: Query<'listHolds'> = {}, options?: CallOptions) => caller.listAll('listHolds', { query, ...options }),
   set: (fileId: string, body: Body<'holdFile'>, options?: CallOptions) =>
@@ -80,7 +80,7 @@ export const createHolds = (caller: Caller) => ({
   release: (fileId: string, options?: CallOptions) => caller.request('releaseHold', { path: [fileId], ...options }),
 })
 
-export const createStats = (caller: Caller) => ({
+export const createStatisticsMethods = (caller: Caller) => ({
   overview: (options?: CallOptions) => caller.request('getStats', options),
   apiCallsChart: (query: Query<'getApiCallsChart'> = {}, options?: CallOptions) =>
     caller.request('getApiCallsChart', { query, ...options }),
@@ -93,13 +93,13 @@ export const createStats = (caller: Caller) => ({
 })
 
 /** Methods for the call log and the audit log. */
-export const createLogs = (caller: Caller) => ({
+export const createLogMethods = (caller: Caller) => ({
   listCalls: (query: Query<'listCallLogs'> = {}, options?: CallOptions) => caller.request('listCallLogs', { query, ...options }),
   listAllCalls: (query: Query<'listCallLogs'> = {}, options?: CallOptions) =>
     caller.listAll('listCallLogs', { query, ...options }),
   /** Exports all matching calls as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportCalls: (query: Query<'exportCallLogs'> = {}, options?: CallOptions) =>
-    caller.open('exportCallLogs', { query, ...options }, toResponse),
+    caller.open('exportCallLogs', { query, ...options }, returnResponse),
   /** Returns the receipt of an upload call. The receipt of a rejected upload proves the rejection. */
   getCallReceipt: (callId: string, options?: CallOptions) => caller.request('getCallReceipt', { path: [callId], ...options }),
   listAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
@@ -111,10 +111,10 @@ export const createLogs = (caller: Caller) => ({
     caller.request('listAuditLogsOfEntity', { path: [entityType, entityId], query, ...options }),
   /** Exports all matching audit log entries as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportAuditEntries: (query: Query<'exportAuditLogs'> = {}, options?: CallOptions) =>
-    caller.open('exportAuditLogs', { query, ...options }, toResponse),
+    caller.open('exportAuditLogs', { query, ...options }, returnResponse),
 })
 
-export const createWebhooks = (caller: Caller) => ({
+export const createWebhookMethods = (caller: Caller) => ({
   list: (query: Query<'listWebhooks'> = {}, options?: CallOptions) => caller.request('listWebhooks', { query, ...options }),
   listAll: (query: Query<'listWebhooks'> = {}, options?: CallOptions) => caller.listAll('listWebhooks', { query, ...options }),
   get: (webhookId: string, options?: CallOptions) => caller.request('getWebhook', { path: [webhookId], ...options }),
@@ -135,7 +135,7 @@ export const createWebhooks = (caller: Caller) => ({
     caller.request('replayWebhook', { path: [webhookId], body, ...options }),
 })
 
-export const createTransparencyLog = (caller: Caller) => ({
+export const createTransparencyLogMethods = (caller: Caller) => ({
   /** Returns the latest checkpoint as a signed note. */
   getCheckpoint: (options?: CallOptions) => caller.open('getLogCheckpoint', { ...options }, (response) => response.text()),
   /** Returns the verifier key of the log in signed-note format. */
@@ -151,9 +151,9 @@ export const createTransparencyLog = (caller: Caller) => ({
 })
 
 /** Methods for the tenant to which the credential belongs. */
-export const createTenant = (caller: Caller) => ({
+export const createTenantMethods = (caller: Caller) => ({
   get: (options?: CallOptions) => caller.request('getTenant', options),
   update: (body: Body<'updateTenant'>, options?: CallOptions) => caller.request('updateTenant', { body, ...options }),
 })
 
-const toResponse = (response: Response): Response => response
+const returnResponse = (response: Response): Response => response

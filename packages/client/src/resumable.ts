@@ -1,7 +1,7 @@
 import type { DetailedError, FileReader, FileSource, HttpRequest, HttpStack } from 'tus-js-client'
 import { AssayError, parseErrorResponse } from './errors.js'
 import type { Schemas } from './schemas.js'
-import { type Transport, unreachableMessage } from './transport.js'
+import { formatUnreachableMessage, type Transport } from './transport.js'
 import type { ProgressListener } from './upload.js'
 
 /** Larger files are uploaded in several requests, so that the upload can resume after a lost connection. */
@@ -33,7 +33,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   // The abort listener is added after the import, so it would miss an abort during the import.
   upload.signal?.throwIfAborted()
   const url = await sendContent(Upload, transport, upload).catch((error) => {
-    if (error instanceof RejectedUpload) return error.url
+    if (error instanceof RejectedUploadError) return error.url
     throw error
   })
   const outcomeRequest = { method: 'GET', path: url, isRepeatable: true, signal: upload.signal }
@@ -76,7 +76,9 @@ function sendContent(
       },
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
       onError: (error) =>
-        reject(tusUpload.url && isRejected(error as DetailedError) ? new RejectedUpload(tusUpload.url) : toAssayError(error)),
+        reject(
+          tusUpload.url && isRejected(error as DetailedError) ? new RejectedUploadError(tusUpload.url) : toAssayError(error),
+        ),
       onSuccess: () => resolve(tusUpload.url!),
     })
     const abort = () => {
@@ -94,7 +96,7 @@ interface UploadOutcome {
 }
 
 /** The service rejected the upload, but its response was lost. The upload URL returns the outcome. */
-class RejectedUpload extends Error {
+class RejectedUploadError extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')
   }
@@ -111,7 +113,7 @@ function isRetryable(error: DetailedError): boolean {
 function toAssayError(error: Error | DetailedError): AssayError {
   const response = (error as DetailedError).originalResponse
   if (!response)
-    return new AssayError('network_error', unreachableMessage(((error as DetailedError).causingError ?? error).message), {
+    return new AssayError('network_error', formatUnreachableMessage(((error as DetailedError).causingError ?? error).message), {
       cause: error,
     })
   const { headers } = response.getUnderlyingObject() as Response

@@ -18,7 +18,7 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
   const { method, url, headers = {}, signal, onProgress } = request
   // In browsers, `fetch` does not report upload progress and can send streams only over HTTP/2.
   if (onProgress && request.body instanceof Blob && !customFetch && XMLHttpRequest) return sendWithXhr(XMLHttpRequest, request)
-  const body = onProgress && isBinary(request.body) ? countBytes(request.body, onProgress) : request.body
+  const body = onProgress && isBinary(request.body) ? createCountingStream(request.body, onProgress) : request.body
   return (customFetch ?? fetch)(url, {
     method,
     headers,
@@ -32,7 +32,7 @@ export function sendRequest(request: SentRequest, customFetch?: typeof fetch): P
 const isBinary = (body: RequestBody | null | undefined) => body instanceof Blob || body instanceof ReadableStream
 
 /** Returns a stream of small chunks, and calls `onProgress` with the number of bytes read so far. */
-export function countBytes(
+export function createCountingStream(
   content: Blob | ReadableStream<Uint8Array>,
   onProgress: (sentBytes: number) => void,
 ): ReadableStream<Uint8Array> {

@@ -83,7 +83,7 @@ export class Transport {
   }
 }
 
-export const unreachableMessage = (reason: string | undefined): string =>
+export const formatUnreachableMessage = (reason: string | undefined): string =>
   `Cannot reach the service (${reason}). Check the URL and the network connection.`
 
 /** Reads a JSON response. A successful response that is not JSON comes from an intermediary, such as a proxy. */
@@ -101,7 +101,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
   if (error instanceof AssayError) return error
   const { cause, message } = error as Error
   const reason = cause instanceof Error ? cause.message || (cause as Error & { code?: string }).code : message
-  return new AssayError('network_error', unreachableMessage(reason), { cause: error })
+  return new AssayError('network_error', formatUnreachableMessage(reason), { cause: error })
 }
 
 // A retry can succeed after a lost connection, an exceeded rate limit or an outage of a dependency.
@@ -131,7 +131,7 @@ export function wait(milliseconds: number, signal: AbortSignal | undefined): Pro
 }
 
 /** Appends query parameters to a path. Null and undefined values are omitted. */
-export function withQuery(path: string, query: object): string {
+export function appendQuery(path: string, query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null) parameters.set(name, String(value))

@@ -3,7 +3,7 @@ import { minResumableBytes, uploadResumable } from './resumable.js'
 import type { Schemas } from './schemas.js'
 import { type OpenSource, openSource, type UploadSource } from './source.js'
 import { Transport } from './transport.js'
-import { createForm, type ProgressListener, toFileProgress } from './upload.js'
+import { createUploadForm, type ProgressListener, toFileProgress } from './upload.js'
 
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
@@ -31,7 +31,7 @@ export function getLinkRules(
   options: Pick<UploadToOptions, 'signal' | 'fetch'> = {},
 ): Promise<Schemas['UploadLinkRules']> {
   const { signal, ...transportOptions } = options
-  return readRules(openLink(linkUrl, transportOptions), signal)
+  return fetchLinkRules(createLinkTransport(linkUrl, transportOptions), signal)
 }
 
 /**
@@ -41,7 +41,7 @@ export function getLinkRules(
 export async function uploadTo(linkUrl: string, source: UploadSource, options: UploadToOptions = {}): Promise<Schemas['File']> {
   const { resumeFrom, ...newUpload } = options
   const { signal } = options
-  const transport = openLink(linkUrl, options)
+  const transport = createLinkTransport(linkUrl, options)
   signal?.throwIfAborted()
   const opened = await openSource(source, options.filename)
   signal?.throwIfAborted()
@@ -51,25 +51,28 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
     })
     if (resumed) return resumed
   }
-  assertAllowed(opened, await readRules(transport, signal))
+  assertFileAllowed(opened, await fetchLinkRules(transport, signal))
   signal?.throwIfAborted()
   const isLarge = (opened.size ?? 0) > minResumableBytes
   if (opened.content instanceof Blob && (options.resumable ?? isLarge)) return uploadInParts(transport, opened, newUpload)
   return uploadInOneRequest(transport, opened, newUpload)
 }
 
-function openLink(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
+function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
   if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
   // Query and fragment are not part of the link. Email campaigns, for example, append tracking parameters.
   const { origin, pathname } = new URL(linkUrl)
   return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })
 }
 
-const readRules = (transport: Transport, signal: AbortSignal | undefined) =>
+const fetchLinkRules = (transport: Transport, signal: AbortSignal | undefined) =>
   transport.requestData<Schemas['UploadLinkRules']>({ method: 'GET', path: '', signal, isRepeatable: true })
 
 /** Throws the error that the service would return, before the client sends the file. */
-function assertAllowed({ filename, size }: OpenSource, { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules']): void {
+function assertFileAllowed(
+  { filename, size }: OpenSource,
+  { allowed_extensions, max_size_mb }: Schemas['UploadLinkRules'],
+): void {
   const extension = /\.([^./\\]+)$/.exec(filename)?.[1]?.toLowerCase()
   if (extension === undefined || !allowed_extensions.includes(extension)) {
     const subject = extension === undefined ? 'A file name without an extension' : `Extension '${extension}'`
@@ -90,7 +93,7 @@ function uploadInParts(transport: Transport, { content, filename }: OpenSource, 
   return uploadResumable(transport, {
     path: '/tus',
     content: content as Blob,
-    metadata: { filename, ...toFields(metadata) },
+    metadata: { filename, ...toMetadataFields(metadata) },
     ...{ idempotencyKey, onProgress, onUploadUrl, resumeFrom, signal },
   })
 }
@@ -101,7 +104,7 @@ function uploadInOneRequest(transport: Transport, opened: OpenSource, options: U
   const isBlob = content instanceof Blob
   // Metadata requires a form. Without metadata, the request body is the file.
   const { headers, ...body } = metadata
-    ? { method: 'POST', path: '', ...createForm(opened, toFields(metadata), onProgress) }
+    ? { method: 'POST', path: '', ...createUploadForm(opened, toMetadataFields(metadata), onProgress) }
     : {
         method: 'PUT',
         path: `/${encodeURIComponent(filename)}`,
@@ -117,5 +120,5 @@ function uploadInOneRequest(transport: Transport, opened: OpenSource, options: U
   })
 }
 
-const toFields = (metadata: Record<string, unknown> | undefined): Record<string, string> =>
+const toMetadataFields = (metadata: Record<string, unknown> | undefined): Record<string, string> =>
   metadata ? { metadata: JSON.stringify(metadata) } : {}

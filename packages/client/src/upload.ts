@@ -1,4 +1,4 @@
-import { countBytes, type RequestBody } from './send.js'
+import { createCountingStream, type RequestBody } from './send.js'
 import type { OpenSource } from './source.js'
 
 /** Progress of an upload, in bytes. `total` is undefined for a stream. */
@@ -20,7 +20,7 @@ export interface UploadForm {
  * Creates the multipart form of an upload. The form of a Blob can be sent again, but the form of a stream cannot.
  * `FormData` is unsuitable, because its progress would include the fields and the headers.
  */
-export function createForm(
+export function createUploadForm(
   { content, filename }: OpenSource,
   fields: Record<string, string>,
   onProgress?: ProgressListener,
@@ -43,18 +43,18 @@ export function createForm(
     }
   // Count only the bytes of the content, without the start and the end of the form.
   const progress = toFileProgress(onProgress, undefined)
-  const counted = progress ? countBytes(content, progress) : content
-  return { headers, body: () => frame(counted, start, end), onProgress: undefined }
+  const counted = progress ? createCountingStream(content, progress) : content
+  return { headers, body: () => wrapStream(counted, start, end), onProgress: undefined }
 }
 
 function joinBlobs(start: Uint8Array<ArrayBuffer>, content: Blob, end: Uint8Array<ArrayBuffer>): RequestBody {
   const whole = new Blob([start, content, end])
   // Bun 1.4 omits a Blob that is a file on disk.
   const isComplete = whole.size === start.length + content.size + end.length
-  return isComplete ? whole : frame(content.stream(), start, end)
+  return isComplete ? whole : wrapStream(content.stream(), start, end)
 }
 
-function frame(content: ReadableStream<Uint8Array>, start: Uint8Array, end: Uint8Array): ReadableStream<Uint8Array> {
+function wrapStream(content: ReadableStream<Uint8Array>, start: Uint8Array, end: Uint8Array): ReadableStream<Uint8Array> {
   const framing = new TransformStream<Uint8Array, Uint8Array>({
     start: (controller) => controller.enqueue(start),
     flush: (controller) => controller.enqueue(end),

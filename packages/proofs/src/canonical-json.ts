@@ -2,15 +2,15 @@
  * Serializes a value as canonical JSON (RFC 8785): sorted members, no whitespace, numbers and strings as in ECMAScript.
  * NUL and unpaired surrogates, which PostgreSQL cannot store in text, become U+FFFD.
  */
-export function canonicalJson(value: unknown): string {
+export function toCanonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(replaceInvalidCharacters(value))
   if (typeof value === 'bigint') return String(value)
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
   if (value instanceof Date) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   members.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(replaceInvalidCharacters(name))}:${canonicalJson(member)}`).join(',')}}`
+  return `{${members.map(([name, member]) => `${JSON.stringify(replaceInvalidCharacters(name))}:${toCanonicalJson(member)}`).join(',')}}`
 }
 
 const replaceInvalidCharacters = (text: string): string =>

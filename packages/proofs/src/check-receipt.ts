@@ -6,7 +6,7 @@ import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
 import { isSignedBy, parseNote } from './signed-note.js'
 
 /** Makes receipt text safe to print: replaces control and bidirectional characters, and truncates it to 100 characters. */
-function sanitize(value: string): string {
+function sanitizeText(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
@@ -29,8 +29,8 @@ interface CheckReceiptInput {
   file?: { name: string; sizeBytes: number; sha256: string } | undefined
 }
 
-const proven = (message: string): Finding => ({ proven: true, message })
-const unproven = (message: string): Finding => ({ proven: false, message })
+const createProvenFinding = (message: string): Finding => ({ proven: true, message })
+const createUnprovenFinding = (message: string): Finding => ({ proven: false, message })
 
 /** Returns the Ed25519 keys of a JSON Web Key Set. Throws if the text is not a key set. */
 export function parseKeySet(text: string): VerificationKey[] {
@@ -63,10 +63,12 @@ export function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): F
   const { receipt, kid } = signedReceipt
   const issuedAt = new Date(receipt.iat * 1000).toISOString()
   return [
-    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} at ${issuedAt} and signed it with key ${kid}.`),
+    createProvenFinding(
+      `${sanitizeText(receipt.iss)} issued this receipt for ${receipt.sub} at ${issuedAt} and signed it with key ${kid}.`,
+    ),
     ...(file ? [checkFile(receipt, file)] : []),
-    checkEntry(receipt),
-    ...checkLog(receipt, keys),
+    checkLogEntry(receipt),
+    ...checkLogProof(receipt, keys),
   ]
 }
 
@@ -76,36 +78,44 @@ const decodeBase64Url = (text: string): Buffer => Buffer.from(text, 'base64')
 /** Verifies the signature without WebCrypto, which browsers provide only to pages served over HTTPS. */
 function verifySignature(jws: string, keys: readonly VerificationKey[]): Finding | { receipt: Receipt; kid: string } {
   const header = parseHeader(jws)
-  if (!header) return unproven('The receipt is not a compact JWS, which consists of three base64url parts separated by dots.')
+  if (!header)
+    return createUnprovenFinding('The receipt is not a compact JWS, which consists of three base64url parts separated by dots.')
   if (header.alg !== 'EdDSA' || header.typ !== receiptType)
-    return unproven(
-      `The receipt has type '${sanitize(String(header.typ))}' and algorithm ${sanitize(String(header.alg))}. It must have type '${receiptType}' and algorithm EdDSA.`,
+    return createUnprovenFinding(
+      `The receipt has type '${sanitizeText(String(header.typ))}' and algorithm ${sanitizeText(String(header.alg))}. It must have type '${receiptType}' and algorithm EdDSA.`,
     )
   // A JWS is invalid if it requires an extension that the verifier does not support (RFC 7515, section 4.1.11).
-  if ('crit' in header) return unproven('The receipt requires a JWS extension (`crit`). Assay does not issue such receipts.')
+  if ('crit' in header)
+    return createUnprovenFinding('The receipt requires a JWS extension (`crit`). Assay does not issue such receipts.')
   const key = keys.find(({ kid }) => kid === header.kid)
-  if (!key) return unproven(`The key set does not contain key '${sanitize(String(header.kid))}', which signed the receipt.`)
+  if (!key)
+    return createUnprovenFinding(
+      `The key set does not contain key '${sanitizeText(String(header.kid))}', which signed the receipt.`,
+    )
   const [protectedHeader, payload, signature] = jws.split('.') as [string, string, string]
   const isSigned = verify(null, Buffer.from(`${protectedHeader}.${payload}`), key.publicKey, decodeBase64Url(signature))
-  if (!isSigned) return unproven('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
+  if (!isSigned)
+    return createUnprovenFinding('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
   const receipt = parseJson(decodeBase64Url(payload).toString())
   return isReceipt(receipt)
     ? { receipt, kid: key.kid }
-    : unproven('The signed data is not a receipt: required claims are missing or invalid.')
+    : createUnprovenFinding('The signed data is not a receipt: required claims are missing or invalid.')
 }
 
 function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<CheckReceiptInput['file']>): Finding {
   if (sha256 === null)
-    return unproven(`${sanitize(name)} cannot be compared: the receipt contains no checksum of the uploaded file.`)
-  if (file.sha256 !== sha256 || file.sizeBytes !== size)
-    return unproven(
-      `${sanitize(name)} is not the validated file: it has ${file.sizeBytes} bytes and SHA-256 ${file.sha256}. The receipt is for ${size} bytes and SHA-256 ${sha256}.`,
+    return createUnprovenFinding(
+      `${sanitizeText(name)} cannot be compared: the receipt contains no checksum of the uploaded file.`,
     )
-  return proven(`${sanitize(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
+  if (file.sha256 !== sha256 || file.sizeBytes !== size)
+    return createUnprovenFinding(
+      `${sanitizeText(name)} is not the validated file: it has ${file.sizeBytes} bytes and SHA-256 ${file.sha256}. The receipt is for ${size} bytes and SHA-256 ${sha256}.`,
+    )
+  return createProvenFinding(`${sanitizeText(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
 /** Checks that the claims of the receipt match the log entry. */
-function checkEntry(receipt: Receipt): Finding {
+function checkLogEntry(receipt: Receipt): Finding {
   const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }
     | undefined
@@ -125,35 +135,39 @@ function checkEntry(receipt: Receipt): Finding {
   ]
   const differences = comparisons.filter(([, expected, actual]) => (expected ?? null) !== (actual ?? null)).map(([name]) => name)
   if (differences.length > 0)
-    return unproven(`The log entry differs from the receipt in these fields: ${differences.join(', ')}.`)
-  const verdict = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
-  return proven(`The log entry matches the receipt: '${sanitize(receipt.filename ?? '')}' was ${verdict}.`)
+    return createUnprovenFinding(`The log entry differs from the receipt in these fields: ${differences.join(', ')}.`)
+  const verdict = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitizeText(receipt.reason ?? '')})`
+  return createProvenFinding(`The log entry matches the receipt: '${sanitizeText(receipt.filename ?? '')}' was ${verdict}.`)
 }
 
-function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {
+function checkLogProof({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {
   const note = parseNote(log.checkpoint)
   const checkpoint = note && parseCheckpoint(note.text)
-  if (!note || !checkpoint) return [unproven('The receipt contains no valid checkpoint of the transparency log.')]
+  if (!note || !checkpoint) return [createUnprovenFinding('The receipt contains no valid checkpoint of the transparency log.')]
   const leaf = hashLeaf(log.entry)
   const root = computeRootFromProof(
     leaf,
     { index: log.index, size: checkpoint.size },
     log.proof.map((hash) => Buffer.from(hash, 'base64')),
   )
-  const position = `number ${log.index + 1} of ${checkpoint.size} in log ${sanitize(checkpoint.origin)}`
+  const position = `number ${log.index + 1} of ${checkpoint.size} in log ${sanitizeText(checkpoint.origin)}`
   const isIncluded = leaf.toString('base64') === log.leaf && root?.equals(checkpoint.root)
   const signer = keys.find(({ publicKey }) => isSignedBy(note, checkpoint.origin, publicKey))
   const isLogOfTenant = checkpoint.origin === log.origin && log.origin === getLogOrigin(iss, tenantId)
   return [
     isIncluded
-      ? proven(`The log entry is ${position}.`)
-      : unproven(`The log entry is not ${position}: its inclusion proof does not lead to the root hash.`),
+      ? createProvenFinding(`The log entry is ${position}.`)
+      : createUnprovenFinding(`The log entry is not ${position}: its inclusion proof does not lead to the root hash.`),
     signer
-      ? proven(`The log checkpoint is signed with key ${signer.kid}.`)
-      : unproven('The log checkpoint is not signed with any key in the key set.'),
+      ? createProvenFinding(`The log checkpoint is signed with key ${signer.kid}.`)
+      : createUnprovenFinding('The log checkpoint is not signed with any key in the key set.'),
     ...(isLogOfTenant
       ? []
-      : [unproven(`Log ${sanitize(checkpoint.origin)} is not the log of tenant ${sanitize(tenantId)} at ${sanitize(iss)}.`)]),
+      : [
+          createUnprovenFinding(
+            `Log ${sanitizeText(checkpoint.origin)} is not the log of tenant ${sanitizeText(tenantId)} at ${sanitizeText(iss)}.`,
+          ),
+        ]),
   ]
 }
 

@@ -1,10 +1,10 @@
-export { canonicalJson } from './canonical-json.js'
+export { toCanonicalJson } from './canonical-json.js'
 export { checkReceipt, extractReceipt, type Finding, parseKeySet, type VerificationKey } from './check-receipt.js'
 export { type Checkpoint, formatCheckpoint, parseCheckpoint } from './checkpoint.js'
 export {
-  computeCompleteRoot,
+  computeCompleteSubtreeRoot,
   computeRoot,
-  getSiblings,
+  getSiblingSubtrees,
   getStoredHashes,
   hashLeaf,
   type Range,

@@ -35,18 +35,18 @@ export function computeRoot(subtrees: readonly Buffer[]): Buffer {
 }
 
 /** Computes the root of a complete subtree from 2^n adjacent hashes. */
-export function computeCompleteRoot(hashes: readonly Buffer[]): Buffer {
+export function computeCompleteSubtreeRoot(hashes: readonly Buffer[]): Buffer {
   let row = hashes
   while (row.length > 1) row = Array.from({ length: row.length / 2 }, (_, at) => hashNode(row[2 * at]!, row[2 * at + 1]!))
   return row[0]!
 }
 
 /** Returns the sibling subtrees of an inclusion proof, from the leaf to the root (RFC 6962, section 2.1.1). */
-export function getSiblings(index: number, size: number): Sibling[] {
+export function getSiblingSubtrees(index: number, size: number): Sibling[] {
   const siblings: Sibling[] = []
   let [from, to] = [0, size]
   while (to - from > 1) {
-    const middle = from + largestPowerOfTwoBelow(to - from)
+    const middle = from + getLargestPowerOfTwoBelow(to - from)
     const isLeft = index >= middle
     siblings.push(isLeft ? { from, to: middle, isLeft } : { from: middle, to, isLeft })
     if (isLeft) from = middle
@@ -58,7 +58,7 @@ export function getSiblings(index: number, size: number): Sibling[] {
 /** Computes the root from an inclusion proof. Returns undefined if the length of the proof is wrong for index and size. */
 export function computeRootFromProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
   if (!(index >= 0 && index < size)) return undefined
-  const siblings = getSiblings(index, size)
+  const siblings = getSiblingSubtrees(index, size)
   if (siblings.length !== proof.length) return undefined
   return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
@@ -67,7 +67,7 @@ export function computeRootFromProof(leaf: Buffer, { index, size }: { index: num
 export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {
-    const size = largestPowerOfTwoBelow(to - at + 1)
+    const size = getLargestPowerOfTwoBelow(to - at + 1)
     const level = Math.floor(Math.log2(size) / 8)
     const width = 256 ** level
     runs.push({ level, place: at / width, count: size / width })
@@ -76,7 +76,7 @@ export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   return runs
 }
 
-function largestPowerOfTwoBelow(count: number): number {
+function getLargestPowerOfTwoBelow(count: number): number {
   let power = 1
   while (power * 2 < count) power *= 2
   return power

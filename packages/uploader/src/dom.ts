@@ -1,7 +1,7 @@
 type Child = Node | string | false | undefined
 
 /** Creates an element, which the `part` attribute makes available to `::part`. Text is never parsed as markup. */
-export function element<Name extends keyof HTMLElementTagNameMap>(
+export function createElement<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Record<string, string | boolean | undefined> = {},
   ...children: Child[]
@@ -13,9 +13,9 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   return created
 }
 
-export function button(label: string, options: { part: string; ariaLabel?: string; onClick(): void }): HTMLButtonElement {
+export function createButton(label: string, options: { part: string; ariaLabel?: string; onClick(): void }): HTMLButtonElement {
   const { part, ariaLabel, onClick } = options
-  const created = element('button', { type: 'button', part: `button ${part}`, 'aria-label': ariaLabel }, label)
+  const created = createElement('button', { type: 'button', part: `button ${part}`, 'aria-label': ariaLabel }, label)
   created.addEventListener('click', onClick)
   return created
 }

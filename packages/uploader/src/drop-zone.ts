@@ -1,7 +1,7 @@
-import { button, element } from './dom.js'
+import { createButton, createElement } from './dom.js'
 import { formatBytes, formatTime } from './format.js'
 import { acceptsPhotos, getMaxBytes, type LinkRules } from './link-rules.js'
-import { fill, type Texts } from './texts.js'
+import { fillPlaceholders, type Texts } from './texts.js'
 
 interface DropZoneOptions {
   rules: LinkRules
@@ -17,7 +17,7 @@ interface DropZoneOptions {
 export class DropZone {
   readonly element: HTMLElement
   readonly #options: DropZoneOptions
-  readonly #remaining = element('p', { part: 'remaining' })
+  readonly #remaining = createElement('p', { part: 'remaining' })
 
   constructor(options: DropZoneOptions) {
     this.#options = options
@@ -26,42 +26,51 @@ export class DropZone {
     const accept = allowed.map((extension) => `.${extension}`).join(',')
     const size = formatBytes(getMaxBytes(rules), language)
     const isMultiple = rules.remaining > 1
-    const buttons = element('div', { part: 'buttons' })
-    buttons.append(...this.#toChooser('choose', texts.choose, { accept, multiple: isMultiple }))
+    const buttons = createElement('div', { part: 'buttons' })
+    buttons.append(...this.#createFilePicker('choose', texts.choose, { accept, multiple: isMultiple }))
     // The attribute `capture` opens the camera on phones and tablets. Other devices ignore it.
     if (acceptsPhotos(rules) && matchMedia('(pointer: coarse)').matches)
-      buttons.append(...this.#toChooser('camera', texts.takePhoto, { accept: 'image/*', capture: 'environment' }))
-    this.element = element(
+      buttons.append(...this.#createFilePicker('camera', texts.takePhoto, { accept: 'image/*', capture: 'environment' }))
+    this.element = createElement(
       'section',
       { part: 'dropzone', 'aria-label': rules.display_name },
-      element('p', { part: 'prompt' }, texts.prompt),
+      createElement('p', { part: 'prompt' }, texts.prompt),
       buttons,
-      element('p', { part: 'rules' }, fill(texts.rules, { extensions: allowed.join(', '), size })),
+      createElement('p', { part: 'rules' }, fillPlaceholders(texts.rules, { extensions: allowed.join(', '), size })),
       this.#remaining,
     )
-    this.#acceptDrops()
+    this.#addDropListeners()
   }
 
-  setRemaining(count: number): void {
+  setRemainingCount(count: number): void {
     const { rules, texts, language } = this.#options
-    this.#remaining.textContent = fill(texts.remaining, { count, time: formatTime(new Date(rules.expires_at), language) })
+    this.#remaining.textContent = fillPlaceholders(texts.remaining, {
+      count,
+      time: formatTime(new Date(rules.expires_at), language),
+    })
   }
 
   focus(): void {
     this.element.querySelector('button')?.focus()
   }
 
-  #toChooser(part: string, label: string, attributes: Record<string, string | boolean>): HTMLElement[] {
-    const input = element('input', { type: 'file', hidden: true, part: `${part}-input`, 'aria-label': label, ...attributes })
+  #createFilePicker(part: string, label: string, attributes: Record<string, string | boolean>): HTMLElement[] {
+    const input = createElement('input', {
+      type: 'file',
+      hidden: true,
+      part: `${part}-input`,
+      'aria-label': label,
+      ...attributes,
+    })
     input.addEventListener('change', () => {
       this.#options.onFiles([...(input.files ?? [])])
       // Without the reset, the browser fires no event if the user chooses the same file again.
       input.value = ''
     })
-    return [button(label, { part, onClick: () => input.click() }), input]
+    return [createButton(label, { part, onClick: () => input.click() }), input]
   }
 
-  #acceptDrops(): void {
+  #addDropListeners(): void {
     const zone = this.element
     const setOver = (isOver: boolean) => zone.toggleAttribute('data-over', isOver)
     zone.addEventListener('dragover', (event) => {

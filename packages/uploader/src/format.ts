@@ -35,7 +35,7 @@ const windowMs = 5_000
 export class RateMeter {
   #samples: Sample[] = []
 
-  add(sent: number, ms: number): void {
+  addSample(sent: number, ms: number): void {
     this.#samples.push({ sent, ms })
     while (this.#samples.length > 2 && ms - this.#samples[0]!.ms > windowMs) this.#samples.shift()
   }

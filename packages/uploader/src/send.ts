@@ -48,7 +48,7 @@ export interface Transfer {
  * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is unsuitable, because its retries read
  * the rules again. After a lost response to the last file, the link is used up, and a retry would fail.
  */
-export function prepareTransfer(options: SendOptions): Transfer {
+export function createTransfer(options: SendOptions): Transfer {
   const { linkUrl, file, uploadId } = options
   const endpoint = `${linkUrl}/tus`
   let fileId: string | undefined
@@ -67,7 +67,7 @@ export function prepareTransfer(options: SendOptions): Transfer {
       options.onCreated(upload.url!.split('/').at(-1)!)
     },
     onProgress: (sent) => options.onProgress(sent),
-    onShouldRetry: (error) => isTemporary(error.originalResponse),
+    onShouldRetry: (error) => isTemporaryFailure(error.originalResponse),
     onAfterResponse: (_request, response) => {
       fileId = response.getHeader('Assay-File-Id') ?? fileId
     },
@@ -75,7 +75,7 @@ export function prepareTransfer(options: SendOptions): Transfer {
       fileId
         ? options.onAccepted(fileId)
         : options.onError({ code: 'unknown', message: 'The service returned no file ID. Try again later.' }),
-    onError: (error) => void readError(error, upload.url).then(options.onError),
+    onError: (error) => void readUploadError(error, upload.url).then(options.onError),
   })
   return {
     start: () => upload.start(),
@@ -84,14 +84,14 @@ export function prepareTransfer(options: SendOptions): Transfer {
   }
 }
 
-function isTemporary(response: HttpResponse | null): boolean {
+function isTemporaryFailure(response: HttpResponse | null): boolean {
   const status = response?.getStatus() ?? 0
   // Status 409 means that an earlier request of the same upload is still in progress.
   const isResumable = status === 409 && /"resumable":\s*true/.test(response!.getBody())
   return status === 0 || status === 423 || status === 429 || status >= 500 || isResumable
 }
 
-async function readError(error: Error | DetailedError, uploadUrl: string | null): Promise<UploadError> {
+async function readUploadError(error: Error | DetailedError, uploadUrl: string | null): Promise<UploadError> {
   const response = (error as DetailedError).originalResponse
   if (!response) {
     // Without a response, the browser could not read the file or the connection was lost.
@@ -99,11 +99,11 @@ async function readError(error: Error | DetailedError, uploadUrl: string | null)
     return { code: isUnreadable ? 'unreadable' : 'network_error', message: error.message }
   }
   // Status 410 means that the service rejected the upload, but the response was lost. The upload URL returns the reason.
-  if (response.getStatus() === 410 && uploadUrl) return readOutcome(uploadUrl)
+  if (response.getStatus() === 410 && uploadUrl) return fetchRejection(uploadUrl)
   return parseError(response.getBody(), response.getStatus())
 }
 
-async function readOutcome(uploadUrl: string): Promise<UploadError> {
+async function fetchRejection(uploadUrl: string): Promise<UploadError> {
   try {
     const response = await fetch(uploadUrl, { credentials: 'omit', referrerPolicy: 'no-referrer' })
     const { data } = (await response.json()) as { data: { error: UploadError | null } }

@@ -64,7 +64,7 @@ export type TextName = keyof typeof defaultTexts
 export type Texts = Record<TextName, string>
 
 /** Replaces the placeholders in braces by values. Unknown placeholders are preserved. */
-export const fill = (text: string, values: Record<string, string | number> = {}): string =>
+export const fillPlaceholders = (text: string, values: Record<string, string | number> = {}): string =>
   text.replace(/\{(\w+)\}/g, (word, name: string) => String(values[name] ?? word))
 
 const rejectionCodes: readonly string[] = [
@@ -79,7 +79,7 @@ const rejectionCodes: readonly string[] = [
 ] satisfies TextName[]
 
 /** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
-export const isRejection = (code: string): boolean => rejectionCodes.includes(code)
+export const isFileRejection = (code: string): boolean => rejectionCodes.includes(code)
 
 /** Returns the text for an error code, or the message of the service if the code has no text. */
 export function toErrorText(texts: Texts, { code, message }: { code: string; message: string }): string {

@@ -29,17 +29,17 @@ export class UnfinishedUploads {
     }
   }
 
-  find(file: Fingerprint): string | undefined {
-    return this.list().find((record) => isSame(record, file))?.uploadId
+  findUploadId(file: Fingerprint): string | undefined {
+    return this.list().find((record) => isSameFile(record, file))?.uploadId
   }
 
   add({ name, size, lastModified }: Fingerprint, uploadId: string): void {
-    const others = this.list().filter((record) => !isSame(record, { name, size, lastModified }))
+    const others = this.list().filter((record) => !isSameFile(record, { name, size, lastModified }))
     this.#write([...others, { uploadId, name, size, lastModified }].slice(-maxRecords))
   }
 
   remove(file: Fingerprint): void {
-    this.#write(this.list().filter((record) => !isSame(record, file)))
+    this.#write(this.list().filter((record) => !isSameFile(record, file)))
   }
 
   #write(records: UnfinishedUpload[]): void {
@@ -52,7 +52,7 @@ export class UnfinishedUploads {
   }
 }
 
-const isSame = (a: Fingerprint, b: Fingerprint) => a.name === b.name && a.size === b.size && a.lastModified === b.lastModified
+const isSameFile = (a: Fingerprint, b: Fingerprint) => a.name === b.name && a.size === b.size && a.lastModified === b.lastModified
 
 const isRecord = (value: unknown): value is UnfinishedUpload => {
   const { uploadId, name, size, lastModified } = (value ?? {}) as UnfinishedUpload

@@ -1,8 +1,8 @@
-import { type CheckResult, checkFile, toContentCheck } from './checks.js'
+import { type CheckResult, checkFile, toContentCheckResult } from './checks.js'
 import { RateMeter } from './format.js'
 import type { LinkRules, UploadError } from './link-rules.js'
-import { prepareTransfer, type Transfer } from './send.js'
-import { isRejection, type Texts } from './texts.js'
+import { createTransfer, type Transfer } from './send.js'
+import { isFileRejection, type Texts } from './texts.js'
 import { UnfinishedUploads } from './unfinished-uploads.js'
 
 export type UploadState = 'queued' | 'uploading' | 'paused' | 'checking' | 'accepted' | 'rejected' | 'failed'
@@ -47,7 +47,7 @@ export class UploadQueue {
   }
 
   /** Number of files that the user can still add. */
-  get accepts(): number {
+  get remainingCount(): number {
     return this.#options.rules.remaining - this.items.filter(({ state }) => state !== 'rejected').length
   }
 
@@ -56,18 +56,22 @@ export class UploadQueue {
   }
 
   /** Checks a file, and queues its upload if no check fails. */
-  add(file: File): void {
+  addFile(file: File): void {
     const { rules, getTexts, language } = this.#options
-    const checks = checkFile(file, rules, { accepts: this.accepts, texts: getTexts(), ...(language && { language }) })
+    const checks = checkFile(file, rules, {
+      remainingCount: this.remainingCount,
+      texts: getTexts(),
+      ...(language && { language }),
+    })
     const failure = checks.find(({ state }) => state === 'failed')
     const item: UploadItem = {
       file,
       state: failure ? 'rejected' : 'queued',
-      checks: [...checks, toContentCheck(getTexts(), {})],
+      checks: [...checks, toContentCheckResult(getTexts(), {})],
       sent: 0,
       rate: new RateMeter(),
-      idempotencyKey: generateKey(),
-      uploadId: this.unfinished.find(file),
+      idempotencyKey: generateIdempotencyKey(),
+      uploadId: this.unfinished.findUploadId(file),
     }
     if (failure) item.error = { code: 'rejected_by_rules', message: failure.text }
     this.items.push(item)
@@ -78,14 +82,14 @@ export class UploadQueue {
 
   pause(item: UploadItem): void {
     item.transfer?.pause()
-    this.#set(item, 'paused')
+    this.#setState(item, 'paused')
     this.#startNext()
   }
 
   /** Resumes a paused or interrupted upload. */
   resume(item: UploadItem): void {
     delete item.error
-    this.#set(item, 'queued')
+    this.#setState(item, 'queued')
     this.#startNext()
   }
 
@@ -114,17 +118,17 @@ export class UploadQueue {
     const free = maxConcurrentUploads - this.items.filter(isActive).length
     for (const item of this.items.filter(({ state }) => state === 'queued').slice(0, Math.max(free, 0))) {
       item.rate.reset()
-      item.transfer ??= this.#prepare(item)
-      this.#set(item, 'uploading', 'started')
+      item.transfer ??= this.#createTransfer(item)
+      this.#setState(item, 'uploading', 'started')
       item.transfer.start()
     }
   }
 
-  #prepare(item: UploadItem): Transfer {
+  #createTransfer(item: UploadItem): Transfer {
     const { linkUrl } = this.#options
     const { file, idempotencyKey, uploadId } = item
     const isCurrent = () => this.items.includes(item) && isActive(item)
-    return prepareTransfer({
+    return createTransfer({
       linkUrl,
       file,
       idempotencyKey,
@@ -133,40 +137,40 @@ export class UploadQueue {
         item.uploadId = id
         this.unfinished.add(file, id)
       },
-      onProgress: (sent) => isCurrent() && this.#progress(item, sent),
+      onProgress: (sent) => isCurrent() && this.#updateProgress(item, sent),
       onAccepted: (fileId) => isCurrent() && this.#finish(item, { fileId }),
       onError: (error) => isCurrent() && this.#finish(item, { error }),
     })
   }
 
-  #progress(item: UploadItem, sent: number): void {
+  #updateProgress(item: UploadItem, sent: number): void {
     item.sent = sent
-    item.rate.add(sent, performance.now())
-    if (sent === item.file.size && item.state === 'uploading') this.#set(item, 'checking')
+    item.rate.addSample(sent, performance.now())
+    if (sent === item.file.size && item.state === 'uploading') this.#setState(item, 'checking')
     else this.#options.onChange(item, 'progress')
   }
 
   #finish(item: UploadItem, outcome: { fileId?: string; error?: UploadError }): void {
     const { fileId, error } = outcome
-    item.checks[item.checks.length - 1] = toContentCheck(this.#options.getTexts(), outcome)
+    item.checks[item.checks.length - 1] = toContentCheckResult(this.#options.getTexts(), outcome)
     item.transfer = undefined
     if (error) item.error = error
     if (fileId) item.fileId = fileId
-    const isRejected = error !== undefined && isRejection(error.code)
+    const isRejected = error !== undefined && isFileRejection(error.code)
     if (!error || isRejected) this.unfinished.remove(item.file)
     // The upload may have expired, so the next attempt creates a new upload.
     if (error && error.code !== 'network_error') item.uploadId = undefined
     const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
-    this.#set(item, state, state)
+    this.#setState(item, state, state)
     this.#startNext()
   }
 
-  #set(item: UploadItem, state: UploadState, change: ItemChange = 'state'): void {
+  #setState(item: UploadItem, state: UploadState, change: ItemChange = 'state'): void {
     item.state = state
     this.#options.onChange(item, change)
   }
 }
 
 // `crypto.randomUUID` is unavailable on pages served over HTTP.
-const generateKey = () =>
+const generateIdempotencyKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -1,20 +1,20 @@
-import { button, element } from './dom.js'
+import { createButton, createElement } from './dom.js'
 import { DropZone } from './drop-zone.js'
 import { ItemView } from './item-view.js'
 import { type LinkRules, toLinkUrl, type UploadError } from './link-rules.js'
 import { fetchRules } from './send.js'
 import { styles } from './styles.js'
-import { defaultTexts, fill, type Texts, toErrorText } from './texts.js'
+import { defaultTexts, fillPlaceholders, type Texts, toErrorText } from './texts.js'
 import { type ItemChange, type UploadItem, UploadQueue } from './upload-queue.js'
 
 /** Web component that uploads files through an upload link: `<assay-uploader url="https://…/upload/…">`. */
 export class AssayUploader extends HTMLElement {
   static readonly observedAttributes = ['url', 'texts']
 
-  readonly #content = element('div', { part: 'content' })
-  readonly #message = element('div', { part: 'message' })
-  readonly #list = element('ul', { part: 'list' })
-  readonly #live = element('p', { part: 'live', 'aria-live': 'polite', role: 'status' })
+  readonly #content = createElement('div', { part: 'content' })
+  readonly #message = createElement('div', { part: 'message' })
+  readonly #list = createElement('ul', { part: 'list' })
+  readonly #live = createElement('p', { part: 'live', 'aria-live': 'polite', role: 'status' })
   readonly #views = new Map<UploadItem, ItemView>()
   #ownTexts: Partial<Texts> = {}
   #queue: UploadQueue | undefined
@@ -51,7 +51,7 @@ export class AssayUploader extends HTMLElement {
 
   /** Adds files, as if the user had chosen them. */
   addFiles(files: Iterable<File>): void {
-    for (const file of files) this.#queue?.add(file)
+    for (const file of files) this.#queue?.addFile(file)
   }
 
   connectedCallback(): void {
@@ -92,14 +92,14 @@ export class AssayUploader extends HTMLElement {
     try {
       const linkUrl = toLinkUrl(this.url, document.baseURI)
       const rules = await fetchRules(linkUrl, connection.signal)
-      if (!connection.signal.aborted) this.#show(linkUrl, rules, connection.signal)
+      if (!connection.signal.aborted) this.#showDropZone(linkUrl, rules, connection.signal)
     } catch (error) {
       if (connection.signal.aborted) return
       this.#showError(error as UploadError)
     }
   }
 
-  #show(linkUrl: string, rules: LinkRules, signal: AbortSignal): void {
+  #showDropZone(linkUrl: string, rules: LinkRules, signal: AbortSignal): void {
     const { texts } = this
     const language = this.#language
     const onChange = (item: UploadItem, change: ItemChange) => this.#onChange(item, change)
@@ -112,17 +112,17 @@ export class AssayUploader extends HTMLElement {
       onFiles: (files) => this.addFiles(files),
       onFolder: () => this.#announce(texts.folder, { visible: true }),
     })
-    this.#dropZone.setRemaining(rules.remaining)
+    this.#dropZone.setRemainingCount(rules.remaining)
     this.#content.replaceChildren(this.#dropZone.element)
     this.#showUnfinished(queue)
     addEventListener('online', () => queue.resumeInterrupted(), { signal })
-    document.addEventListener('paste', (event) => this.#paste(event), { signal })
+    document.addEventListener('paste', (event) => this.#uploadPastedFiles(event), { signal })
     this.#dispatch('assay-ready', { rules })
   }
 
   #showUnfinished(queue: UploadQueue): void {
     const names = queue.unfinished.list().map(({ name }) => name)
-    const notices = names.map((name) => element('p', {}, fill(this.texts.unfinished, { name })))
+    const notices = names.map((name) => createElement('p', {}, fillPlaceholders(this.texts.unfinished, { name })))
     this.#message.replaceChildren(...notices)
   }
 
@@ -130,13 +130,13 @@ export class AssayUploader extends HTMLElement {
     const text = toErrorText(this.texts, error)
     this.#showMessage(text)
     if (error.code !== 'not_found')
-      this.#message.append(button(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#restart() }))
+      this.#message.append(createButton(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#restart() }))
     this.#announce(text)
     this.#dispatch('assay-error', { code: error.code, message: error.message })
   }
 
   /** Uploads pasted files, unless the user pastes into an input field of the page. */
-  #paste(event: ClipboardEvent): void {
+  #uploadPastedFiles(event: ClipboardEvent): void {
     const files = [...(event.clipboardData?.files ?? [])]
     const target = event.composedPath()[0]
     const isField = target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA)$/.test(target.tagName))
@@ -150,13 +150,13 @@ export class AssayUploader extends HTMLElement {
     const view = this.#views.get(item)
     if (change === 'removed') this.#removeView(item, view)
     else if (change === 'progress') view?.updateProgress()
-    else view?.update()
-    this.#report(item, change)
+    else view?.render()
+    this.#reportChange(item, change)
     const queue = this.#queue!
-    if (change !== 'progress') this.#dropZone?.setRemaining(Math.max(queue.accepts, 0))
+    if (change !== 'progress') this.#dropZone?.setRemainingCount(Math.max(queue.remainingCount, 0))
     if (change !== 'accepted') return
-    if (queue.isIdle) this.#dispatch('assay-complete', { files: queue.items.map(toDetail) })
-    if (queue.isIdle && queue.accepts < 1) {
+    if (queue.isIdle) this.#dispatch('assay-complete', { files: queue.items.map(toEventDetail) })
+    if (queue.isIdle && queue.remainingCount < 1) {
       this.#content.hidden = true
       this.#announce(this.texts.complete, { visible: true })
     }
@@ -177,32 +177,32 @@ export class AssayUploader extends HTMLElement {
   }
 
   /** Announces a change to screen readers, and dispatches its event to the page. */
-  #report(item: UploadItem, change: ItemChange): void {
+  #reportChange(item: UploadItem, change: ItemChange): void {
     const { texts } = this
     const { name } = item.file
-    if (change === 'progress') this.#dispatch('assay-progress', { ...toDetail(item), sent: item.sent })
+    if (change === 'progress') this.#dispatch('assay-progress', { ...toEventDetail(item), sent: item.sent })
     if (change === 'started') {
-      this.#announce(fill(texts.announceStart, { name }))
-      this.#dispatch('assay-start', toDetail(item))
+      this.#announce(fillPlaceholders(texts.announceStart, { name }))
+      this.#dispatch('assay-start', toEventDetail(item))
     }
     if (change === 'accepted') {
-      this.#announce(fill(texts.announceAccepted, { name }))
-      this.#dispatch('assay-accepted', toDetail(item))
+      this.#announce(fillPlaceholders(texts.announceAccepted, { name }))
+      this.#dispatch('assay-accepted', toEventDetail(item))
     }
     if (change === 'rejected' || change === 'failed') {
       const error = item.error!
       const reason = item.checks.find(({ state }) => state === 'failed')?.text ?? toErrorText(texts, error)
-      this.#announce(fill(texts.announceRejected, { name, reason }))
-      this.#dispatch(`assay-${change}`, { ...toDetail(item), code: error.code, message: error.message })
+      this.#announce(fillPlaceholders(texts.announceRejected, { name, reason }))
+      this.#dispatch(`assay-${change}`, { ...toEventDetail(item), code: error.code, message: error.message })
     }
     if (change === 'removed' && item.state !== 'accepted' && item.state !== 'rejected') {
-      this.#announce(fill(texts.announceCanceled, { name }))
-      this.#dispatch('assay-canceled', toDetail(item))
+      this.#announce(fillPlaceholders(texts.announceCanceled, { name }))
+      this.#dispatch('assay-canceled', toEventDetail(item))
     }
   }
 
   #showMessage(text: string): void {
-    this.#message.replaceChildren(element('p', {}, text))
+    this.#message.replaceChildren(createElement('p', {}, text))
   }
 
   #announce(text: string, { visible = false } = {}): void {
@@ -215,4 +215,4 @@ export class AssayUploader extends HTMLElement {
   }
 }
 
-const toDetail = ({ file, fileId }: UploadItem) => ({ name: file.name, size: file.size, ...(fileId && { fileId }) })
+const toEventDetail = ({ file, fileId }: UploadItem) => ({ name: file.name, size: file.size, ...(fileId && { fileId }) })

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { formatBytes, formatPercent, formatSeconds, RateMeter } from '../src/format.js'
 import { getExtension, parseError, toLinkUrl } from '../src/link-rules.js'
-import { defaultTexts, fill, toErrorText } from '../src/texts.js'
+import { defaultTexts, fillPlaceholders, toErrorText } from '../src/texts.js'
 
 test('the uploader script with its dependencies is at most 30 KB after gzip compression', () => {
   const script = readFileSync(new URL('../../../dist/uploader/uploader.js', import.meta.url))
@@ -32,7 +32,7 @@ describe('texts', () => {
   ])('formats %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
 
   test('preserves placeholders that have no value', () => {
-    expect(fill('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
+    expect(fillPlaceholders('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
   test('explains known error codes, and shows the message of the service for other codes', () => {
@@ -47,12 +47,12 @@ describe('texts', () => {
 describe('rate of an upload', () => {
   test('reports no upload rate in the first second, and then the average of the last five seconds', () => {
     const meter = new RateMeter()
-    meter.add(0, 0)
-    meter.add(500, 500)
+    meter.addSample(0, 0)
+    meter.addSample(500, 500)
     expect(meter.bytesPerSecond).toBeUndefined()
-    meter.add(2_000, 1_000)
+    meter.addSample(2_000, 1_000)
     expect(meter.bytesPerSecond).toBe(2_000)
-    for (let second = 2; second <= 10; second++) meter.add(2_000 + second * 100, second * 1_000)
+    for (let second = 2; second <= 10; second++) meter.addSample(2_000 + second * 100, second * 1_000)
     expect(meter.bytesPerSecond).toBeCloseTo(100, 0)
   })
 })

@@ -1,4 +1,4 @@
-import { canonicalJson, computeCompleteRoot, computeRoot, getStoredHashes, hashLeaf } from '@assay/proofs'
+import { computeCompleteSubtreeRoot, computeRoot, getStoredHashes, hashLeaf, toCanonicalJson } from '@assay/proofs'
 import type { ClientBase } from 'pg'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
@@ -94,7 +94,7 @@ async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number>
       level === 0 ? [tenantId, place, count] : [tenantId, place, count, level],
     )
     if (rows.length !== count) return drift + 1
-    subtrees.push(computeCompleteRoot(rows.map(({ hash }) => hash)))
+    subtrees.push(computeCompleteSubtreeRoot(rows.map(({ hash }) => hash)))
   }
   return drift + (computeRoot(head.frontier).equals(computeRoot(subtrees)) ? 0 : 1)
 }
@@ -110,7 +110,7 @@ function isValidEvent({ entry, sequence, event_id, type, occurred_at }: Row): bo
   try {
     const event = JSON.parse(entry)
     const { data } = event
-    return canonicalJson({ data, event_id, occurred_at: occurred_at.toISOString(), sequence, type }) === entry
+    return toCanonicalJson({ data, event_id, occurred_at: occurred_at.toISOString(), sequence, type }) === entry
   } catch {
     return false
   }
@@ -151,7 +151,7 @@ class Tree {
     let node = leaf
     let place = this.#length++
     for (let height = 1; place % 2 === 1; height++) {
-      node = computeCompleteRoot([this.frontier.pop()!, node])
+      node = computeCompleteSubtreeRoot([this.frontier.pop()!, node])
       place = Math.floor(place / 2)
       if (height % 8 === 0) this.#onNode(height / 8, place, node)
     }

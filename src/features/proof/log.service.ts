@@ -1,12 +1,12 @@
 import {
   type Checkpoint,
-  computeCompleteRoot,
+  computeCompleteSubtreeRoot,
   computeRoot,
   encodeEntryBundle,
   formatCheckpoint,
   formatVerifierKey,
   getLogOrigin,
-  getSiblings,
+  getSiblingSubtrees,
   getStoredHashes,
   isSignedBy,
   parseCheckpoint,
@@ -76,7 +76,7 @@ export class LogService {
    * Reads at most one tile per level.
    */
   proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
-    return this.#roots(tenantId, getSiblings(index, size))
+    return this.#roots(tenantId, getSiblingSubtrees(index, size))
   }
 
   /** Checks whether the log extends a saved checkpoint. Returns the error as a sentence, or undefined if the check succeeds. */
@@ -125,7 +125,7 @@ export class LogService {
       return hash
     }
     const rootOfRun = ({ level, place, count }: StoredHashes) =>
-      computeCompleteRoot(Array.from({ length: count }, (_, at) => stored(level, place + at)))
+      computeCompleteSubtreeRoot(Array.from({ length: count }, (_, at) => stored(level, place + at)))
     return wanted.map((parts) => computeRoot(parts.map(rootOfRun)))
   }
 

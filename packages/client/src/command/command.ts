@@ -1,7 +1,7 @@
 import type { AssayClient } from '../client.js'
 import { type Output, UsageError } from './output.js'
 
-export interface CommandRun {
+export interface CommandInvocation {
   positionals: string[]
   options: Record<string, string | undefined>
   output: Output
@@ -28,7 +28,7 @@ export interface Command {
   argumentCount: readonly [number, number]
   /** Example command lines for the help text. */
   examples: readonly string[]
-  run(run: CommandRun): Promise<boolean>
+  run(invocation: CommandInvocation): Promise<boolean>
 }
 
 export const succeeded = true
@@ -36,24 +36,24 @@ export const succeeded = true
 export const limitOption = { limit: { value: 'N', description: 'Maximum number of rows. Default: all.' } }
 
 export async function printList<T extends object>(
-  run: CommandRun,
+  invocation: CommandInvocation,
   items: AsyncIterable<T>,
   columns: (item: T) => unknown[],
 ): Promise<boolean> {
-  let remaining = parsePositiveInteger(run, 'limit') ?? Number.POSITIVE_INFINITY
+  let remaining = parsePositiveInteger(invocation, 'limit') ?? Number.POSITIVE_INFINITY
   for await (const item of items) {
-    run.output.row(item, ...columns(item))
+    invocation.output.row(item, ...columns(item))
     if (--remaining <= 0) break
   }
   return succeeded
 }
 
-export function requireContext({ options }: CommandRun): string {
+export function requireContext({ options }: CommandInvocation): string {
   if (!options.context) throw new UsageError('Missing context. Set --context KEY. Run `assay contexts` to list the contexts.')
   return options.context
 }
 
-export function parseMetadata({ options }: CommandRun): Record<string, unknown> | undefined {
+export function parseMetadata({ options }: CommandInvocation): Record<string, unknown> | undefined {
   const text = options.metadata
   if (text === undefined) return undefined
   try {
@@ -63,22 +63,26 @@ export function parseMetadata({ options }: CommandRun): Record<string, unknown> 
   throw new UsageError(`--metadata is '${text}'. It must be a JSON object, such as '{"order": 4711}'.`)
 }
 
-export function parsePositiveInteger({ options }: CommandRun, name: string): number | undefined {
+export function parsePositiveInteger({ options }: CommandInvocation, name: string): number | undefined {
   const text = options[name]
   if (text === undefined) return undefined
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is '${text}'. It must be a whole number, 1 or greater.`)
   return Number(text)
 }
 
-export function parseChoice<T extends string>({ options }: CommandRun, name: string, choices: readonly T[]): T | undefined {
+export function parseChoice<T extends string>(
+  { options }: CommandInvocation,
+  name: string,
+  choices: readonly T[],
+): T | undefined {
   const value = options[name]
   if (value === undefined || choices.includes(value as T)) return value as T | undefined
   throw new UsageError(`--${name} is '${value}'. It must be one of: ${choices.join(', ')}.`)
 }
 
-export const parseList = ({ options }: CommandRun, name: string): string[] | undefined =>
+export const parseList = ({ options }: CommandInvocation, name: string): string[] | undefined =>
   options[name]?.split(',').map((item) => item.trim())
 
 /** Creates the error for an unknown subcommand, such as `assay keys frob`. */
-export const unknownArguments = ({ positionals }: CommandRun, { usage }: Command): UsageError =>
+export const createInvalidArgumentsError = ({ positionals }: CommandInvocation, { usage }: Command): UsageError =>
   new UsageError(`Invalid arguments: ${positionals.join(' ')}. Usage: assay ${usage}`)

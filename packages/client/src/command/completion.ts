@@ -5,17 +5,17 @@ export const shells = ['bash', 'zsh', 'fish']
 
 type Commands = Record<string, Command>
 
-export function printCompletion(shell: string, commands: Commands): string {
-  if (shell === 'fish') return fishScript(commands)
-  if (shell === 'bash') return bashScript(commands)
-  if (shell === 'zsh') return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(commands)}`
+export function createCompletionScript(shell: string, commands: Commands): string {
+  if (shell === 'fish') return createFishScript(commands)
+  if (shell === 'bash') return createBashScript(commands)
+  if (shell === 'zsh') return `autoload -U +X bashcompinit && bashcompinit\n${createBashScript(commands)}`
   throw new UsageError(`Unknown shell '${shell}'. Use one of: ${shells.join(', ')}.`)
 }
 
-const optionNames = ({ options }: Command): string[] => [...Object.keys(options), 'json', 'help']
+const getOptionNames = ({ options }: Command): string[] => [...Object.keys(options), 'json', 'help']
 
 /** The script completes commands, subcommands and options. The shell completes all other words as file names. */
-const bashScript = (commands: Commands): string => `_assay() {
+const createBashScript = (commands: Commands): string => `_assay() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words=''
   if [ "$COMP_CWORD" -eq 1 ]; then
     words='${Object.keys(commands).join(' ')} help'
@@ -24,7 +24,7 @@ const bashScript = (commands: Commands): string => `_assay() {
 ${Object.entries(commands)
   .map(
     ([name, command]) =>
-      `      ${name}) words='${[...(command.actions ?? []), ...optionNames(command).map((option) => `--${option}`)].join(' ')}' ;;`,
+      `      ${name}) words='${[...(command.actions ?? []), ...getOptionNames(command).map((option) => `--${option}`)].join(' ')}' ;;`,
   )
   .join('\n')}
       help) words='${Object.keys(commands).join(' ')}' ;;
@@ -35,19 +35,19 @@ ${Object.entries(commands)
 complete -o default -F _assay assay
 `
 
-const fishScript = (commands: Commands): string => {
+const createFishScript = (commands: Commands): string => {
   const names = Object.keys(commands).join(' ')
   const lines = Object.entries(commands).flatMap(([name, command]) => {
     const isChosen = `-n '__fish_seen_subcommand_from ${name}'`
     return [
-      `complete -c assay -f -n 'not __fish_seen_subcommand_from ${names}' -a ${name} -d ${quote(command.description)}`,
+      `complete -c assay -f -n 'not __fish_seen_subcommand_from ${names}' -a ${name} -d ${quoteFishString(command.description)}`,
       ...(command.actions ? [`complete -c assay ${isChosen} -a '${command.actions.join(' ')}'`] : []),
       ...Object.entries(command.options).map(
-        ([option, { description }]) => `complete -c assay ${isChosen} -l ${option} -r -d ${quote(description)}`,
+        ([option, { description }]) => `complete -c assay ${isChosen} -l ${option} -r -d ${quoteFishString(description)}`,
       ),
     ]
   })
   return `${lines.join('\n')}\ncomplete -c assay -l json -d 'Prints each result as one line of JSON.'\ncomplete -c assay -l help -d 'Shows the help.'\n`
 }
 
-const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+const quoteFishString = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`

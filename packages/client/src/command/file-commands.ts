@@ -5,7 +5,15 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AssayError } from '../errors.js'
 import { uploadTo } from '../upload-link.js'
-import { type Command, type CommandRun, limitOption, parseMetadata, printList, requireContext, succeeded } from './command.js'
+import {
+  type Command,
+  type CommandInvocation,
+  limitOption,
+  parseMetadata,
+  printList,
+  requireContext,
+  succeeded,
+} from './command.js'
 
 const contextOption = { context: { value: 'KEY', description: 'Context whose rules validate the files.' } }
 
@@ -24,7 +32,7 @@ export const fileCommands: Record<string, Command> = {
       `assay upload *.csv --context invoices --metadata '{"year":2026}'`,
       'assay upload photo.jpg --link https://files.example.com/upload/ulk_…',
     ],
-    run: runUpload,
+    run: runUploadCommand,
   },
   validate: {
     usage: 'validate FILE… --context KEY',
@@ -32,15 +40,15 @@ export const fileCommands: Record<string, Command> = {
     options: contextOption,
     argumentCount: [1, 10_000],
     examples: ['assay validate *.csv --context invoices'],
-    async run(run) {
-      const context = requireContext(run)
-      const client = await run.client()
+    async run(invocation) {
+      const context = requireContext(invocation)
+      const client = await invocation.client()
       let accepted = true
-      const allAccepted = await runForEach(run, async (path) => {
+      const allAccepted = await runForEachArgument(invocation, async (path) => {
         const report = await client.files.validate(path, { context })
         accepted &&= report.outcome === 'accepted'
         const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
-        run.output.row({ file: path, ...report }, path, report.outcome, failed?.check, failed?.message)
+        invocation.output.row({ file: path, ...report }, path, report.outcome, failed?.check, failed?.message)
       })
       return allAccepted && accepted
     },
@@ -51,10 +59,12 @@ export const fileCommands: Record<string, Command> = {
     options: { context: { value: 'KEY', description: 'Lists only files of this context.' }, ...limitOption },
     argumentCount: [0, 0],
     examples: ['assay ls --limit 10', 'assay ls --context invoices --json'],
-    run: async (run) =>
+    run: async (invocation) =>
       printList(
-        run,
-        (await run.client()).files.listAll(run.options.context === undefined ? {} : { context: run.options.context }),
+        invocation,
+        (await invocation.client()).files.listAll(
+          invocation.options.context === undefined ? {} : { context: invocation.options.context },
+        ),
         (file) => [file.file_id, file.created_at, file.size_bytes, file.context_key, file.original_filename],
       ),
   },
@@ -89,9 +99,9 @@ export const fileCommands: Record<string, Command> = {
     options: {},
     argumentCount: [1, 10_000],
     examples: ['assay rm file_…'],
-    async run(run) {
-      const client = await run.client()
-      return runForEach(run, async (fileId) => run.output.row(await client.files.delete(fileId), fileId))
+    async run(invocation) {
+      const client = await invocation.client()
+      return runForEachArgument(invocation, async (fileId) => invocation.output.row(await client.files.delete(fileId), fileId))
     },
   },
   receipt: {
@@ -109,31 +119,31 @@ export const fileCommands: Record<string, Command> = {
   },
 }
 
-async function runUpload(run: CommandRun): Promise<boolean> {
-  const { link } = run.options
-  const metadata = parseMetadata(run)
+async function runUploadCommand(invocation: CommandInvocation): Promise<boolean> {
+  const { link } = invocation.options
+  const metadata = parseMetadata(invocation)
   const shared = (path: string) => {
-    const onProgress = run.output.progress(basename(path))
+    const onProgress = invocation.output.progress(basename(path))
     return { ...(metadata && { metadata }), ...(onProgress && { onProgress }) }
   }
-  const context = link === undefined ? requireContext(run) : ''
-  const client = link === undefined ? await run.client() : undefined
-  return runForEach(run, async (path) => {
+  const context = link === undefined ? requireContext(invocation) : ''
+  const client = link === undefined ? await invocation.client() : undefined
+  return runForEachArgument(invocation, async (path) => {
     const file = await (client ? client.files.upload(path, { context, ...shared(path) }) : uploadTo(link!, path, shared(path)))
-    run.output.row(file, file.file_id, file.size_bytes, file.original_filename)
+    invocation.output.row(file, file.file_id, file.size_bytes, file.original_filename)
   })
 }
 
 /** Runs `work` for one argument after another and reports rejections. Resolves to false if the service rejected any argument. */
-async function runForEach(run: CommandRun, work: (argument: string) => Promise<void>): Promise<boolean> {
+async function runForEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
-  for (const argument of run.positionals) {
+  for (const argument of invocation.positionals) {
     await work(argument).catch((error: unknown) => {
       if (!(error instanceof AssayError) || error.status < 400 || error.status >= 500 || error.status === 401) throw error
       allAccepted = false
       const { code, message, details, requestId } = error
       const row = { file: argument, status: 'rejected', code, message, details, request_id: requestId }
-      run.output.row(row, argument, 'rejected', code, message)
+      invocation.output.row(row, argument, 'rejected', code, message)
     })
   }
   return allAccepted

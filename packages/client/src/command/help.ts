@@ -5,7 +5,7 @@ const exitStatuses =
 
 export const formatHelp = (commands: Record<string, Command>): string => `Usage: assay COMMAND [--json]
 
-${toTable(Object.entries(commands).map(([name, { description }]) => [name, description]))}
+${formatTable(Object.entries(commands).map(([name, { description }]) => [name, description]))}
 
 Run \`assay COMMAND --help\` for the options of a command and examples.
 ASSAY_URL and ASSAY_KEY override the stored login. With --json, each result is one line of JSON.
@@ -17,7 +17,7 @@ export const formatCommandHelp = ({ usage, description, options, examples }: Com
 ${description}
 
 Options:
-${toTable([
+${formatTable([
   ...Object.entries(options).map(([name, option]): [string, string] => [`--${name} ${option.value}`, option.description]),
   ['--json', 'Prints each result as one line of JSON.'],
   ['--help', 'Shows this help.'],
@@ -29,7 +29,7 @@ ${examples.map((example) => `  ${example}`).join('\n')}
 ${exitStatuses}
 `
 
-function toTable(rows: [string, string][]): string {
+function formatTable(rows: [string, string][]): string {
   const width = Math.max(...rows.map(([name]) => name.length))
   return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`).join('\n')
 }

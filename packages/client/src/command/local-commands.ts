@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { createClient } from '../client.js'
 import { type Command, succeeded } from './command.js'
-import { printCompletion, shells } from './completion.js'
+import { createCompletionScript, shells } from './completion.js'
 import { UsageError } from './output.js'
 import { storeSettings } from './settings.js'
 
@@ -68,7 +68,7 @@ export const localCommands: Record<string, Command> = {
       'assay completion fish | source      # in ~/.config/fish/config.fish',
     ],
     async run({ positionals: [shell], commands }) {
-      process.stdout.write(printCompletion(shell!, commands))
+      process.stdout.write(createCompletionScript(shell!, commands))
       return succeeded
     },
   },

@@ -6,7 +6,7 @@ import { AssayError } from '../errors.js'
 import type { Command } from './command.js'
 import { commands } from './commands.js'
 import { formatCommandHelp, formatHelp } from './help.js'
-import { describeError, openOutput, UsageError } from './output.js'
+import { createOutput, toErrorFields, UsageError } from './output.js'
 import { readSettings } from './settings.js'
 
 /** Runs a command and returns its exit status. */
@@ -24,7 +24,7 @@ async function main(args: string[]): Promise<number> {
   if (options.help !== undefined) return print(formatCommandHelp(command))
   assertArgumentCount(command, positionals)
   const env = process.env
-  const output = openOutput(options.json !== undefined)
+  const output = createOutput(options.json !== undefined)
   const client = async () => {
     const { url, key } = await readSettings(env)
     return createClient({ baseUrl: url, apiKey: key })
@@ -44,9 +44,9 @@ function findCommand(name: string): Command {
   throw new UsageError(`Unknown command '${name}'. Commands: ${Object.keys(commands).join(', ')}.`)
 }
 
-function parseCommandLine({ usage, options: known }: Command, args: string[]) {
+function parseCommandLine({ usage, options: knownOptions }: Command, args: string[]) {
   const types = {
-    ...Object.fromEntries(Object.keys(known).map((name) => [name, { type: 'string' as const }])),
+    ...Object.fromEntries(Object.keys(knownOptions).map((name) => [name, { type: 'string' as const }])),
     json: { type: 'boolean' as const },
     help: { type: 'boolean' as const, short: 'h' },
   }
@@ -70,7 +70,7 @@ function assertArgumentCount({ usage, argumentCount: [min, max] }: Command, posi
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const described = describeError(error)
+  const described = toErrorFields(error)
   process.stderr.write(process.argv.includes('--json') ? `${JSON.stringify(described)}\n` : `${described.message}\n`)
   const isRejected = error instanceof AssayError && error.status >= 400 && error.status < 500 && error.code !== 'invalid_response'
   return isRejected ? 1 : 2

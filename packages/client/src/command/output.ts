@@ -18,7 +18,7 @@ export interface Output {
 }
 
 /** Creates the output of a command. Results go to standard output. Notes and progress bars go to standard error. */
-export function openOutput(json: boolean): Output {
+export function createOutput(json: boolean): Output {
   return {
     json,
     row: (value, ...columns) =>
@@ -63,7 +63,7 @@ const localErrors: Record<string, (path: string) => string> = {
 }
 
 /** Converts an error to the fields that the command prints with --json. */
-export function describeError(error: unknown): { code: string; message: string } {
+export function toErrorFields(error: unknown): { code: string; message: string } {
   if (error instanceof AssayError) {
     const { code, message, details, status, requestId } = error
     return { code, message, details, status, request_id: requestId } as { code: string; message: string }

@@ -1,6 +1,7 @@
 import {
   type Command,
-  type CommandRun,
+  type CommandInvocation,
+  createInvalidArgumentsError,
   limitOption,
   parseChoice,
   parseList,
@@ -9,7 +10,6 @@ import {
   printList,
   requireContext,
   succeeded,
-  unknownArguments,
 } from './command.js'
 import { UsageError } from './output.js'
 
@@ -21,8 +21,8 @@ export const tenantCommands: Record<string, Command> = {
     options: {},
     argumentCount: [0, 0],
     examples: ['assay contexts'],
-    run: async (run) =>
-      printList(run, (await run.client()).contexts.listAll(), (context) => [
+    run: async (invocation) =>
+      printList(invocation, (await invocation.client()).contexts.listAll(), (context) => [
         context.context_key,
         context.status,
         context.allowed_extensions,
@@ -40,7 +40,7 @@ export const tenantCommands: Record<string, Command> = {
     actions: ['create', 'disable', 'enable', 'revoke'],
     argumentCount: [0, 2],
     examples: ['assay keys', 'assay keys create --name Importer --scopes upload,metadata', 'assay keys disable key_…'],
-    run: runKeys,
+    run: runKeysCommand,
   },
   link: {
     usage: 'link [--context KEY …] | link list [--context KEY] [--limit N] | link revoke LINK_ID',
@@ -65,7 +65,7 @@ export const tenantCommands: Record<string, Command> = {
       'assay link list',
       'assay link revoke ulk_…',
     ],
-    run: runLink,
+    run: runLinkCommand,
   },
   logs: {
     usage: 'logs [--status success|failure] [--limit N]',
@@ -76,16 +76,13 @@ export const tenantCommands: Record<string, Command> = {
     },
     argumentCount: [0, 0],
     examples: ['assay logs --status failure --limit 20'],
-    async run(run) {
-      const status = parseChoice(run, 'status', ['success', 'failure'] as const)
-      return printList(run, (await run.client()).logs.listAllCalls(status === undefined ? {} : { status }), (call) => [
-        call.created_at,
-        call.operation,
-        call.status,
-        call.context_key,
-        call.file_id,
-        call.error_message,
-      ])
+    async run(invocation) {
+      const status = parseChoice(invocation, 'status', ['success', 'failure'] as const)
+      return printList(
+        invocation,
+        (await invocation.client()).logs.listAllCalls(status === undefined ? {} : { status }),
+        (call) => [call.created_at, call.operation, call.status, call.context_key, call.file_id, call.error_message],
+      )
     },
   },
   events: {
@@ -101,17 +98,23 @@ export const tenantCommands: Record<string, Command> = {
     },
     argumentCount: [0, 0],
     examples: ['assay events', "assay events --types 'file.*' --after 0 --json"],
-    async run(run) {
-      const client = await run.client()
-      const after = run.options.after === undefined ? await client.getLastSequence() : parsePosition(run.options.after)
-      const types = parseList(run, 'types')
+    async run(invocation) {
+      const client = await invocation.client()
+      const after =
+        invocation.options.after === undefined ? await client.getLastSequence() : parseSequenceNumber(invocation.options.after)
+      const types = parseList(invocation, 'types')
       const events = client.events({ after, ...(types && { types }) })
-      return printList(run, events, ({ sequence, occurred_at, type, data }) => [sequence, occurred_at, type, formatSubject(data)])
+      return printList(invocation, events, ({ sequence, occurred_at, type, data }) => [
+        sequence,
+        occurred_at,
+        type,
+        formatSubject(data),
+      ])
     },
   },
 }
 
-function parsePosition(after: string): number {
+function parseSequenceNumber(after: string): number {
   if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number, 0 or greater.`)
   return Number(after)
 }
@@ -124,34 +127,36 @@ const formatSubject = (data: Record<string, unknown>): string => {
 
 type Scope = 'upload' | 'download' | 'metadata' | 'delete' | 'admin'
 
-async function runKeys(run: CommandRun): Promise<boolean> {
-  const { output, options } = run
-  const [action, id, ...others] = run.positionals
+async function runKeysCommand(invocation: CommandInvocation): Promise<boolean> {
+  const { output, options } = invocation
+  const [action, id, ...others] = invocation.positionals
   const isChange = action === 'disable' || action === 'enable' || action === 'revoke'
   if (action === undefined) {
-    const keys = (await run.client()).apiKeys.listAll()
-    return printList(run, keys, (key) => [key.api_key_id, key.status, key.scopes, key.last_used_at, key.name])
+    const keys = (await invocation.client()).apiKeys.listAll()
+    return printList(invocation, keys, (key) => [key.api_key_id, key.status, key.scopes, key.last_used_at, key.name])
   }
   if (action === 'create' && id === undefined) {
     if (!options.name) throw new UsageError('Missing name for the API key. Set --name NAME.')
-    const scopes = parseList(run, 'scopes') as Scope[] | undefined
-    const days = parsePositiveInteger(run, 'expires-in-days')
+    const scopes = parseList(invocation, 'scopes') as Scope[] | undefined
+    const days = parsePositiveInteger(invocation, 'expires-in-days')
     const body = { name: options.name, ...(scopes && { scopes }), ...(days && { expires_in_days: days }) }
-    const created = await (await run.client()).apiKeys.create(body)
+    const created = await (await invocation.client()).apiKeys.create(body)
     output.row(created, created.api_key_id, created.api_key)
   } else if (isChange && id !== undefined && others.length === 0) {
-    const key = await (await run.client()).apiKeys[action](id)
+    const key = await (await invocation.client()).apiKeys[action](id)
     output.row(key, key.api_key_id, key.status)
-  } else throw unknownArguments(run, tenantCommands.keys!)
+  } else throw createInvalidArgumentsError(invocation, tenantCommands.keys!)
   return succeeded
 }
 
-async function runLink(run: CommandRun): Promise<boolean> {
-  const { output, options } = run
-  const [action, id] = run.positionals
+async function runLinkCommand(invocation: CommandInvocation): Promise<boolean> {
+  const { output, options } = invocation
+  const [action, id] = invocation.positionals
   if (action === 'list' && id === undefined) {
-    const links = (await run.client()).uploadLinks.listAll(options.context === undefined ? {} : { context: options.context })
-    return printList(run, links, (link) => [
+    const links = (await invocation.client()).uploadLinks.listAll(
+      options.context === undefined ? {} : { context: options.context },
+    )
+    return printList(invocation, links, (link) => [
       link.link_id,
       link.status,
       link.context_key,
@@ -160,20 +165,20 @@ async function runLink(run: CommandRun): Promise<boolean> {
     ])
   }
   if (action === 'revoke' && id !== undefined) {
-    const link = await (await run.client()).uploadLinks.revoke(id)
+    const link = await (await invocation.client()).uploadLinks.revoke(id)
     output.row(link, link.link_id, link.status)
   } else if (action === undefined) {
-    const link = await (await run.client()).createUploadLink({
-      context: requireContext(run),
-      expires_in_seconds: parsePositiveInteger(run, 'expires-in-seconds') ?? null,
-      max_files: parsePositiveInteger(run, 'max-files') ?? null,
-      max_size_mb: parsePositiveInteger(run, 'max-size-mb') ?? null,
-      allowed_extensions: parseList(run, 'extensions') ?? null,
+    const link = await (await invocation.client()).createUploadLink({
+      context: requireContext(invocation),
+      expires_in_seconds: parsePositiveInteger(invocation, 'expires-in-seconds') ?? null,
+      max_files: parsePositiveInteger(invocation, 'max-files') ?? null,
+      max_size_mb: parsePositiveInteger(invocation, 'max-size-mb') ?? null,
+      allowed_extensions: parseList(invocation, 'extensions') ?? null,
       sha256: options.sha256 ?? null,
-      metadata: parseMetadata(run) ?? null,
-      origins: parseList(run, 'origins') ?? null,
+      metadata: parseMetadata(invocation) ?? null,
+      origins: parseList(invocation, 'origins') ?? null,
     })
     output.row(link, link.link_id, link.url, link.expires_at)
-  } else throw unknownArguments(run, tenantCommands.link!)
+  } else throw createInvalidArgumentsError(invocation, tenantCommands.link!)
   return succeeded
 }

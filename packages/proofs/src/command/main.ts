@@ -1,7 +1,7 @@
-import { verifyCommand } from './verify-command.js'
+import { runVerifyCommand } from './verify-command.js'
 
 // Entry point of `npm run verify`, which reads only files and needs no configuration, database or network.
-process.exitCode = await verifyCommand(process.argv.slice(2), {
+process.exitCode = await runVerifyCommand(process.argv.slice(2), {
   writeOutput: (line) => console.log(line),
   writeError: (line) => console.error(line),
 })

@@ -18,7 +18,7 @@ Verifies a receipt offline and prints the result of each check.
 Exit status: 0 if all checks pass, otherwise 1.`
 
 /** Runs `npm run verify`. Returns the exit status: 0 if all checks pass, otherwise 1. */
-export async function verifyCommand(argv: readonly string[], io: CommandIo): Promise<number> {
+export async function runVerifyCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
     const { receiptPath, filePath, keysPath } = parseArguments(argv)
     const findings = await verifyFiles({ receiptPath, filePath, keysPath })
