@@ -1,7 +1,6 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
-import { blobFolder } from '../../src/features/contexts/context.service.js'
-import { findTemplateError } from '../../src/features/contexts/context.types.js'
+import { blobFolder, findTemplateError } from '../../src/features/contexts/context.types.js'
 
 test.each([
   '{context_key}/{year}/{month}',

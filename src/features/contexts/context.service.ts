@@ -3,6 +3,7 @@ import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, maySeeContext } from '../../platform/actor.js'
+import { Batcher } from '../../platform/batcher.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
@@ -10,7 +11,7 @@ import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
-import { type ContextUsage, CreateContextInput, type FileContext, placeholder, UpdateContextInput } from './context.types.js'
+import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
 import { type ContextRow, listVersions, toContextAudit, toUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
@@ -25,6 +26,11 @@ export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
+  /** Concurrent reads of one tenant share a statement. */
+  readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
+    groupOf: ({ tenantId }) => tenantId,
+    run: (wanted) => this.#readByKey(wanted),
+  })
   readonly #contextsInUse = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
@@ -102,14 +108,17 @@ export class FileContextService {
     return found ? [found.contextId] : []
   }
 
-  /**
-   * Returns undefined if the context does not exist or is not accessible. Every upload runs this query, so it is a prepared
-   * statement.
-   */
+  /** Returns undefined if the context does not exist or is not accessible. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
+    const found = await this.#reads.add({ tenantId: actor.tenantId, contextKey })
+    return found && maySeeContext(actor, found.contextId) ? found : undefined
+  }
+
+  /** Runs in every upload, so it is one prepared statement. */
+  async #readByKey(wanted: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
     const { rows } = await this.#db.pool.query<FileContext>({
-      name: 'context-by-key',
+      name: 'contexts-by-key',
       text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
           c.reject_blank_files AS "rejectBlankFiles", c.reject_corrupt_files AS "rejectCorruptFiles", c.scan_for_viruses AS "scanForViruses",
@@ -117,10 +126,10 @@ export class FileContextService {
           c.retention_days AS "retentionDays", c.trash_days AS "trashDays", c.rescan, c.rules_version AS "rulesVersion",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
         FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
-        WHERE c.tenant_id = $1 AND c.context_key = $2`,
-      values: [actor.tenantId, contextKey],
+        WHERE c.tenant_id = $1 AND c.context_key = ANY($2)`,
+      values: [wanted[0]!.tenantId, [...new Set(wanted.map(({ contextKey }) => contextKey))]],
     })
-    return rows[0] && maySeeContext(actor, rows[0].contextId) ? rows[0] : undefined
+    return wanted.map(({ contextKey }) => rows.find((row) => row.contextKey === contextKey))
   }
 
   /**
@@ -285,13 +294,3 @@ const omitUndefined = <Input extends object>(input: Input): Input =>
 const normalizeExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
-
-/** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */
-export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
-  const values: Record<string, string> = {
-    context_key: at.contextKey,
-    year: String(at.createdAt.getUTCFullYear()),
-    month: String(at.createdAt.getUTCMonth() + 1).padStart(2, '0'),
-  }
-  return `${at.tenantId}/${at.template.replace(placeholder, (_, name: string) => values[name]!)}`
-}

@@ -212,7 +212,7 @@ export class UpdateContextInput {
 }
 
 /** Matches a placeholder in a storage path template. */
-export const placeholder = /\{([^{}]*)\}/g
+const placeholder = /\{([^{}]*)\}/g
 const placeholders = new Set(['context_key', 'year', 'month'])
 
 /** Returns an error message if a storage path template is invalid, or null if it is valid. */
@@ -236,4 +236,14 @@ export function findTemplateError(template: string): string | null {
   )
     return 'must not have segments of more than 200 bytes'
   return null
+}
+
+/** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */
+export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
+  const values: Record<string, string> = {
+    context_key: at.contextKey,
+    year: String(at.createdAt.getUTCFullYear()),
+    month: String(at.createdAt.getUTCMonth() + 1).padStart(2, '0'),
+  }
+  return `${at.tenantId}/${at.template.replace(placeholder, (_, name: string) => values[name]!)}`
 }

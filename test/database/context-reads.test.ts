@@ -1,0 +1,34 @@
+import 'reflect-metadata'
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals'
+import { FileContextService } from '../../src/features/contexts/context.service.js'
+import { LedgerFixture } from '../support/accounting.js'
+
+let books: LedgerFixture
+beforeAll(async () => {
+  books = await LedgerFixture.open()
+})
+afterAll(() => books.close())
+
+const createService = () => new FileContextService({ db: books.database, ledger: books.ledger(), maxUploadMb: 50 })
+
+test('concurrent reads of a tenant share a statement, and each caller gets its own context', async () => {
+  const created = await Promise.all(['alpha', 'beta'].map((key) => books.context(key)))
+  const service = createService()
+  const query = jest.spyOn(books.database.pool, 'query')
+  const keys = ['alpha', 'beta', 'alpha', 'missing', 'beta', 'alpha']
+  const found = await Promise.all(keys.map((key) => service.find(books.key, key)))
+  const ids = { alpha: created[0]!.contextId, beta: created[1]!.contextId, missing: undefined }
+  expect(found.map((context) => context?.contextId)).toEqual(keys.map((key) => ids[key as keyof typeof ids]))
+  // The first caller reads immediately. The others share the next statement.
+  expect(query).toHaveBeenCalledTimes(2)
+  query.mockRestore()
+})
+
+test('a read that starts after a change returns the changed rules, although an earlier read is still running', async () => {
+  await books.context('gamma')
+  const service = createService()
+  const running = service.find(books.key, 'gamma')
+  await service.update(books.key, 'gamma', { displayName: 'Changed' })
+  expect((await service.find(books.key, 'gamma'))?.displayName).toBe('Changed')
+  await running
+})
