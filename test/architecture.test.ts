@@ -45,15 +45,15 @@ interface Import {
 }
 
 /** Returns the source files below `folder` by path without extension. */
-function sourcesBelow(folder: string): Map<string, string> {
+function listSources(folder: string): Map<string, string> {
   const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
   const sources = names.filter((name) => /\.tsx?$/.test(name) && !/(^|\/)(generated|node_modules|dist)\//.test(name))
   return new Map(sources.map((name) => [name.replace(/\.tsx?$/, ''), join(root, folder, name)]))
 }
 
 /** Returns the relative imports of all files below `folder`, including type imports and re-exports. */
-function importsBelow(folder: string): Import[] {
-  return [...sourcesBelow(folder)].flatMap(([file, path]) =>
+function listImports(folder: string): Import[] {
+  return [...listSources(folder)].flatMap(([file, path]) =>
     [...readFileSync(path, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, target]) => ({
       file,
       target: relative(join(root, folder), resolve(dirname(path), target!)).replace(/\.js$/, ''),
@@ -61,8 +61,8 @@ function importsBelow(folder: string): Import[] {
   )
 }
 
-const sources = sourcesBelow('src')
-const imports = importsBelow('src')
+const sources = listSources('src')
+const imports = listImports('src')
 const partOf = (file: string, index: number) => (file.split('/').length > index + 1 ? file.split('/')[index]! : '')
 const layerOf = (file: string) => partOf(file, 0)
 const featureOf = (file: string) => (layerOf(file) === 'features' ? partOf(file, 1) : '')
@@ -127,21 +127,21 @@ describe('imports between folders', () => {
   })
 
   test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('%s has no import cycle', (folder) => {
-    expect(cyclesIn(importsBelow(folder))).toEqual([])
+    expect(findCycles(listImports(folder))).toEqual([])
   })
 
   test('the import graph of the folders has at most 12 levels and no cycle', () => {
     const edges = imports.filter(({ file, target }) => layerOf(file) && layerOf(target) && layerOf(file) !== layerOf(target))
     const folders = edges.map(({ file, target }) => ({ file: layerOf(file), target: layerOf(target) }))
-    expect(cyclesIn(folders)).toEqual([])
+    expect(findCycles(folders)).toEqual([])
     const depth = (folder: string): number =>
       1 + Math.max(0, ...[...new Set(folders.filter(({ file }) => file === folder).map(({ target }) => target))].map(depth))
     expect(Math.max(...layers.map(depth))).toBeLessThanOrEqual(12)
   })
 
   test.each([...packages.map((name) => `${name}/src`), 'dashboard'])('%s imports nothing from the service', (folder) => {
-    expect(importsBelow(folder).filter(({ target }) => target.startsWith('..'))).toEqual([])
-    for (const [file, path] of sourcesBelow(folder))
+    expect(listImports(folder).filter(({ target }) => target.startsWith('..'))).toEqual([])
+    for (const [file, path] of listSources(folder))
       expect([file, /from '(@assay\/(?!formats|proofs|client)|.*\/src\/)/.test(readFileSync(path, 'utf8'))]).toEqual([
         file,
         false,
@@ -150,7 +150,7 @@ describe('imports between folders', () => {
 })
 
 /** Finds import cycles and returns each as its files in order. */
-function cyclesIn(edges: Import[]): string[] {
+function findCycles(edges: Import[]): string[] {
   const targets = new Map<string, string[]>()
   for (const { file, target } of edges) targets.set(file, [...(targets.get(file) ?? []), target])
   const done = new Set<string>()
@@ -190,7 +190,7 @@ test('file names are kebab-case, exports are named, and no file is called utils'
 
 // Biome limits functions to 50 lines (biome.json).
 test.each(['src', ...packages.map((name) => `${name}/src`)])('no file in %s has more than 300 lines', (folder) => {
-  const lengths = [...sourcesBelow(folder)].map(
+  const lengths = [...listSources(folder)].map(
     ([file, path]) => [file, readFileSync(path, 'utf8').trimEnd().split('\n').length] as const,
   )
   expect(lengths.length).toBeGreaterThan(0)
@@ -198,11 +198,11 @@ test.each(['src', ...packages.map((name) => `${name}/src`)])('no file in %s has 
 })
 
 /** Returns the files in test/ that a test file imports directly or indirectly. */
-function supportOf(file: string, found = new Set<string>()): Set<string> {
+function listSupportFiles(file: string, found = new Set<string>()): Set<string> {
   for (const [, path] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)\.js'/g)) {
     const target = `${resolve(dirname(file), path!)}.ts`
     if (!target.startsWith(join(root, 'test')) || found.has(target) || !existsSync(target)) continue
-    supportOf(target, found.add(target))
+    listSupportFiles(target, found.add(target))
   }
   return found
 }
@@ -210,8 +210,8 @@ function supportOf(file: string, found = new Set<string>()): Set<string> {
 test('unit tests use no database, and database tests are in test/database', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
-  expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])
-  expect(supportOf(join(root, 'test/database/ledger.test.ts'))).toContain(database)
+  expect(tests.filter((path) => listSupportFiles(path).has(database))).toEqual([])
+  expect(listSupportFiles(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
 
 test('the functions that docs/architecture.md lists step by step exist in their files', () => {

@@ -21,7 +21,7 @@ const startSession = (body: object, headers: Record<string, string> = json) =>
   world.unauthenticated.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
 
 /** Returns the `assay_session=…` cookie that a browser would send. */
-async function cookieOf(credentials: object = user): Promise<string> {
+async function getCookie(credentials: object = user): Promise<string> {
   const { headers } = await startSession(credentials)
   return headers.getSetCookie()[0]!.split(';')[0]!
 }
@@ -104,7 +104,7 @@ describe('the cookie', () => {
     ['no header', {}, false],
     ['another value of the header', { 'x-assay-request': 'other' }, false],
   ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     const response = await me({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
     const rest = await world.unauthenticated.get('/files', { cookie, ...headers })
@@ -112,7 +112,7 @@ describe('the cookie', () => {
   })
 
   test('does not authenticate a form on another site that sends the session cookie', async () => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     const form = new FormData()
     form.append('context', 'notes')
     form.append('file', new Blob(['text']), 'a.txt')
@@ -138,7 +138,7 @@ describe('the cookie', () => {
   })
 
   test('ignores the session cookie if the request has an Authorization header', async () => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
     expect(both.body.data.me).toEqual({ email: null })
     const dead = await me({ cookie, ...dashboard, authorization: 'Bearer assay_unknown' })
@@ -148,8 +148,8 @@ describe('the cookie', () => {
   test.each([
     ['an API key', () => `assay_session=${tenant.admin.credential}`],
     ['an empty value', () => 'assay_session='],
-    ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
-    ['a changed token', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
+    ['two sessions', async () => `${await getCookie()}; ${await getCookie()}`],
+    ['a changed token', async () => `${(await getCookie()).slice(0, -6)}AAAAAA`],
     ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
   ])('rejects a session cookie with %s with the same error as an expired token', async (_what, make) => {
     const response = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
@@ -157,7 +157,7 @@ describe('the cookie', () => {
   })
 
   test('requires the same scopes for a session cookie as for other credentials', async () => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     const response = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
     expect([response.status, response.body.error.code]).toEqual([403, 'forbidden'])
   })
@@ -165,7 +165,7 @@ describe('the cookie', () => {
 
 describe('DELETE /session', () => {
   test('DELETE /session ends the session and deletes the cookie', async () => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     const response = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(response.status).toBe(200)
     expect(response.headers.getSetCookie()[0]).toMatch(
@@ -184,7 +184,7 @@ describe('DELETE /session', () => {
   })
 
   test('rejects an ended session with an error that deletes its cookie', async () => {
-    const cookie = await cookieOf()
+    const cookie = await getCookie()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
     const response = await other.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
@@ -214,7 +214,7 @@ describe('the first-visit link', () => {
 
   test('signs in with a first-visit link only once', async () => {
     const { welcome, email } = await invite()
-    const cookie = await cookieOf({ welcome })
+    const cookie = await getCookie({ welcome })
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
     expect((await startSession({ welcome })).status).toBe(401)
   })
@@ -239,7 +239,7 @@ describe('the first-visit link', () => {
   test('does not accept a first-visit link as a token, or a token as a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.as(welcome).get('/files')).status).toBe(401)
-    const token = (await cookieOf()).slice('assay_session='.length)
+    const token = (await getCookie()).slice('assay_session='.length)
     expect((await startSession({ welcome: token })).status).toBe(400)
   })
 

@@ -18,7 +18,7 @@ afterAll(() => world.close())
 const last = async (admin = tenant.admin): Promise<number> => (await admin.get('/events?limit=1')).body.data.last_sequence
 
 /** Returns the events that `work` creates. */
-async function eventsOf(work: () => Promise<unknown>) {
+async function collectEvents(work: () => Promise<unknown>) {
   const after = await last()
   await work()
   return (await tenant.admin.get(`/events?after=${after}`)).body.data.data as { type: string; data: Record<string, unknown> }[]
@@ -56,7 +56,7 @@ describe('GET /events', () => {
   test('creates one event per verdict for uploads by key and by user, including oversized files', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
-    const [byKey] = await eventsOf(() => upload(tenant.admin))
+    const [byKey] = await collectEvents(() => upload(tenant.admin))
     expect(byKey).toMatchObject({
       type: 'file.rejected',
       data: {
@@ -71,21 +71,21 @@ describe('GET /events', () => {
         uploaded_by: tenant.admin.id,
       },
     })
-    const byUser = await eventsOf(() => upload(user))
+    const byUser = await collectEvents(() => upload(user))
     expect(byUser.map(({ type, data }) => [type, data.call_id])).toEqual([['file.rejected', null]])
-    const tooLarge = await eventsOf(() => tenant.admin.upload('notes', 'large.txt', 'x'.repeat(5 * 1_048_576 + 1)))
+    const tooLarge = await collectEvents(() => tenant.admin.upload('notes', 'large.txt', 'x'.repeat(5 * 1_048_576 + 1)))
     expect(tooLarge.map(({ type, data }) => [type, data.reason, data.checksum])).toEqual([
       ['file.rejected', 'size_exceeded', null],
     ])
-    const beyondAll = await eventsOf(() => tenant.admin.upload('notes', 'larger.txt', 'x'.repeat(21 * 1_048_576)))
+    const beyondAll = await collectEvents(() => tenant.admin.upload('notes', 'larger.txt', 'x'.repeat(21 * 1_048_576)))
     expect(beyondAll.map(({ type, data }) => [type, data.reason, data.original_filename])).toEqual([
       ['file.rejected', 'size_exceeded', null],
     ])
-    expect(await eventsOf(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
+    expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
   test('each tenant change creates an event of its own type without secrets or addresses', async () => {
-    const events = await eventsOf(async () => {
+    const events = await collectEvents(async () => {
       const key = await tenant.key(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
         await tenant.admin.post(`/api-keys/${key.id}/${action}`, action === 'rotate' ? {} : undefined)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getFirstId, newId } from '../../src/platform/ids.js'
 import { getData, getInvalidFields, getItems } from '../support/answers.js'
 import { countFiles } from '../support/file-groups.js'
-import { quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface StoredFile {
@@ -354,7 +354,7 @@ test('GraphQL returns the time at which a file was quarantined, including in lis
   const other = await world.tenant()
   await other.context('notes')
   await other.admin.upload('notes', 'fine.txt', 'fine')
-  const fileId = await quarantinedFile(world, other, 'notes')
+  const fileId = await createQuarantinedFile(world, other, 'notes')
   const { body } = await other.admin.graphql('{ filesConnection { edges { node { id quarantinedAt } } } }')
   const nodes = body.data.filesConnection.edges.map(({ node }: { node: object }) => node)
   expect(nodes).toEqual([

@@ -158,7 +158,7 @@ test('the access tables have one row per GraphQL root field', async () => {
   expect(Object.keys(mutations).sort()).toEqual(names(body.data.__schema.mutationType))
 })
 
-function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<ApiResponse> {
+function callRootField(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<ApiResponse> {
   const filled = asks.replace(/\$(key|file|user|webhook|share|link|context)/g, (_, name: keyof typeof ids) =>
     JSON.stringify(given[name]),
   )
@@ -180,7 +180,7 @@ describe('scopes by root field', () => {
     // Public fields are not called with each scope because sign-in attempts are rate-limited.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
-        const answer = await ask(await callerOf(by, scope, field), kind, field, row)
+        const answer = await callRootField(await callerOf(by, scope, field), kind, field, row)
         const code = getGraphqlCode(answer)
         const allowed = row.needs === 'any' || scope === 'admin' || scope === row.needs
         if (!allowed) {
@@ -189,7 +189,7 @@ describe('scopes by root field', () => {
         } else if (!['changePassword', 'beginSecondFactor'].includes(field))
           expect(['UNAUTHENTICATED', 'FORBIDDEN', 'INTERNAL_SERVER_ERROR']).not.toContain(code)
       }
-    const anonymous = await ask(world.unauthenticated, kind, field, row)
+    const anonymous = await callRootField(world.unauthenticated, kind, field, row)
     if (field === 'me') return expect(anonymous.body).toEqual({ data: { me: null } })
     expect(getGraphqlCode(anonymous)).toBe('UNAUTHENTICATED')
   })
@@ -209,10 +209,10 @@ describe('tenant isolation by root field', () => {
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
 
   test.each(rows)('isolates tenants in the %s %s', async (kind, field, row) => {
-    const answer = await ask(mine.admin, kind, field, row)
+    const answer = await callRootField(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
       expect(getGraphqlCode(answer)).toBe('NOT_FOUND')
-      expect(withoutIds(answer, ids)).toBe(withoutIds(await ask(mine.admin, kind, field, row, unknownIds), unknownIds))
+      expect(withoutIds(answer, ids)).toBe(withoutIds(await callRootField(mine.admin, kind, field, row, unknownIds), unknownIds))
       return
     }
     const told = JSON.stringify(answer.body)

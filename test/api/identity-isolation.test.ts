@@ -18,12 +18,12 @@ const email = 'twin@example.com'
 
 beforeAll(async () => {
   world = await World.open()
-  ;[one, two] = [await owner('one'), await owner('two')]
+  ;[one, two] = [await createOwner('one'), await createOwner('two')]
 })
 afterAll(() => world.close())
 
 /** Creates tenants with equal names and settings but different file sizes and contents. */
-async function owner(content: string): Promise<Owner> {
+async function createOwner(content: string): Promise<Owner> {
   const tenant = await world.tenant({ name: 'The same name' })
   const context = await tenant.context('invoices')
   const files: string[] = []
@@ -42,11 +42,11 @@ async function owner(content: string): Promise<Owner> {
 }
 
 /** Returns all ids and secrets of a tenant, which no other tenant may receive. */
-const marks = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
+const listIdsAndSecrets = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
 const hasNothingOf = (response: ApiResponse, other: Owner) => {
   // Error messages may repeat ids that the caller itself sent.
   const text = JSON.stringify(response.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
-  expect(marks(other).filter((mark) => text.includes(mark))).toEqual([])
+  expect(listIdsAndSecrets(other).filter((mark) => text.includes(mark))).toEqual([])
 }
 
 const lists = [
@@ -98,14 +98,14 @@ describe.each([
 
   test("returns the same response for another tenant's id as for an unknown id", async () => {
     // Returns an unknown id in the same format.
-    const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
+    const toUnknownId = (id: string) => `${id.slice(0, -6)}zzzzzz`
     const same = async (real: string, at: (id: string) => Promise<ApiResponse>) => {
       const getResponses = async (id: string) => {
         const { status, body } = await at(id)
         const { request_id: _id, timestamp: _at, ...rest } = body
         return JSON.stringify([status, rest]).replaceAll(id, 'ID')
       }
-      expect(await getResponses(real)).toBe(await getResponses(ghost(real)))
+      expect(await getResponses(real)).toBe(await getResponses(toUnknownId(real)))
     }
     const by = caller(one)
     for (const rest of ['', '/metadata', '/validation']) await same(two.files[0]!, (id) => by.get(`/files/${id}${rest}`))
@@ -161,7 +161,7 @@ describe.each([
           return depth > 0 ? `${field.name} { ${selection(named, depth - 1)} }` : ''
         })
         .join(' ')
-    const schema = await schemaOf()
+    const schema = await loadSchema()
     // The receipt query requires exactly one of its two arguments.
     const roots = Object.values(schema.getQueryType()!.getFields()).filter(
       ({ name, args }) =>
@@ -183,7 +183,7 @@ describe.each([
   })
 })
 
-async function schemaOf() {
+async function loadSchema() {
   const { buildClientSchema, getIntrospectionQuery } = await import('graphql')
   return buildClientSchema((await world.unauthenticated.graphql(getIntrospectionQuery())).body.data)
 }

@@ -23,17 +23,17 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 
 /** Opens a transaction that holds the locks of the statement `lock` until `release` is called. */
-async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
+async function holdLock(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
   await client.query('BEGIN')
   await client.query(lock, values)
   return { query: client.query.bind(client), release: () => client.query('COMMIT').then(() => client.end()) }
 }
-const lockHead = (tenant: TestTenant) => holding('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
+const lockHead = (tenant: TestTenant) => holdLock('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
 
 /** Waits until a database session waits for a lock. */
-async function untilLocked(): Promise<void> {
+async function waitForLockedSession(): Promise<void> {
   for (let waiting = 0; waiting === 0; )
     waiting = (await query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
       .rowCount!
@@ -60,7 +60,7 @@ describe('the blob of a completed upload', () => {
     await upload(tenant)
     const head = await lockHead(tenant)
     const response = upload(tenant)
-    await untilLocked()
+    await waitForLockedSession()
     // Simulates an upload that takes longer than its path lease.
     await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second' WHERE tenant_id = $1`, [tenant.tenantId])
     const sweeping = new pg.Pool({ connectionString: world.databaseUrl, application_name: 'a sweep', max: 2 })
@@ -98,7 +98,7 @@ test('two uploads with one Idempotency-Key store one file, even if the first one
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
   const first = upload(tenant, headers)
-  await untilLocked()
+  await waitForLockedSession()
   // Simulates a replica that was frozen until the lease of its key ended.
   const { rowCount } = await query(`UPDATE idempotency_keys SET leased_until = now() - interval '1 second' WHERE key = 'frozen'`)
   expect(rowCount).toBe(1)
@@ -122,7 +122,7 @@ describe('while the rows of tenant B are locked', () => {
     // Sends more requests than there are database connections.
     const stuck = Promise.all(Array.from({ length: 40 }, () => upload(b)))
     const renamed = b.admin.patch('/tenant', { name: 'B' })
-    await untilLocked()
+    await waitForLockedSession()
     for (let round = 0; round < 5; round++) {
       expect((await a.admin.get('/files')).status).toBe(200)
       expect((await a.admin.get('/stats')).status).toBe(200)
@@ -157,12 +157,12 @@ describe('responses wait for older decisions', () => {
     const tenant = await newTenant()
     const { id } = await tenant.key(['upload'])
     // Simulates another replica that has decided a group but not yet committed it.
-    const older = await holding(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
+    const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let responded = false
     const response = change(tenant, id).finally(() => {
       responded = true
     })
-    await untilLocked()
+    await waitForLockedSession()
     expect(responded).toBe(false)
     await older.release()
     expect(await response).toMatchObject({ status: 200 })
@@ -180,7 +180,7 @@ describe('the rules of an upload', () => {
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
     const response = send(tenant)
-    await untilLocked()
+    await waitForLockedSession()
     await other.query(
       "UPDATE file_contexts SET allowed_extensions = '{json}', rules_version = rules_version + 1, updated_at = now() WHERE tenant_id = $1",
       [tenant.tenantId],

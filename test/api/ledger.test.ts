@@ -82,7 +82,7 @@ test('rejects an upload that cannot fit before reading its body, and reserves no
 })
 
 /** Runs a mix of calls by keys and by a user on two replicas. */
-async function mix(tenant: TestTenant): Promise<void> {
+async function runMixedCalls(tenant: TestTenant): Promise<void> {
   await tenant.context('alpha', { storage_quota_mb: 1 })
   await tenant.context('beta', { max_file_size_mb: 1 })
   const keys = [tenant.admin, await tenant.key(['upload', 'download', 'metadata']), await tenant.key(['metadata'])]
@@ -121,7 +121,7 @@ async function mix(tenant: TestTenant): Promise<void> {
 
 test('every statistic equals a recount of the rows after random calls on two replicas', async () => {
   const tenant = await world.tenant()
-  await mix(tenant)
+  await runMixedCalls(tenant)
   await expectExact(world.databaseUrl)
 
   const { rows } = await world.database.pool.query(

@@ -3,7 +3,7 @@ import { currentUsage } from '../../src/ledger/counters.js'
 import { storageUnavailable } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
 import { anyId, anyTimestamp, getData, getItems, toStatusAndCode } from '../support/answers.js'
-import { quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -98,7 +98,7 @@ describe('the log contains every call, successful or not', () => {
     const foreign = (await otherTenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
     const deleted = (await tenant.admin.upload('notes', 'c.txt', 'text')).body.data.file_id
     await tenant.admin.delete(`/files/${deleted}`)
-    const infected = await quarantinedFile(world, tenant, 'notes')
+    const infected = await createQuarantinedFile(world, tenant, 'notes')
     const rejections: [string, number, object][] = [
       [newId('file'), 404, { file_id: null, context_key: null }],
       [foreign, 404, { file_id: null, context_key: null }],

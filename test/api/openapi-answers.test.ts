@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { DocumentedApi, type DocumentedOperation } from '../support/documented.js'
 import { eicar } from '../support/eicar.js'
-import { hold, quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile, holdFile } from '../support/quarantined.js'
 import { LinkClient } from '../support/upload-link.js'
 import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -77,7 +77,7 @@ const bodies: Record<string, object> = {
 }
 
 /** Calls every route once in an order in which each call succeeds. */
-async function everySuccess(): Promise<[string, ApiResponse][]> {
+async function callEveryRoute(): Promise<[string, ApiResponse][]> {
   const { admin } = tenant
   const key = await admin.post('/api-keys', { name: 'Robot', scopes: ['upload', 'metadata'], expires_in_days: 30 })
   const values = { api_key_id: key.body.data.api_key_id as string, context_key: 'gone' }
@@ -87,7 +87,7 @@ async function everySuccess(): Promise<[string, ApiResponse][]> {
   const another = await admin.upload('notes', 'doomed.txt', 'doomed')
   const deleted = await admin.post('/files/delete', { file_ids: [another.body.data.file_id, 'x'] })
   const webhook = await admin.post('/webhooks', { url: nowhere })
-  const trashed = await inTrash()
+  const trashed = await createTrashedFiles()
   const known: Record<string, ApiResponse> = {
     createApiKey: key,
     createContext: context,
@@ -105,7 +105,9 @@ async function everySuccess(): Promise<[string, ApiResponse][]> {
       deleteWebhook: { webhook_id: webhook.body.data.webhook_id },
       restoreFile: { file_id: trashed[0]! },
       purgeFile: { file_id: trashed[1]! },
-      ...(/FromQuarantine$/.test(operationId) && { [operationId]: { file_id: await quarantinedFile(world, tenant, 'notes') } }),
+      ...(/FromQuarantine$/.test(operationId) && {
+        [operationId]: { file_id: await createQuarantinedFile(world, tenant, 'notes') },
+      }),
     }
     responses.push([
       operationId,
@@ -115,7 +117,7 @@ async function everySuccess(): Promise<[string, ApiResponse][]> {
   return responses
 }
 
-async function inTrash(): Promise<string[]> {
+async function createTrashedFiles(): Promise<string[]> {
   const { admin } = tenant
   await tenant.context('binned', { max_file_size_mb: 1 })
   await admin.patch('/contexts/binned/policy', { trash_days: 1 })
@@ -133,7 +135,7 @@ const contextBody = (contextKey: string) => ({
 })
 
 test('every successful response matches its OpenAPI description, and a response with a secret has a message', async () => {
-  const responses = await everySuccess()
+  const responses = await callEveryRoute()
   for (const [operationId, response] of responses) {
     // A preview response is the image or text itself and has no status field.
     const status = operationId === 'getFilePreview' ? undefined : 'SUCCESS'
@@ -153,7 +155,7 @@ test('every successful response matches its OpenAPI description, and a response 
     shareLog: expect.stringMatching(/ cannot be shown again\.$/),
     createUploadLink: expect.stringMatching(/ cannot be shown again\.$/),
   })
-  await quarantinedFile(world, tenant, 'notes')
+  await createQuarantinedFile(world, tenant, 'notes')
   // Lists must contain items so that their item schemas are tested.
   for (const path of [
     '/files',
@@ -201,7 +203,7 @@ test('every route returns documented errors for a missing credential or scope an
 })
 
 /** Returns values outside the limits of a schema. */
-function wrong(schema: Json): unknown[] {
+function createInvalidValues(schema: Json): unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, type } = schema as Record<
     string,
     number | undefined
@@ -238,7 +240,9 @@ test('enforces exactly the documented limits of query parameters', async () => {
         expect([operation.operationId, name, value, response.status]).toEqual([operation.operationId, name, value, 200])
         expect(api.findMismatches(operation.operationId, response)).toEqual([])
       }
-      for (const value of enumeration || schema.minimum !== undefined || schema.type === 'boolean' ? wrong(schema) : []) {
+      for (const value of enumeration || schema.minimum !== undefined || schema.type === 'boolean'
+        ? createInvalidValues(schema)
+        : []) {
         const response = await call(tenant.admin, operation, { query: `?${name}=${value}` })
         expect([operation.operationId, response.status, fieldsOf(response)]).toEqual([operation.operationId, 400, [name]])
         expect(api.findMismatches(operation.operationId, response)).toEqual([])
@@ -255,7 +259,7 @@ test('enforces exactly the documented limits of JSON bodies and rejects undocume
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
     if (!schema) continue
     for (const [name, property] of Object.entries(schema.properties)) {
-      for (const value of wrong(property)) {
+      for (const value of createInvalidValues(property)) {
         expect(api.checker.findErrors(value, property)).not.toEqual([])
         const response = await call(tenant.admin, operation, { body: { [name]: value } })
         expect([operation.operationId, name, value, response.status]).toEqual([operation.operationId, name, value, 400])
@@ -325,13 +329,13 @@ test('every route returns the documented error for a suspended tenant', async ()
   }
 })
 
-async function onHold(): Promise<ApiResponse> {
+async function deleteHeldFile(): Promise<ApiResponse> {
   const held = (await tenant.admin.upload('notes', 'held.txt', 'held')).body.data.file_id
   await tenant.admin.rest('PUT', `/files/${held}/hold`, { reason: 'A claim.' })
   return tenant.admin.delete(`/files/${held}`)
 }
 
-async function intoDisabled(): Promise<ApiResponse> {
+async function restoreToDisabledContext(): Promise<ApiResponse> {
   const { admin } = tenant
   await admin.post('/contexts', contextBody('closing'))
   await admin.patch('/contexts/closing/policy', { trash_days: 1 })
@@ -342,7 +346,7 @@ async function intoDisabled(): Promise<ApiResponse> {
 }
 
 /** Inserts a hundred auditor tokens and requests one above the limit. */
-async function oneShareTooMany(): Promise<ApiResponse> {
+async function exceedShareLimit(): Promise<ApiResponse> {
   const { admin, tenantId } = await world.tenant()
   await world.database.pool.query(
     `INSERT INTO log_shares SELECT $1, 'shr_' || n, '\\x00', 'key_x', now(), now() + interval '1 day' FROM generate_series(1, 100) n`,
@@ -356,12 +360,12 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
   await admin.post('/api-keys', { name: 'Once' }, once)
-  const oneTooMany = async (): Promise<ApiResponse> => {
+  const exceedWebhookLimit = async (): Promise<ApiResponse> => {
     const created = await admin.post('/webhooks', { url: nowhere })
-    return created.status === 201 ? oneTooMany() : created
+    return created.status === 201 ? exceedWebhookLimit() : created
   }
-  const infected = await quarantinedFile(world, tenant, 'notes')
-  await hold(world, tenant, infected)
+  const infected = await createQuarantinedFile(world, tenant, 'notes')
+  await holdFile(world, tenant, infected)
   const conflicts: [string, ApiResponse][] = [
     ['createApiKey', await admin.post('/api-keys', { name: 'Once' }, once)],
     ['createContext', await admin.post('/contexts', contextBody('notes'))],
@@ -370,10 +374,10 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     ['disableApiKey', (await admin.post(`/api-keys/${key.id}/revoke`)) && (await admin.post(`/api-keys/${key.id}/disable`))],
     ['revokeApiKey', await admin.post(`/api-keys/${key.id}/revoke`)],
     ['rotateApiKey', await admin.post(`/api-keys/${key.id}/rotate`)],
-    ['deleteFile', await onHold()],
-    ['restoreFile', await intoDisabled()],
-    ['createWebhook', await oneTooMany()],
-    ['shareLog', await oneShareTooMany()],
+    ['deleteFile', await deleteHeldFile()],
+    ['restoreFile', await restoreToDisabledContext()],
+    ['createWebhook', await exceedWebhookLimit()],
+    ['shareLog', await exceedShareLimit()],
     ['createUploadLink', await admin.post('/upload-links', { context: 'closing' })],
     ['purgeFromQuarantine', await admin.delete(`/quarantine/${infected}`)],
   ]

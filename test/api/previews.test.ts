@@ -5,7 +5,7 @@ import sharp from 'sharp'
 import { png, zip } from '../../packages/formats/test/support/samples/basic.js'
 import { pdf } from '../../packages/formats/test/support/samples/pdf.js'
 import type { LocalStorage } from '../../src/platform/storage/local/local.js'
-import { quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -143,7 +143,7 @@ test('rejects a preview of a quarantined file with 403, even if it is cached', a
     const { status, bytes } = await preview(fileId, query)
     expect([status, JSON.parse(bytes.toString()).error.code]).toEqual([403, 'quarantined'])
   }
-  expect((await preview(await quarantinedFile(world, tenant, 'notes'))).status).toBe(403)
+  expect((await preview(await createQuarantinedFile(world, tenant, 'notes'))).status).toBe(403)
 })
 
 test('logs a preview as a call and does not count it as a download', async () => {

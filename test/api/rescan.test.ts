@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getData, toStatusAndCode } from '../support/answers.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
-import { hold } from '../support/quarantined.js'
+import { holdFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let clamd: UpdatableClamd
@@ -20,16 +20,16 @@ afterAll(async () => {
   await clamd.daemon.close()
 })
 
-async function uploaded(context: string, name: string, content: string): Promise<string> {
+async function uploadFile(context: string, name: string, content: string): Promise<string> {
   const { status, body } = await admin.upload(context, name, content)
   expect(status).toBe(201)
   return body.data.file_id
 }
 
 /** Uploads an infected file before the signatures detect it. */
-function infected(context: string, name: string): Promise<string> {
-  clamd.forget()
-  return uploaded(context, name, `${name} with ${newlyInfected} in it`)
+function uploadInfectedFile(context: string, name: string): Promise<string> {
+  clamd.stopDetecting()
+  return uploadFile(context, name, `${name} with ${newlyInfected} in it`)
 }
 
 const learn = () => clamd.updateSignatures(world)
@@ -40,7 +40,7 @@ describe('when the signatures of the scanner change', () => {
   test('rescans stored files after a signature change, and each scan adds a report', async () => {
     await tenant.context('notes')
     const files = []
-    for (const name of ['one', 'two', 'three']) files.push(await uploaded('notes', `${name}.txt`, `the words of ${name}`))
+    for (const name of ['one', 'two', 'three']) files.push(await uploadFile('notes', `${name}.txt`, `the words of ${name}`))
     await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(1)
     const before = clamd.version
@@ -70,7 +70,7 @@ describe('when the signatures of the scanner change', () => {
 
   test('quarantines an infected file, which clients cannot read but statistics count', async () => {
     await tenant.context('mail')
-    const file = await infected('mail', 'letter.txt')
+    const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     expect((await fetch(url)).status).toBe(200)
     const version = await learn()
@@ -140,7 +140,7 @@ describe('when the signatures of the scanner change', () => {
 describe('requested rescans', () => {
   test('a requested rescan skips a context that does not scan files', async () => {
     await tenant.context('unscanned', { scan_for_viruses: false })
-    const file = await infected('unscanned', 'a.txt')
+    const file = await uploadInfectedFile('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
     await learn()
     await rescanAll(world)
@@ -151,7 +151,7 @@ describe('requested rescans', () => {
   test('allows a requested rescan if the policy disables automatic rescans', async () => {
     await tenant.context('left_alone')
     getData(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
-    const file = await infected('left_alone', 'a.txt')
+    const file = await uploadInfectedFile('left_alone', 'a.txt')
     await learn()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
@@ -164,14 +164,14 @@ describe('requested rescans', () => {
 
   test('a requested rescan scans a file again with the same signatures, and stores one report for them', async () => {
     await tenant.context('again')
-    const [clean, hidden] = [await uploaded('again', 'clean.txt', 'clean'), await infected('again', 'hidden.txt')]
+    const [clean, hidden] = [await uploadFile('again', 'clean.txt', 'clean'), await uploadInfectedFile('again', 'hidden.txt')]
     const { requests: requested } = clamd.daemon
     getData(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
     expect(clamd.daemon.requests - requested).toBe(2)
     expect(await reportsOf(clean)).toHaveLength(1)
     // Adds a signature without changing the version that clamd reports.
-    clamd.find()
+    clamd.startDetecting()
     getData(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
     expect(await reportsOf(clean)).toHaveLength(1)
@@ -181,9 +181,9 @@ describe('requested rescans', () => {
 
   test('starts a rescan over GraphQL', async () => {
     await tenant.context('by_graphql')
-    const file = await infected('by_graphql', 'a.txt')
+    const file = await uploadInfectedFile('by_graphql', 'a.txt')
     const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
-    clamd.find()
+    clamd.startDetecting()
     const started = await admin.graphql(`mutation { rescanContext(contextKey: "by_graphql") { ${fields} } }`)
     expect(started.body.data.rescanContext).toMatchObject({ status: 'running', files: 1 })
     await rescanAll(world)
@@ -213,7 +213,7 @@ describe('a background rescan', () => {
   test('a background rescan scans files newest first', async () => {
     await tenant.context('ordered')
     const files = []
-    for (let n = 0; n < 40; n++) files.push(await uploaded('ordered', `${n}.txt`, `the words of number ${n}`))
+    for (let n = 0; n < 40; n++) files.push(await uploadFile('ordered', `${n}.txt`, `the words of number ${n}`))
     const order: string[] = []
     await learn()
     clamd.daemon.script = {
@@ -234,12 +234,12 @@ describe('a background rescan', () => {
 
   test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
     await tenant.context('patient')
-    const file = await infected('patient', 'a.txt')
+    const file = await uploadInfectedFile('patient', 'a.txt')
     await learn()
     clamd.daemon.script = { ...clamd.daemon.script, response: () => 'stream: Can not allocate memory ERROR\0' }
     while (!['paused'].includes((await progressOf('patient')).status)) await world.app.rescanner.turn().catch(() => {})
     expect(await reportsOf(file)).toHaveLength(1)
-    clamd.find()
+    clamd.startDetecting()
     await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE lease_token IS NULL')
     await rescanAll(world)
     expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
@@ -247,7 +247,7 @@ describe('a background rescan', () => {
 
   test('a background rescan reports a file with missing content as failed and scans the other files', async () => {
     await tenant.context('damaged')
-    const [lost, intact] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
+    const [lost, intact] = [await uploadFile('damaged', 'a.txt', 'lost'), await uploadFile('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
       lost,
     ])
@@ -261,7 +261,7 @@ describe('a background rescan', () => {
 
   test('a background rescan leaves no report for a file that is deleted before, during or after the scan', async () => {
     await tenant.context('fleeting')
-    const file = await uploaded('fleeting', 'a.txt', 'soon gone')
+    const file = await uploadFile('fleeting', 'a.txt', 'soon gone')
     await learn()
     let deletion: Promise<unknown> | undefined
     clamd.daemon.script = {
@@ -296,8 +296,8 @@ describe('a background rescan', () => {
 describe('a quarantined file', () => {
   test('quarantining a file stops its downloads in progress within a second', async () => {
     await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
-    clamd.forget()
-    const file = await uploaded('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
+    clamd.stopDetecting()
+    const file = await uploadFile('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     const [[, served], response] = await Promise.all([once(world.app.httpServer, 'request'), fetch(url)])
     const reader = response.body!.getReader()
@@ -317,10 +317,10 @@ describe('a quarantined file', () => {
 
   test('a quarantined file cannot be purged while it is on hold', async () => {
     await tenant.context('held')
-    const file = await infected('held', 'a.txt')
+    const file = await uploadInfectedFile('held', 'a.txt')
     await learn()
     await rescanAll(world)
-    await hold(world, tenant, file)
+    await holdFile(world, tenant, file)
     expect(toStatusAndCode(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
     expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
@@ -340,7 +340,7 @@ describe('a quarantined file', () => {
   test('releasing a quarantined file requires a reason', async () => {
     await tenant.context('many')
     const files = []
-    for (const n of [1, 2, 3]) files.push(await infected('many', `${n}.txt`))
+    for (const n of [1, 2, 3]) files.push(await uploadInfectedFile('many', `${n}.txt`))
     await learn()
     await rescanAll(world)
     expect(toStatusAndCode(await admin.post(`/quarantine/${files[0]}/release`, {}))).toEqual([400, 'bad_user_input'])

@@ -21,10 +21,10 @@ afterAll(async () => {
   await clamd.daemon.close()
 })
 beforeEach(async () => {
-  tenant = await trashingTenant(world)
+  tenant = await createTenantWithTrash(world)
 })
 
-async function trashingTenant(of: World): Promise<TestTenant> {
+async function createTenantWithTrash(of: World): Promise<TestTenant> {
   const created = await of.tenant()
   await created.context('notes')
   getData(await created.admin.patch('/contexts/notes/policy', { trash_days: 7 }))
@@ -32,8 +32,8 @@ async function trashingTenant(of: World): Promise<TestTenant> {
 }
 
 /** Creates a file in the trash and a download URL that predates its deletion. */
-async function trashedFile(content: string): Promise<{ fileId: string; url: string }> {
-  clamd.forget()
+async function createTrashedFile(content: string): Promise<{ fileId: string; url: string }> {
+  clamd.stopDetecting()
   const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${content}`)).body.data.file_id
   const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
   expect((await fetch(url)).status).toBe(200)
@@ -55,14 +55,14 @@ async function expectQuarantined({ fileId, url }: { fileId: string; url: string 
 
 describe('a restored file', () => {
   test('serves a restored file immediately if the signatures did not change', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await restored(file.fileId)
     await expectServed(file)
     expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
   test('quarantines a restored file with outdated signatures, and serves it after a clean scan', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     const version = await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
@@ -84,7 +84,7 @@ describe('a restored file', () => {
   })
 
   test('keeps a restored infected file in quarantine and creates an audit entry and an event', async () => {
-    const file = await trashedFile(newlyInfected)
+    const file = await createTrashedFile(newlyInfected)
     await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
@@ -102,7 +102,7 @@ describe('a restored file', () => {
   })
 
   test('quarantines a restored file even if no rescan has detected the new signatures yet', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await restored(file.fileId)
     await expectQuarantined(file)
@@ -111,7 +111,7 @@ describe('a restored file', () => {
   })
 
   test('a replica without a working scanner quarantines a restored file if another replica saw new signatures', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
     const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await freePort()}` }, world)
@@ -129,7 +129,7 @@ describe('a restored file', () => {
     await clamd.updateSignatures(world)
     await rescanAll(world)
     getData(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
@@ -159,7 +159,7 @@ describe('a restored file', () => {
   })
 
   test('scans a restored file again if its scan was interrupted by its deletion', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
        SELECT tenant_id, file_id, context_id, now() + interval '1 hour', 'req_before', 1 FROM trash WHERE tenant_id = $1 AND file_id = $2`,
@@ -173,7 +173,7 @@ describe('a restored file', () => {
   })
 
   test('keeps a restored file in quarantine until an admin releases it if every scan attempt failed', async () => {
-    const file = await trashedFile('a note')
+    const file = await createTrashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
@@ -191,7 +191,7 @@ describe('a restored file', () => {
   })
 
   test('serves a restored file if its context no longer scans', async () => {
-    const [before, after] = [await trashedFile('one'), await trashedFile('two')]
+    const [before, after] = [await createTrashedFile('one'), await createTrashedFile('two')]
     await clamd.updateSignatures(world)
     await restored(after.fileId)
     getData(await tenant.admin.patch('/contexts/notes', { scan_for_viruses: false }))
@@ -207,8 +207,8 @@ test('moves a restored file to a new path in the bucket so that its old URLs sto
   const bucketWorld = await openBucketWorld()
   const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   try {
-    tenant = await trashingTenant(own)
-    const { fileId, url } = await trashedFile('a note in a bucket')
+    tenant = await createTenantWithTrash(own)
+    const { fileId, url } = await createTrashedFile('a note in a bucket')
     await clamd.updateSignatures(own)
     await restored(fileId)
     await new Sweeper(own.database.pool, own.app.services.storage).sweep()

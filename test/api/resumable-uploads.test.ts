@@ -27,12 +27,12 @@ const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operati
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** Downloads the content of a file. */
-async function bytesOf(id: string, of = tenant): Promise<Buffer> {
+async function downloadBytes(id: string, of = tenant): Promise<Buffer> {
   const { download_url: url } = (await of.admin.get(`/files/${id}`)).body.data
   return Buffer.from(await (await fetch(url)).arrayBuffer())
 }
 
-async function blobsOf(of: TestTenant): Promise<number> {
+async function countBlobs(of: TestTenant): Promise<number> {
   let count = 0
   for await (const { path } of world.app.services.storage.list(`${of.tenantId}/`)) {
     if (!path.startsWith(`${of.tenantId}/`)) break
@@ -70,7 +70,7 @@ describe('an upload in several requests', () => {
 
     const last = await by.patch(path, 5000, content.subarray(5000))
     expect([last.status, last.headers.get('upload-offset')]).toEqual([204, String(content.length)])
-    expect(await bytesOf(fileId(last)!, own)).toEqual(content)
+    expect(await downloadBytes(fileId(last)!, own)).toEqual(content)
     expect((await own.admin.get(`/files/${fileId(last)}/metadata`)).body.data).toMatchObject({
       original_filename: 'a.txt',
       metadata: { year: 2026 },
@@ -87,7 +87,7 @@ describe('an upload in several requests', () => {
     expect([again.status, fileId(again), again.headers.get('upload-offset')]).toEqual([204, fileId(last), String(content.length)])
     expect((await calls(own)).pagination.total_items).toBe(1)
     await sweep()
-    expect(await blobsOf(own)).toBe(1)
+    expect(await countBlobs(own)).toBe(1)
     expect(await world.app.services.storageHealth.verify({ tenantId: own.tenantId, deep: true })).toEqual(healthy)
   })
 
@@ -96,7 +96,7 @@ describe('an upload in several requests', () => {
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(response.status).toBe(201)
     expect(response.headers.get('upload-offset')).toBe(String(content.length))
-    expect(await bytesOf(fileId(response)!)).toEqual(content)
+    expect(await downloadBytes(fileId(response)!)).toEqual(content)
     expect(fileId(await tus.head(response.headers.get('location')!))).toBe(fileId(response))
   })
 
@@ -116,7 +116,7 @@ describe('an upload in several requests', () => {
     expect((await tus.patch(path, 4, 'two ', { 'upload-length': '11' })).status).toBe(204)
     expect((await tus.patch(path, 8, '', { 'upload-length': '12' })).status).toBe(400)
     expect((await tus.head(path)).headers.get('upload-length')).toBe('11')
-    expect(await bytesOf(fileId(await tus.patch(path, 8, 'end'))!)).toEqual(Buffer.from('one two end'))
+    expect(await downloadBytes(fileId(await tus.patch(path, 8, 'end'))!)).toEqual(Buffer.from('one two end'))
     const known = await tus.begin('notes', 'known.txt', null)
     await tus.patch(known, 0, 'whole')
     expect(fileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
@@ -127,7 +127,7 @@ describe('an upload in several requests', () => {
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [idOf(path)])
     expect(rows.length).toBe(1)
-    expect(await bytesOf(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
+    expect(await downloadBytes(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
   test('a resumable upload of many megabytes stores the same bytes', async () => {
@@ -135,7 +135,7 @@ describe('an upload in several requests', () => {
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
     const last = await tus.patch(path, 20_000_003, content.subarray(20_000_003))
-    expect((await bytesOf(fileId(last)!)).equals(content)).toBe(true)
+    expect((await downloadBytes(fileId(last)!)).equals(content)).toBe(true)
   })
 
   test('HEAD returns the offset of a resumable upload', async () => {

@@ -11,7 +11,7 @@ afterAll(() => world.close())
 
 const trailOf = async (tenant: TestTenant) => getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
 /** Polls the database because entries are written after the response and requests are rate-limited. */
-async function entryOf(tenant: TestTenant, reason: string) {
+async function waitForEntry(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
   await waitUntil(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
   return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
@@ -26,7 +26,7 @@ test('audits failed sign-ins in the tenant with their address at most once a min
       p: password,
     })
   for (let time = 0; time < 5; time++) await signIn('not-the-password')
-  const entry = await entryOf(tenant, 'sign_in_failed')
+  const entry = await waitForEntry(tenant, 'sign_in_failed')
   const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
   expect(entry).toMatchObject({
     audit_type: 'security',
@@ -46,7 +46,7 @@ test('audits a missing scope and a rejected key as actions of that key', async (
   const tenant = await world.tenant()
   const key = await tenant.key(['upload'])
   expect((await key.get('/files')).status).toBe(403)
-  expect(await entryOf(tenant, 'scope_refused')).toMatchObject({
+  expect(await waitForEntry(tenant, 'scope_refused')).toMatchObject({
     entity_id: key.id,
     performed_by_id: key.id,
     performed_by_type: 'api_key',
@@ -55,7 +55,7 @@ test('audits a missing scope and a rejected key as actions of that key', async (
   })
   await tenant.admin.post(`/api-keys/${key.id}/disable`)
   expect((await key.get('/files')).status).toBe(401)
-  expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+  expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
     entity_id: key.id,
     details: { message: 'This API key is disabled.' },
   })
@@ -79,7 +79,7 @@ describe('a rejected token', () => {
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await user.graphql('mutation { signOut }')
     for (let times = 0; times < 3; times++) await expectRejected(user.credential!)
-    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+    expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: userId,
       performed_by_type: 'user',
@@ -95,7 +95,7 @@ describe('a rejected token', () => {
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { userId } }', { id: userId })
     await expectRejected(user.credential!)
-    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
+    expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
   test('audits a rejected token of an expired session', async () => {
@@ -105,7 +105,7 @@ describe('a rejected token', () => {
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [userId])
     world.app.services.identity.forget('user', userId)
     await expectRejected(user.credential!)
-    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
+    expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
   test('audits a forged token that names a session without attributing it to the user', async () => {
@@ -113,7 +113,7 @@ describe('a rejected token', () => {
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
     await expectRejected(forged(user.credential!))
-    expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
+    expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: 'system',
       details: { message: 'The signature of this token is invalid.' },
@@ -126,7 +126,7 @@ describe('a rejected token', () => {
     const user = await tenant.user(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
     await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
-    await entryOf(tenant, 'credential_refused')
+    await waitForEntry(tenant, 'credential_refused')
     await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId, sid: 'ses_00000000000000000000000000' }))
     expect(await trailOf(other)).toEqual([])
   })
@@ -139,7 +139,7 @@ test('audits the first request above a limit and counts all rejections by reason
   // Sends more calls than one rate limit window allows, even if a minute ends in the meantime.
   for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)
   expect(statuses).toContain(429)
-  expect(await entryOf(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })
+  expect(await waitForEntry(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })
   const { body } = await world.unauthenticated.raw('/metrics')
   for (const reason of ['sign_in_failed', 'scope_refused', 'credential_refused', 'limit_reached'])
     expect(body).toMatch(new RegExp(`assay_security_events_total\\{reason="${reason}"\\} [1-9]`))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getData, getInvalidFields } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs, runInOneWindow } from '../support/clock.js'
-import { countUsage } from '../support/usage-counters.js'
+import { insertUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 const hour = 3_600_000
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
-const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
+const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
 describe('charts', () => {
   let tenant: TestTenant

@@ -3,7 +3,7 @@ import { seeded } from '../../packages/formats/test/support/samples/archive.js'
 import { getData } from '../support/answers.js'
 import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
-import { countUsage } from '../support/usage-counters.js'
+import { insertUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -15,7 +15,7 @@ afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const stats = async (caller: Caller) => getData(await caller.get('/stats'))
-const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
+const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
 test('the statistics of a new tenant contain every documented field with zeros', async () => {
   const tenant = await world.tenant()

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-async function checkpointOf(caller: Caller) {
+async function getCheckpoint(caller: Caller) {
   const { status, body } = await caller.get('/log/checkpoint')
   expect(status).toBe(200)
   return parseCheckpoint(parseNote(body)!.text)!
@@ -34,7 +34,7 @@ const placeText = (place: number) => String(place).padStart(3, '0')
 const tileText = (from: number, size: number) => placeText(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
 
 /** Reads the first `size` log entries in the same way as an auditor. */
-async function entriesOf(caller: Caller, size: number): Promise<string[]> {
+async function readEntries(caller: Caller, size: number): Promise<string[]> {
   const entries: string[] = []
   for (let from = 0; from < size; from += 256) {
     const bundle = await bytes(caller, `entries/${tileText(from, size)}`)
@@ -54,23 +54,23 @@ describe('a transparency log of 66,000 entries', () => {
   beforeAll(async () => {
     long = await world.tenant()
     await growJournal(world.database.pool, long.tenantId, size)
-    log = new MemoryLog(await entriesOf(long.admin, size))
+    log = new MemoryLog(await readEntries(long.admin, size))
   })
 
   test('entries of the transparency log hash to the signed root of the checkpoint', async () => {
-    const checkpoint = await checkpointOf(long.admin)
+    const checkpoint = await getCheckpoint(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
-    expect(checkpoint.root).toEqual(log.root())
+    expect(checkpoint.root).toEqual(log.computeRoot())
   })
 
   test('tiles of the transparency log contain 1, 256 and 65,536 entry hashes', async () => {
     expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
-    const ofTile = (at: number) => log.root(at * 256, at * 256 + 256)
+    const ofTile = (at: number) => log.computeRoot(at * 256, at * 256 + 256)
     expect(await bytes(long.admin, '1/000')).toEqual(Buffer.concat(Array.from({ length: 256 }, (_, at) => ofTile(at))))
     expect(await bytes(long.admin, '1/001.p/1')).toEqual(ofTile(256))
-    expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.root(0, 65_536))
+    expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.computeRoot(0, 65_536))
   })
 
   test('proofs from the transparency log verify against its root', async () => {
@@ -143,7 +143,7 @@ describe('responses of the log', () => {
   test('GraphQL returns the same checkpoint and log key as REST', async () => {
     const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
     const { checkpoint, verifierKey, ...output } = body.data.logCheckpoint
-    const { origin, size, root } = await checkpointOf(tenant.admin)
+    const { origin, size, root } = await getCheckpoint(tenant.admin)
     expect(output).toEqual({ origin, size, rootHash: root.toString('base64') })
     expect((await tenant.admin.get('/log/checkpoint')).body).toBe(checkpoint)
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
@@ -177,11 +177,11 @@ describe('a token for an auditor', () => {
     const { reader } = await share()
     const other = await world.tenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)
-    expect((await checkpointOf(reader)).origin).toContain(tenant.tenantId)
+    expect((await getCheckpoint(reader)).origin).toContain(tenant.tenantId)
     expect((await reader.get('/log/key')).status).toBe(200)
     expect(await bytes(reader, '0/000')).toEqual(await bytes(tenant.admin, '0/000'))
-    expect(await entriesOf(reader, 300)).toEqual(await entriesOf(tenant.admin, 300))
-    expect((await checkpointOf(other.admin)).origin).toContain(other.tenantId)
+    expect(await readEntries(reader, 300)).toEqual(await readEntries(tenant.admin, 300))
+    expect((await getCheckpoint(other.admin)).origin).toContain(other.tenantId)
   })
 
   test('all other endpoints reject an auditor token', async () => {

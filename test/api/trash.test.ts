@@ -16,7 +16,7 @@ const created = { status: 201, message: true, timestamp: false }
 const bin = { allowed_extensions: ['txt'], scan_for_viruses: false }
 
 /** Creates a context with trash enabled and a deleted file of ten bytes. */
-async function withTrash(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
+async function createTrashedFile(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
   await tenant.context(contextKey, bin)
   getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
   return async () => getData(await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.'), created).file_id
@@ -33,7 +33,7 @@ const auditOf = async (fileId: string) =>
   )
 
 test('a deleted file is visible only in the trash', async () => {
-  const upload = await withTrash('gone')
+  const upload = await createTrashedFile('gone')
   const fileId = await upload()
   const { download_url: url } = getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
   expect(getData(await tenant.admin.delete(`/files/${fileId}`))).toEqual({ file_id: fileId })
@@ -57,7 +57,7 @@ test('a deleted file is visible only in the trash', async () => {
 })
 
 test('files in the trash count towards stored bytes but not towards the number of files', async () => {
-  const upload = await withTrash('counted')
+  const upload = await createTrashedFile('counted')
   const [remainingFile, fileId] = [await upload(), await upload()]
   getData(await tenant.admin.delete(`/files/${fileId}`))
   expect(await usedBytes('counted')).toBe(20)
@@ -72,7 +72,7 @@ test('files in the trash count towards stored bytes but not towards the number o
 })
 
 test('repairing counters preserves the bytes of files in the trash', async () => {
-  const upload = await withTrash('repaired')
+  const upload = await createTrashedFile('repaired')
   getData(await tenant.admin.delete(`/files/${await upload()}`))
   await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
     tenant.tenantId,
@@ -84,7 +84,7 @@ test('repairing counters preserves the bytes of files in the trash', async () =>
 })
 
 test('a restored file is unchanged and readable', async () => {
-  const upload = await withTrash('back')
+  const upload = await createTrashedFile('back')
   const fileId = await upload()
   const { updated_at: _, ...before } = getData(await tenant.admin.get(`/files/${fileId}/metadata`))
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -100,7 +100,7 @@ test('a restored file is unchanged and readable', async () => {
 })
 
 test('restores a file only to an active context', async () => {
-  const upload = await withTrash('closed')
+  const upload = await createTrashedFile('closed')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   getData(await tenant.admin.patch('/contexts/closed', { status: 'disabled' }))
@@ -110,7 +110,7 @@ test('restores a file only to an active context', async () => {
 })
 
 test('purges a file after its original number of days in the trash, even if the number is lowered', async () => {
-  const upload = await withTrash('timed')
+  const upload = await createTrashedFile('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) getData(await tenant.admin.delete(`/files/${fileId}`))
   await moveDeletionBack(world, late, 6)
@@ -135,7 +135,7 @@ test('purges a file after its original number of days in the trash, even if the 
 })
 
 test('does not list or restore a file whose trash period has ended, even before the sweep', async () => {
-  const upload = await withTrash('ended')
+  const upload = await createTrashedFile('ended')
   const [first, second, third] = [await upload(), await upload(), await upload()]
   for (const fileId of [first, second, third]) getData(await tenant.admin.delete(`/files/${fileId}`))
   const trash = async (query = '') => {
@@ -167,7 +167,7 @@ test('does not list or restore a file whose trash period has ended, even before 
 })
 
 test('a sweep keeps the blobs of files in the trash, even if the journal lists them', async () => {
-  const upload = await withTrash('swept')
+  const upload = await createTrashedFile('swept')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   await world.database.pool.query(
@@ -181,7 +181,7 @@ test('a sweep keeps the blobs of files in the trash, even if the journal lists t
 })
 
 test('audits restores and purges and creates events for them', async () => {
-  const upload = await withTrash('told')
+  const upload = await createTrashedFile('told')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
@@ -199,7 +199,7 @@ test('audits restores and purges and creates events for them', async () => {
 })
 
 test('a deletion is immediate and permanent if the trash is disabled', async () => {
-  const upload = await withTrash('plain', { trash_days: 0 })
+  const upload = await createTrashedFile('plain', { trash_days: 0 })
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   expect(await trashOf('plain')).toEqual([])
@@ -208,7 +208,7 @@ test('a deletion is immediate and permanent if the trash is disabled', async () 
 })
 
 test('rejects the deletion of a context with files in the trash', async () => {
-  const upload = await withTrash('clinging')
+  const upload = await createTrashedFile('clinging')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   const response = await tenant.admin.delete('/contexts/clinging')
@@ -219,7 +219,7 @@ test('rejects the deletion of a context with files in the trash', async () => {
 })
 
 test('bulk deletions move files to the trash, and the trash list has next-page links', async () => {
-  const upload = await withTrash('many')
+  const upload = await createTrashedFile('many')
   const ids = [await upload(), await upload(), await upload()]
   getData(await tenant.admin.post('/files/delete', { file_ids: ids }))
   const observed: string[] = []
@@ -234,7 +234,7 @@ test('bulk deletions move files to the trash, and the trash list has next-page l
 })
 
 test('a key restricted to other contexts cannot see the files in the trash', async () => {
-  const upload = await withTrash('hidden')
+  const upload = await createTrashedFile('hidden')
   await tenant.context('elsewhere', bin)
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
@@ -246,7 +246,7 @@ test('a key restricted to other contexts cannot see the files in the trash', asy
 })
 
 test('GraphQL offers the same trash operations as REST', async () => {
-  const upload = await withTrash('queried')
+  const upload = await createTrashedFile('queried')
   const fileId = await upload()
   getData(await tenant.admin.delete(`/files/${fileId}`))
   const { body } = await tenant.admin.graphql(

@@ -42,9 +42,9 @@ describe('the parts of the body', () => {
     ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
   ])('rejects a multipart body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
-    expect(await uploads.uploadCalls()).toBe(before + 1)
+    expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
   test('rejects a multipart body that does not match its boundary with 400', async () => {
@@ -136,11 +136,11 @@ describe('GraphQL uploads', () => {
       [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
     ],
   ])('GraphQL rejects an upload with the reason if %s', async (_what, parts, ...[options]) => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     const response = await graphql(parts, options)
     expect(response.status).toBeLessThan(500)
     expect(codes(response)).toEqual(['BAD_USER_INPUT'])
-    expect(await uploads.uploadCalls()).toBe(before + 1)
+    expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
   test('GraphQL rejects an oversized, unauthenticated or preflight-less upload before reading the body', async () => {
@@ -167,7 +167,7 @@ describe('GraphQL uploads', () => {
     ['disconnects', (client: RawClient) => client.reset()],
     ['stops sending', () => {}],
   ])('a GraphQL client that %s leaves a log entry and no data', async (_how, leave) => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {
       Authorization: bearer(tenant.admin),
@@ -179,9 +179,9 @@ describe('GraphQL uploads', () => {
     const { body } = multipart(parts, { end: false })
     await client.send(`${body.length.toString(16)}\r\n`)
     await client.send(body)
-    expect(await waitUntilTrue(() => uploads.spooled().length === 1)).toBe(true)
+    expect(await waitUntilTrue(() => uploads.listTemporaryFiles().length === 1)).toBe(true)
     leave(client)
-    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
-    expect(await uploads.uploadCalls()).toBe(before + 1)
+    for (let tries = 0; (await uploads.countUploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
+    expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 })

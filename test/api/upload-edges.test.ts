@@ -46,7 +46,7 @@ describe('before the body is read', () => {
     const key = await tenant.key(['metadata'])
     const client = await announce(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
-    expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
+    expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
   test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client waits for 100 Continue', async () => {
@@ -116,7 +116,7 @@ describe('while the body is streamed', () => {
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
     expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
-    expect(await uploads.lastUpload()).toMatchObject({ status: 'failure', context_key: context ? 'raw' : null })
+    expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure', context_key: context ? 'raw' : null })
   })
 
   test.each([
@@ -133,12 +133,12 @@ describe('while the body is streamed', () => {
   })
 
   test('rejects a client that stops sending with a JSON error and logs its call', async () => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     const client = await announce(tenant.admin, 2 * megabyte)
     await client.send(head(true))
     await client.send(randomBytes(megabyte))
     expect(await client.readResponse()).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
-    expect(await uploads.uploadCalls()).toBe(before + 1)
+    expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
   test.each([
@@ -147,16 +147,16 @@ describe('while the body is streamed', () => {
     ['resets the connection', 'in a file', (client: RawClient) => client.reset()],
     ['ends its side of the connection', 'in a file', (client: RawClient) => client.socket.end()],
   ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     const inFile = place === 'in a file'
     const client = inFile ? await startUpload() : await announce(tenant.admin, 2 * megabyte)
     for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
-    expect(await waitUntilTrue(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
+    expect(await waitUntilTrue(() => !uploads.isQuiet() && uploads.listTemporaryFiles().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
     expect(await waitUntilTrue(uploads.isQuiet)).toBe(true)
-    for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
-    expect(await uploads.uploadCalls()).toBe(before + 1)
-    expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
+    for (let tries = 0; (await uploads.countUploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
+    expect(await uploads.countUploadCalls()).toBe(before + 1)
+    expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
   test('stores a large file of unknown size in a temporary file, but not a file of known size', async () => {
@@ -190,7 +190,7 @@ describe('the connection after an early response', () => {
   })
 
   test('closes the connection after an early response if much of the body remains', async () => {
-    const before = await uploads.uploadCalls()
+    const before = await uploads.countUploadCalls()
     const { type, body } = multipart([
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
@@ -206,7 +206,7 @@ describe('the connection after an early response', () => {
     expect(await client.readResponse()).toMatchObject({ status: 401, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
     expect(client.rest).toBe('')
-    expect(await uploads.uploadCalls()).toBe(before)
+    expect(await uploads.countUploadCalls()).toBe(before)
   })
 
   test('responds to two pipelined uploads in order', async () => {

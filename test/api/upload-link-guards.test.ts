@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { systemActor } from '../../src/platform/actor.js'
 import { setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { setMachineClock } from '../support/machine-clock.js'
-import { comparable, LinkClient } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -28,7 +28,7 @@ const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-li
 const filesOf = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
 
 /** Sends half of an upload body. `finish` sends the second half and returns the response. */
-async function halfSent(used: LinkClient, name = 'a.txt') {
+async function startHalfUpload(used: LinkClient, name = 'a.txt') {
   const request = httpRequest(`${used.url}/${name}`, {
     method: 'PUT',
     headers: { 'content-length': '10', expect: '100-continue' },
@@ -95,7 +95,7 @@ describe('an upload in progress through a link', () => {
   ]
   test.each(changes)('an upload through a link stores nothing if %s during the upload', async (_case, change) => {
     const used = await link()
-    const upload = await halfSent(used)
+    const upload = await startHalfUpload(used)
     await change(used)
     const before = await filesOf()
     const { status, body } = await upload.finish()
@@ -119,7 +119,7 @@ describe('an upload in progress through a link', () => {
   test.each(creators)('stores no file through a link if %s during the upload', async (_case, change) => {
     const key = await tenant.key(['upload'])
     const used = await link({}, key)
-    const upload = await halfSent(used)
+    const upload = await startHalfUpload(used)
     await change(key)
     const { status, body } = await upload.finish()
     expect([status, body.error.code]).toEqual([404, 'not_found'])
@@ -131,7 +131,7 @@ describe('an upload in progress through a link', () => {
     const user = await tenant.user(['upload'])
     const used = await link({}, user)
     expect((await used.rules()).status).toBe(200)
-    const upload = await halfSent(used)
+    const upload = await startHalfUpload(used)
     const { data } = (await tenant.admin.graphql('{ users { data { userId email } } }')).body
     const { userId } = data.users.data.find(({ email }: { email: string }) => email === user.email)
     await world.app.services.users.disable(systemActor(tenant.tenantId), userId)
@@ -142,7 +142,7 @@ describe('an upload in progress through a link', () => {
   test("an upload through a link stores nothing if the link's creator loses the upload scope during the upload", async () => {
     const user = await tenant.user(['upload', 'metadata'])
     const used = await link({}, user)
-    const upload = await halfSent(used)
+    const upload = await startHalfUpload(used)
     await world.database.pool.query(`UPDATE users SET scopes = '{metadata}' WHERE tenant_id = $1 AND email = $2`, [
       tenant.tenantId,
       user.email,
@@ -182,7 +182,7 @@ describe('an upload in progress through a link', () => {
   test('an upload through a link stores nothing if the context is disabled during the upload', async () => {
     await tenant.context('closing')
     const used = await LinkClient.create(tenant.admin, 'closing')
-    const upload = await halfSent(used)
+    const upload = await startHalfUpload(used)
     await tenant.admin.patch('/contexts/closing', { status: 'disabled' })
     expect((await upload.finish()).status).toBe(404)
     await tenant.admin.patch('/contexts/closing', { status: 'active' })
@@ -267,7 +267,7 @@ describe('upload link tokens', () => {
         client.request('OPTIONS', '', { headers: { origin: 'https://example.com', 'access-control-request-method': 'PUT' } }),
       (client: LinkClient) => client.request('DELETE'),
     ]) {
-      const answers = await Promise.all(clients.map(async (client) => comparable(await ask(client))))
+      const answers = await Promise.all(clients.map(async (client) => toComparable(await ask(client))))
       expect(answers[0]).toMatchObject({ status: 404 })
       for (const answer of answers) expect(answer).toEqual(answers[0])
     }

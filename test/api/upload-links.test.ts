@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dropOldLinks } from '../../src/features/maintenance/retention.js'
-import { comparable, LinkClient } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -357,7 +357,7 @@ describe('a link', () => {
       linkId: made.linkId,
     })
     expect(gone.body.data.revokeUploadLink.status).toBe('revoked')
-    expect(comparable(await used.rules())).toMatchObject({ status: 404 })
+    expect(toComparable(await used.rules())).toMatchObject({ status: 404 })
   })
 })
 

@@ -28,7 +28,7 @@ const text = (word: string) => Buffer.alloc(300_000, `${word}\n`)
 const upload = (content: Buffer, name = 'a.txt') => tenant.admin.upload('notes', name, content)
 
 /** Replaces the store for the first upload only. */
-function watch(reading: typeof put = put) {
+function replaceStore(reading: typeof put = put) {
   stored = []
   storing.mockImplementation(function (this: LocalStorage, path, content, options) {
     stored.push(content.bytes!)
@@ -37,7 +37,7 @@ function watch(reading: typeof put = put) {
 }
 
 test('reuses the memory of an accepted upload for the next upload', async () => {
-  watch()
+  replaceStore()
   for (const word of ['first', 'second']) expect((await upload(text(word))).status).toBe(201)
   expect(stored).toHaveLength(2)
   expect(stored[1]!.buffer).toBe(stored[0]!.buffer)
@@ -45,7 +45,7 @@ test('reuses the memory of an accepted upload for the next upload', async () => 
 })
 
 test('does not overwrite an upload in memory that the store may still read after an error', async () => {
-  watch(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
+  replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(text('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
   expect(stored[0]!.equals(text('first'))).toBe(true)
@@ -53,7 +53,7 @@ test('does not overwrite an upload in memory that the store may still read after
 
 test('does not overwrite an upload in memory that is stored again after a rule change', async () => {
   const words: string[] = []
-  watch(async function (this: LocalStorage, path, content, options) {
+  replaceStore(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
     getData(await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 }))
     expect((await upload(text('second'))).status).toBe(201)
@@ -70,7 +70,7 @@ test('does not overwrite an upload in memory that is stored again after a rule c
 test('does not overwrite an upload in memory that was stored without a complete scan', async () => {
   getData(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
-  watch()
+  replaceStore()
   expect((await upload(padded, 'a.7z')).status).toBe(201)
   for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
   expect(stored[0]!.equals(padded)).toBe(true)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { comparable, LinkClient } from '../support/upload-link.js'
+import { LinkClient, toComparable } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -57,7 +57,7 @@ describe('GET /upload/{token} in a browser', () => {
     await used.put('a.txt', 'hello')
     await tenant.admin.delete(`/upload-links/${revoked.id}`)
     const unknown = new LinkClient(`${world.url}/upload/nothing`, {})
-    const pages = await Promise.all([used, revoked, unknown].map(async (client) => comparable(await client.rules(browser))))
+    const pages = await Promise.all([used, revoked, unknown].map(async (client) => toComparable(await client.rules(browser))))
     expect(pages[0]).toMatchObject({ status: 404 })
     for (const page of pages) expect(page).toEqual(pages[0])
   })

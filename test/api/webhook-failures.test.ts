@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 beforeEach(async () => {
   tenant = await world.tenant()
-  receiver = await receive()
+  receiver = await openReceiver()
 })
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()
@@ -24,14 +24,14 @@ afterEach(async () => {
   await tenants.suspend(tenant.tenantId)
 })
 
-async function receive(): Promise<WebhookReceiver> {
+async function openReceiver(): Promise<WebhookReceiver> {
   const created = await WebhookReceiver.open()
   opened.push(created)
   return created
 }
 
 /** Creates a webhook sender with the given retry intervals, like another replica. */
-function sender(retrySeconds?: number[], on = world): WebhookSender {
+function createSender(retrySeconds?: number[], on = world): WebhookSender {
   const { webhookSender } = openWebhooks(
     { ...on.app.services, db: on.database, onError: (error) => failures.push(error), ...(retrySeconds && { retrySeconds }) },
     { allowPrivate: true },
@@ -45,7 +45,7 @@ const switchProtocols: WebhookReceiver['reply'] = (_, response) =>
   void response.socket!.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
 afterEach(() => expect(failures.splice(0)).toEqual([]))
 
-async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string> {
+async function createWebhook(to = receiver, admin: Caller = tenant.admin): Promise<string> {
   const { status, body } = await admin.post('/webhooks', { url: to.url, types: ['file.*'] })
   expect(status).toBe(201)
   return body.data.webhook_id
@@ -65,9 +65,9 @@ const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)
 
 describe('a failed delivery attempt', () => {
   test('retries a failed webhook delivery with the same id and delays later events', async () => {
-    sender([0.05, 0.05, 0.05])
+    createSender([0.05, 0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
-    const id = await hook()
+    const id = await createWebhook()
     const last = await events({}, {})
     await receiver.atLeast(4)
     expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
@@ -84,9 +84,9 @@ describe('a failed delivery attempt', () => {
   })
 
   test('abandons a webhook delivery after the last attempt and sends the next event', async () => {
-    sender([0.05, 0.05])
+    createSender([0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
-    const id = await hook()
+    const id = await createWebhook()
     const last = await events({}, {})
     await receiver.atLeast(4)
     expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
@@ -101,9 +101,9 @@ describe('a failed delivery attempt', () => {
   })
 
   test('retries a webhook delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
-    sender()
+    createSender()
     receiver.reply = replyWith(500)
-    const id = await hook()
+    const id = await createWebhook()
     await events({})
     const waits: number[] = []
     for (let attempt = 1; attempt <= 9; attempt++) {
@@ -133,9 +133,9 @@ describe('a failed delivery attempt', () => {
   })
 
   test('a 410 response disables the webhook, which resumes with the same event after it is enabled', async () => {
-    sender([0.05])
+    createSender([0.05])
     receiver.reply = replyWith(410)
-    const id = await hook()
+    const id = await createWebhook()
     const last = await events({}, {})
     const deleted = await until(
       () => webhook(id),
@@ -158,9 +158,9 @@ describe('a failed delivery attempt', () => {
   })
 
   test('disables a webhook after five days of failures but not after four days and a success', async () => {
-    sender([0.05])
+    createSender([0.05])
     receiver.reply = replyWith(500)
-    const id = await hook()
+    const id = await createWebhook()
     const failingFor = (days: number) =>
       world.database.pool.query(
         'UPDATE webhook_positions SET failing_since = now() - make_interval(days => $2) WHERE tenant_id = $1',
@@ -187,10 +187,10 @@ describe('a failed delivery attempt', () => {
   })
 
   test('a webhook delivery does not follow redirects', async () => {
-    sender([60])
-    const other = await receive()
+    createSender([60])
+    const other = await openReceiver()
     receiver.reply = replyWith(302, { location: other.url })
-    const id = await hook()
+    const id = await createWebhook()
     await events({})
     const log = await until(
       () => deliveries(id),
@@ -201,9 +201,9 @@ describe('a failed delivery attempt', () => {
   })
 
   test('a webhook delivery fails and is logged if the receiver responds with 101', async () => {
-    const used = sender([60])
+    const used = createSender([60])
     receiver.reply = switchProtocols
-    const id = await hook()
+    const id = await createWebhook()
     await events({})
     const log = await until(
       () => deliveries(id),
@@ -218,7 +218,7 @@ describe('a failed delivery attempt', () => {
 
   test('a receiver that responds with 101 does not occupy the endpoint for test events', async () => {
     receiver.reply = switchProtocols
-    const id = await hook()
+    const id = await createWebhook()
     // A tenant can send two test events concurrently.
     for (let round = 0; round < 3; round++) {
       const { status, body } = await tenant.admin.post(`/webhooks/${id}/test`)
@@ -227,7 +227,7 @@ describe('a failed delivery attempt', () => {
   })
 
   test('stops reading an endless webhook response and stores none of it', async () => {
-    sender([60])
+    createSender([60])
     let sent = 0
     receiver.reply = (_, response) => {
       response.writeHead(200)
@@ -237,7 +237,7 @@ describe('a failed delivery attempt', () => {
       response.on('drain', more)
       more()
     }
-    const id = await hook()
+    const id = await createWebhook()
     await events({}, {})
     const log = await until(
       () => deliveries(id),
@@ -249,14 +249,14 @@ describe('a failed delivery attempt', () => {
   })
 
   test('a receiver that never responds delays no other webhook of any tenant', async () => {
-    sender([60])
+    createSender([60])
     receiver.reply = () => {}
-    const good = await receive()
-    const others = await receive()
+    const good = await openReceiver()
+    const others = await openReceiver()
     const another = await world.tenant()
-    await hook(receiver)
-    await hook(good)
-    await hook(others, another.admin)
+    await createWebhook(receiver)
+    await createWebhook(good)
+    await createWebhook(others, another.admin)
     const last = await events(...Array.from({ length: 60 }, () => ({})))
     await appendEvents(world, another.tenantId, [{}, {}])
     await Promise.all([receiver.atLeast(1), good.atLeast(60), others.atLeast(2)])
@@ -267,17 +267,17 @@ describe('a failed delivery attempt', () => {
 })
 
 test("a tenant occupies at most 16 delivery slots so that other tenants' webhooks are delivered", async () => {
-  sender([60])
+  createSender([60])
   let [open, maxOpen] = [0, 0]
   receiver.reply = (_, response) => {
     maxOpen = Math.max(maxOpen, ++open)
     response.on('close', () => open--)
   }
-  for (let created = 0; created < 20; created++) await hook()
+  for (let created = 0; created < 20; created++) await createWebhook()
   await events({})
   await receiver.until(() => maxOpen >= 16)
-  const [other, witness] = [await world.tenant(), await receive()]
-  await hook(witness, other.admin)
+  const [other, witness] = [await world.tenant(), await openReceiver()]
+  await createWebhook(witness, other.admin)
   // Each poll of the sender claims due deliveries of both tenants.
   for (let round = 1; round <= 5; round++) {
     await appendEvents(world, other.tenantId, [{}])
@@ -299,7 +299,7 @@ test('shutdown does not wait for a webhook delivery that never ends', async () =
     onAttempt: () => {},
     onError: (error) => errors.push(error),
   })
-  await hook()
+  await createWebhook()
   stuck.start()
   await events({})
   await until(
@@ -315,10 +315,10 @@ describe('several replicas', () => {
   test('several replicas share the webhooks and send each event once, in order', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
-    sender()
-    sender(undefined, replica)
-    const receivers = await Promise.all(Array.from({ length: 6 }, receive))
-    for (const each of receivers) await hook(each)
+    createSender()
+    createSender(undefined, replica)
+    const receivers = await Promise.all(Array.from({ length: 6 }, openReceiver))
+    for (const each of receivers) await createWebhook(each)
     let last = 0
     for (let group = 0; group < 5; group++) {
       last = await events(...Array.from({ length: 20 }, () => ({})))
@@ -329,8 +329,8 @@ describe('several replicas', () => {
   })
 
   test('replicas send no events of a suspended tenant until it is resumed', async () => {
-    sender()
-    const id = await hook()
+    createSender()
+    const id = await createWebhook()
     const { tenants } = world.app.services
     // Waits for the event of the suspension, so that later deliveries start after it.
     const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
@@ -342,8 +342,8 @@ describe('several replicas', () => {
     await tenants.suspend(tenant.tenantId)
     await events({}, {})
     const other = await world.tenant()
-    const witness = await receive()
-    await hook(witness, other.admin)
+    const witness = await openReceiver()
+    await createWebhook(witness, other.admin)
     await appendEvents(world, other.tenantId, [{}])
     await witness.atLeast(1)
     expect(receiver.received).toEqual([])
@@ -353,7 +353,7 @@ describe('several replicas', () => {
 })
 
 test('keeps only the latest thousand webhook deliveries', async () => {
-  const id = await hook()
+  const id = await createWebhook()
   await world.database.pool.query(
     `INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, event_id, type, status, attempts, created_at, attempted_at)
      SELECT $1, $2, 'dlv_' || lpad(n::text, 26, '0'), 'evt_x', 'file.deleted', 'delivered', 1, now(), now() FROM generate_series(1, 1500) n`,

@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => receiver.close())
 
 /** Creates a webhook that points to the test receiver. */
-async function hook(more: Record<string, unknown> = {}) {
+async function createWebhook(more: Record<string, unknown> = {}) {
   const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
   expect([status, body]).toEqual([201, expect.anything()])
   return body.data as { webhook_id: string; secret: string }
@@ -34,7 +34,7 @@ const events = (...drafts: Parameters<typeof appendEvents>[2]) => appendEvents(w
 
 describe('management of webhooks', () => {
   test('creating a webhook shows its secret once and stores it encrypted', async () => {
-    const created = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
+    const created = await createWebhook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -86,7 +86,7 @@ describe('management of webhooks', () => {
 
   test('audits changes of a webhook with only the host of its URL', async () => {
     await tenant.context('invoices')
-    const { webhook_id: id } = await hook()
+    const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
     expect(body.data).toMatchObject({ url: `${receiver.url}/token`, contexts: ['invoices'] })
     const all = await tenant.admin.patch(`/webhooks/${id}`, { contexts: null })
@@ -110,7 +110,7 @@ describe('management of webhooks', () => {
 
   test('stores and returns the canonical form of a webhook URL', async () => {
     const { origin, host } = new URL(receiver.url)
-    const { webhook_id: id } = await hook({ url: `HTTP://${host}\\@example.com/a/../hook` })
+    const { webhook_id: id } = await createWebhook({ url: `HTTP://${host}\\@example.com/a/../hook` })
     const created = await tenant.admin.get(`/webhooks/${id}`)
     expect(created.body.data.url).toBe(`${origin}/@example.com/hook`)
     const changed = await tenant.admin.patch(`/webhooks/${id}`, { url: `http:${host}` })
@@ -118,7 +118,7 @@ describe('management of webhooks', () => {
   })
 
   test('limits a tenant to twenty webhooks', async () => {
-    for (let created = 0; created < 20; created++) await hook()
+    for (let created = 0; created < 20; created++) await createWebhook()
     const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url })
     expect([status, body.error.code]).toEqual([409, 'conflict'])
   })
@@ -127,7 +127,7 @@ describe('management of webhooks', () => {
 describe('sent events', () => {
   test('sends webhook events for uploads, rejected uploads, deletions and changes of the webhook', async () => {
     await tenant.context('notes')
-    const { webhook_id: id, secret } = await hook()
+    const { webhook_id: id, secret } = await createWebhook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')
     await tenant.admin.upload('notes', 'blank.txt', ' ')
     await tenant.admin.delete(`/files/${uploaded.body.data.file_id}`)
@@ -150,7 +150,7 @@ describe('sent events', () => {
 
   test('sends webhook events in order with signatures that follow the Standard Webhooks specification', async () => {
     await events({}, {})
-    const { secret } = await hook({ types: ['file.*'] })
+    const { secret } = await createWebhook({ types: ['file.*'] })
     const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
     const received = await receiver.atLeast(3)
     expect(receiver.sequences).toEqual([last - 2, last - 1, last])
@@ -169,7 +169,7 @@ describe('sent events', () => {
   test('a webhook receives only the selected event types and contexts, and events without a context', async () => {
     await tenant.context('invoices')
     await tenant.context('photos')
-    await hook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
+    await createWebhook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
     const last = await events(
       { contextKey: 'photos' },
       { contextKey: 'invoices' },
@@ -182,7 +182,7 @@ describe('sent events', () => {
   })
 
   test('lists webhook deliveries newest first and deletes them with the webhook', async () => {
-    const { webhook_id: id } = await hook({ types: ['file.*'] })
+    const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
     const log = async (query = '') => (await tenant.admin.get(`/webhooks/${id}/deliveries${query}`)).body.data.data
@@ -213,7 +213,7 @@ describe('sent events', () => {
   })
 
   test('sends a test event immediately, even to a disabled webhook, without adding it to the journal', async () => {
-    const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
+    const { webhook_id: id, secret } = await createWebhook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
     expect(body.data).toMatchObject({
@@ -235,7 +235,7 @@ describe('sent events', () => {
   })
 
   test('signs webhook events with both secrets for a day after a rotation, then only with the new secret', async () => {
-    const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
+    const { webhook_id: id, secret: before } = await createWebhook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
     const { secret: after, previous_secret_expires_at: until } = body.data
     expect(after).not.toBe(before)
@@ -262,7 +262,7 @@ describe('sent events', () => {
   })
 
   test('replaying a webhook sends events again from a position with the same ids', async () => {
-    const { webhook_id: id } = await hook({ types: ['file.*'] })
+    const { webhook_id: id } = await createWebhook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
     const { body } = await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: last - 1 })

@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import sharp from 'sharp'
 import { startWatched } from '../support/watched-service.mjs'
-import { invoicePdf, landscape } from './support/sample-files.mjs'
+import { createInvoicePdf, createLandscape } from './support/sample-files.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const pictures = join(root, 'docs', 'screens')
 const measureOnly = process.argv.includes('--measure')
 
-tellSizes()
+printSizes()
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-screens-'))
 const service = await startWatched({
   DATA_DIR: dataDir,
@@ -28,14 +28,14 @@ try {
   const key = /API key\s+(\S+)/.exec(service.output())[1]
   await seed(service.url, key)
   await measure()
-  if (!measureOnly) await draw()
+  if (!measureOnly) await takeScreenshots()
 } finally {
   await browser.close()
   await service.stop()
   rmSync(dataDir, { recursive: true, force: true })
 }
 
-function tellSizes() {
+function printSizes() {
   const folder = join(root, 'dist', 'dashboard', 'public')
   for (const ending of ['.gz', '.br']) {
     const files = readdirSync(folder).filter((name) => name.endsWith(ending))
@@ -69,7 +69,7 @@ async function signedIn(options = {}) {
   return context
 }
 
-async function draw() {
+async function takeScreenshots() {
   mkdirSync(pictures, { recursive: true })
   const shoot = async (name, options, work) => {
     const context = await signedIn(options)
@@ -162,8 +162,8 @@ async function seed(url, key) {
     )
   }
   const places = ['harbour', 'alps', 'dunes', 'lagoon']
-  for (const [at, place] of places.entries()) await upload('avatars', `${place}-at-noon.jpg`, await landscape(at * 85))
-  for (const number of [117, 118]) await upload('invoices', `invoice-2026-0${number}.pdf`, invoicePdf(`2026-0${number}`))
+  for (const [at, place] of places.entries()) await upload('avatars', `${place}-at-noon.jpg`, await createLandscape(at * 85))
+  for (const number of [117, 118]) await upload('invoices', `invoice-2026-0${number}.pdf`, createInvoicePdf(`2026-0${number}`))
   for (const [context, name, content] of [
     ['invoices', 'setup.exe', 'MZ'],
     ['invoices', 'letter.docx', 'x'],

@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startWatched } from '../support/watched-service.mjs'
-import { families } from './support/families.mjs'
+import { loadFamilies } from './support/families.mjs'
 import { LoopClient } from './support/loop-client.mjs'
-import { graphqlAtItsLargest } from './support/loop-graphql.mjs'
-import { restAtItsLargest } from './support/loop-rest.mjs'
-import { firstUses, forms } from './support/loop-scenarios.mjs'
-import { manyAtOnce, uploads } from './support/loop-uploads.mjs'
+import { createLargestGraphqlRequests } from './support/loop-graphql.mjs'
+import { createLargestRestRequests } from './support/loop-rest.mjs'
+import { createFirstRequests, createForms } from './support/loop-scenarios.mjs'
+import { createConcurrentUploads, createUploads } from './support/loop-uploads.mjs'
 import { freePort, median } from './support/service.mjs'
 
 const max = 10
@@ -33,15 +33,15 @@ const over = []
 try {
   console.log('                                                      callback    turn   (worst, ms of CPU)')
   // The first requests create data for later scenarios.
-  await group('first uses', firstUses(client, world), 1)
+  await group('first uses', createFirstRequests(client, world), 1)
   await client.post('/api/v1/contexts', { ...firstContext(), context_key: 'many' }, { expect: 201 })
   for (let at = 0; at < 120; at++) await client.upload('loop', `${at}.txt`, Buffer.from(`text ${at}`), { expect: 201 })
   const groups = {
-    uploads: async () => uploads(client, await families()),
-    together: () => manyAtOnce(client),
-    forms: () => forms(client),
-    graphql: () => graphqlAtItsLargest(client, world),
-    rest: () => restAtItsLargest(client),
+    uploads: async () => createUploads(client, await loadFamilies()),
+    together: () => createConcurrentUploads(client),
+    forms: () => createForms(client),
+    graphql: () => createLargestGraphqlRequests(client, world),
+    rest: () => createLargestRestRequests(client),
   }
   for (const [name, scenarios] of Object.entries(groups))
     if (expected.length === 0 || expected.includes(name)) await group(name, await scenarios(), 3)

@@ -17,7 +17,7 @@ import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
 import { idTime, newId } from '../../dist/platform/ids.js'
-import { median, multipart, perSecond, request, startService } from './support/service.mjs'
+import { measureRate, median, multipart, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -43,7 +43,7 @@ try {
 
 async function compareUploads() {
   const [as, without] = [await open('as_it_is'), await open('without')]
-  await onDatabase('without', (client) => withoutEvents(client, 'ledger_move'))
+  await onDatabase('without', (client) => removeEvents(client, 'ledger_move'))
   // Warms up both services.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
@@ -69,7 +69,7 @@ async function compareUploads() {
 }
 
 /** Replaces the ledger function with one that writes no journal. */
-async function withoutEvents(client, name) {
+async function removeEvents(client, name) {
   const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move(text, jsonb)'::regprocedure) AS text")
   const cut = [
     ['FUNCTION public.ledger_move(', `FUNCTION public.${name}(`],
@@ -88,13 +88,13 @@ async function withoutEvents(client, name) {
 async function measure(service, connections) {
   let uploads = 0
   const one = upload(service)
-  const before = cpuOf(service)
-  const rate = await perSecond(connections, seconds, (agent) => one(agent).then(() => uploads++))
-  return { rate, cpu: (cpuOf(service) - before) / uploads }
+  const before = getCpuMs(service)
+  const rate = await measureRate(connections, seconds, (agent) => one(agent).then(() => uploads++))
+  return { rate, cpu: (getCpuMs(service) - before) / uploads }
 }
 
 /** Returns the CPU milliseconds used by the service and its database so far. */
-function cpuOf({ pid, database }) {
+function getCpuMs({ pid, database }) {
   let ticks = 0
   for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
@@ -112,7 +112,7 @@ function cpuOf({ pid, database }) {
 
 /** Compares backend CPU per upload of the function with and without events on one connection. */
 async function compareFunctions(client, tenantId, uploadOf) {
-  await withoutEvents(client, 'ledger_move_without')
+  await removeEvents(client, 'ledger_move_without')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
   const cpu = () => {
     const stat = readFileSync(`/proc/${rows[0].pid}/schedstat`, 'utf8')
@@ -145,11 +145,11 @@ async function open(name) {
   await admin.connect()
   await admin.query(`CREATE DATABASE ${name}`)
   await admin.end()
-  await migrate(urlOf(name))
+  await migrate(getDatabaseUrl(name))
   const MASTER_KEY = randomBytes(32).toString('base64')
   const service = await startService({
     MASTER_KEY,
-    DATABASE_URL: urlOf(name),
+    DATABASE_URL: getDatabaseUrl(name),
     RATE_LIMIT_PER_MINUTE: '1000000',
     DATABASE_POOL_SIZE: '8',
   })
@@ -163,12 +163,12 @@ async function open(name) {
   return service
 }
 
-function urlOf(name) {
+function getDatabaseUrl(name) {
   return Object.assign(new URL(server.url), { pathname: `/${name}` }).href
 }
 
 async function onDatabase(name, work) {
-  const client = new pg.Client({ connectionString: urlOf(name) })
+  const client = new pg.Client({ connectionString: getDatabaseUrl(name) })
   await client.connect()
   await work(client).finally(() => client.end())
 }
@@ -189,7 +189,7 @@ function upload(service) {
 /** Measures events per second, the time to compose one event, and pages of a long journal. */
 async function measureAlone() {
   for (const { stop } of services.splice(0)) await stop()
-  const database = createDatabase(urlOf('as_it_is'), { poolSize: 4, logger: { warn: () => {} } })
+  const database = createDatabase(getDatabaseUrl('as_it_is'), { poolSize: 4, logger: { warn: () => {} } })
   await ensurePartitions(database.pool)
   const { rows } = await database.pool.query('SELECT tenant_id, context_id, updated_at FROM file_contexts LIMIT 1')
   const { tenant_id: tenantId, context_id: contextId, updated_at: changedAt } = rows[0]

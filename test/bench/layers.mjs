@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
 import { readProfile } from './support/cpu-profile.mjs'
-import { multipart, perSecond, request, startFlags, startService } from './support/service.mjs'
+import { measureRate, multipart, request, startFlags, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +36,7 @@ const layers = [
 ]
 const names = [...layers.map(([name]) => name), 'garbage collection', 'Node.js, V8 and the rest']
 
-function placeOf({ url }) {
+function getSourcePath({ url }) {
   return (
     /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ??
     /\/packages\/(formats\/.*)$/.exec(url)?.[1] ??
@@ -45,9 +45,9 @@ function placeOf({ url }) {
   )
 }
 
-function layerOf(frames) {
+function getLayer(frames) {
   if (frames[0].functionName === '(garbage collector)') return 'garbage collection'
-  const places = frames.map(placeOf)
+  const places = frames.map(getSourcePath)
   const place =
     places.find((each) => /^(dist|formats)\//.test(each)) ?? places.find((each) => layers.some(([, of]) => of.test(each)))
   return layers.find(([, of]) => place && of.test(place))?.[0] ?? names.at(-1)
@@ -63,19 +63,19 @@ async function measure(folder, size) {
   const service = await startService({}, options, join(folder, 'dist', 'main.modules.js'))
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   try {
-    const callOf = await uploadTo(service, agent)
+    const callOf = await prepareUploads(service, agent)
     const [warmUp, call] = [callOf(small), callOf(size)]
     for (let left = warmUpCalls; left > 0; left -= connections)
       await Promise.all(Array.from({ length: connections }, () => warmUp(agent)))
     const [cpu, idle, start] = [usedCpu(service), idleCpu(), performance.now()]
-    const rate = await perSecond(connections, seconds, call)
+    const rate = await measureRate(connections, seconds, call)
     const duration = performance.now() - start
     const used = minus(usedCpu(service), cpu)
     const idleShare = (idleCpu() - idle) / duration / cpus().length
     const endedAt = performance.now()
     await service.stop()
     const count = (rate * duration) / 1000
-    const shares = sharesOf(readProfile(profile, { seconds: duration / 1000, endMs: performance.now() - endedAt }))
+    const shares = computeShares(readProfile(profile, { seconds: duration / 1000, endMs: performance.now() - endedAt }))
     const main = Object.fromEntries(names.map((name) => [name, ((shares.get(name) ?? 0) * used.main) / count]))
     const others = { 'other threads': (used.all - used.main) / count, PostgreSQL: used.database / count }
     return { ...main, ...others, total: (used.all + used.database) / count, idleShare }
@@ -85,11 +85,11 @@ async function measure(folder, size) {
   }
 }
 
-function sharesOf(samples) {
+function computeShares(samples) {
   const shares = new Map()
   let all = 0
   for (const { ms, frames } of samples) {
-    const layer = layerOf(frames)
+    const layer = getLayer(frames)
     shares.set(layer, (shares.get(layer) ?? 0) + ms)
     all += ms
   }
@@ -97,7 +97,7 @@ function sharesOf(samples) {
 }
 
 /** Creates a context and returns a function that builds uploads of a given size. */
-async function uploadTo({ url, key }, agent) {
+async function prepareUploads({ url, key }, agent) {
   const headers = { authorization: `Bearer ${key}` }
   const send = async (with_, path, init) => {
     const response = await request(with_, `${url}/api/v1${path}`, init)

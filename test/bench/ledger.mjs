@@ -51,7 +51,7 @@ try {
   const tenants = await makeTenants(256)
   for (let n = 0; n < Math.max(...counts); n++) replicas.push(await startReplica(tenants))
   for (const delay of delays) for (const flight of flights) await compare(delay, flight)
-  if ('locked'.includes(values.only)) await lockedTenant()
+  if ('locked'.includes(values.only)) await measureLockedTenant()
   // The other two implementations do not count these rows.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
   console.log(`\ncounters_drift at the end: ${await counterDrift(admin, { tenantId: null, callsSince: null })}`)
@@ -80,7 +80,7 @@ async function delayCommits(ms) {
 }
 
 /** Runs `count` ledgers that share the entries in flight. */
-async function together(count, flight, work) {
+async function runLedgers(count, flight, work) {
   const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
   const running = Promise.all(replicas.slice(0, count).map(({ ask: request }) => request(job)))
   const cpuAfter = (ms) => new Promise((resolve) => setTimeout(() => resolve(databaseCpuMs()), ms))
@@ -123,18 +123,18 @@ async function compare(delay, flight) {
     ['256 tenants', 256],
   ])
     for (const mode of modes)
-      if (`${where}, ${mode}`.includes(values.only)) await tellLine(`${where}, ${mode}`, flight, { mode, from: 0, to })
+      if (`${where}, ${mode}`.includes(values.only)) await printLine(`${where}, ${mode}`, flight, { mode, from: 0, to })
   if (values.only) return
-  const { rate } = await together(1, flight, { mode: 'inserts', from: 0, to: 1 })
+  const { rate } = await runLedgers(1, flight, { mode: 'inserts', from: 0, to: 1 })
   console.log(`  ${'one prepared INSERT per call'.padEnd(28)}${Math.round(rate)}`)
 }
 
-async function tellLine(name, flight, work) {
+async function printLine(name, flight, work) {
   const measured = counts.map(() => ({ rates: [], ratios: [], p99s: [], rejected: 0, cpus: [] }))
   for (let round = 0; round < rounds; round++) {
-    const one = await together(1, flight, work)
+    const one = await runLedgers(1, flight, work)
     for (const [at, count] of counts.entries()) {
-      const { rate, p99, rejected, cpu } = count === 1 ? one : await together(count, flight, work)
+      const { rate, p99, rejected, cpu } = count === 1 ? one : await runLedgers(count, flight, work)
       measured[at].rates.push(rate)
       measured[at].ratios.push(rate / one.rate)
       measured[at].p99s.push(p99)
@@ -155,7 +155,7 @@ async function tellLine(name, flight, work) {
 }
 
 /** Measures entries of 255 tenants on two replicas while another tenant's lock is held. */
-async function lockedTenant() {
+async function measureLockedTenant() {
   await delayCommits(0)
   for (const isLocked of [false, true]) {
     const holder = new pg.Client({ connectionString: server.url })
@@ -163,7 +163,7 @@ async function lockedTenant() {
     await holder.query('BEGIN')
     if (isLocked) await holder.query('SELECT 1 FROM tenant_heads ORDER BY tenant_id LIMIT 1 FOR UPDATE')
     const work = { mode: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
-    const responses = together(2, 64, work)
+    const responses = runLedgers(2, 64, work)
     // Holds the lock during the measurement, but for less than the lock time-out.
     await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')

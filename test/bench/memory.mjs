@@ -63,7 +63,7 @@ const watching = setInterval(() => {
   peak = Math.max(peak, residentMegabytes(service.pid))
 }, 50)
 try {
-  await says(service, 'curl')
+  await waitForOutput(service, 'curl')
   console.log(`started:               ${residentMegabytes(service.pid).toFixed(0).padStart(5)} MB`)
   const limits = { max_file_size_mb: Math.min(1024, mb), storage_quota_mb: mb * uploads * 2 }
   const { status, body } = await call('POST', '/contexts', {
@@ -201,7 +201,7 @@ function read(path) {
   }
 }
 
-async function says(child, words) {
+async function waitForOutput(child, words) {
   let output = ''
   child.stdout.setEncoding('utf8')
   const ended = new Promise((_, reject) => child.once('exit', () => reject(new Error(`The service ended: ${output}`))))

@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import sharp from 'sharp'
 import { borrowDatabase } from '../../dist/platform/db/open-database.js'
 import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
-import { median, multipart, perSecond, request, startFlags, startProcess, startService } from './support/service.mjs'
+import { measureRate, median, multipart, request, startFlags, startProcess, startService } from './support/service.mjs'
 
 const { values: options, positionals } = parseArgs({
   options: {
@@ -214,7 +214,7 @@ function removeBlobsSince(time) {
 async function measure(operation, connections) {
   const calls = {}
   for (const [name, side] of Object.entries(sides)) calls[name] = await operation(side)
-  for (const call of Object.values(calls)) await perSecond(connections, 0.5, call)
+  for (const call of Object.values(calls)) await measureRate(connections, 0.5, call)
   const measured = Object.fromEntries(Object.keys(sides).map((name) => [name, []]))
   for (let round = 0; round < rounds; round++)
     for (const [name, call] of Object.entries(calls)) measured[name].push(await measureOnce(sides[name], call, connections))
@@ -230,7 +230,7 @@ async function measure(operation, connections) {
 
 async function measureOnce(side, call, connections) {
   const [cpu, idle, start] = [usedCpu(side), idleCpu(), performance.now()]
-  const speed = await perSecond(connections, seconds, call)
+  const speed = await measureRate(connections, seconds, call)
   const duration = performance.now() - start
   const used = minus(usedCpu(side), cpu)
   const count = speed * (duration / 1000)

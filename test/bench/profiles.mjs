@@ -7,7 +7,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readProfile } from './support/cpu-profile.mjs'
-import { multipart, perSecond, request, startFlags, startService } from './support/service.mjs'
+import { measureRate, multipart, request, startFlags, startService } from './support/service.mjs'
 
 const { values, positionals } = parseArgs({
   options: { seconds: { type: 'string', default: '4' }, connections: { type: 'string', default: '8' } },
@@ -45,8 +45,8 @@ async function profile(name, route) {
   const service = await startService({ LOG_LEVEL: 'info' }, options)
   try {
     const call = await route(await clientOf(service))
-    await perSecond(connections, 1.5, call)
-    const rate = await perSecond(connections, Number(values.seconds), call)
+    await measureRate(connections, 1.5, call)
+    const rate = await measureRate(connections, Number(values.seconds), call)
     const endedAt = performance.now()
     await service.stop()
     printProfile(name, rate, folder, performance.now() - endedAt)

@@ -18,7 +18,7 @@ import { readConfig } from '../../dist/platform/config/config.js'
 import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
-import { median, multipart, perSecond, request, startService } from './support/service.mjs'
+import { measureRate, median, multipart, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -120,7 +120,7 @@ async function measure(name, { replicas, processes }, tenants) {
         [`${tenants.length} tenants`, tenants],
       ])
         for (const [what, call] of Object.entries(calls)) {
-          const rate = await perSecond(connections, seconds, turns(urls, some, call))
+          const rate = await measureRate(connections, seconds, alternateCalls(urls, some, call))
           const key = `${what}, ${where}, ${delay} ms`
           if (!measured.has(key)) measured.set(key, {})
           measured.get(key)[name] = [...(measured.get(key)[name] ?? []), rate]
@@ -133,7 +133,7 @@ async function measure(name, { replicas, processes }, tenants) {
 }
 
 /** Assigns each connection to one replica, like a connection balancer. */
-function turns(urls, tenants, call) {
+function alternateCalls(urls, tenants, call) {
   const agents = new Map()
   let count = 0
   return async (agent) => {

@@ -36,7 +36,7 @@ async function measure({ name, bytes, count }) {
   await call('POST', '/contexts', { context_key: key, display_name: name, allowed_extensions: ['txt'], max_file_size_mb: 64 })
   const paths = []
   for (let n = 0; n < count; n++) {
-    const text = textOf(bytes, n)
+    const text = generateText(bytes, n)
     const path = join(folder, `${key}-${n}`)
     writeFileSync(path, text)
     paths.push(path)
@@ -50,8 +50,8 @@ async function measure({ name, bytes, count }) {
   const again = []
   const plain = []
   for (let round = 0; round < rounds; round++) {
-    again.push(megabytes / (await scannedAgain(key)))
-    plain.push(megabytes / (await scannedPlainly(paths)))
+    again.push(megabytes / (await measureRescan(key)))
+    plain.push(megabytes / (await measurePlainScan(paths)))
   }
   const [withScan, withoutScan] = [median(again), median(plain)]
   console.log(
@@ -60,7 +60,7 @@ async function measure({ name, bytes, count }) {
 }
 
 /** Returns the duration of the rescan in seconds, measured by the service. */
-async function scannedAgain(key) {
+async function measureRescan(key) {
   await call('POST', `/contexts/${key}/rescan`)
   for (;;) {
     const { status, started_at, finished_at } = (await call('GET', `/contexts/${key}/rescan`)).data
@@ -69,7 +69,7 @@ async function scannedAgain(key) {
   }
 }
 
-async function scannedPlainly(paths) {
+async function measurePlainScan(paths) {
   const began = performance.now()
   const waiting = [...paths]
   const work = async () => {
@@ -87,7 +87,7 @@ async function scannedPlainly(paths) {
 }
 
 /** Generates text from words, which clamd scans like any text. */
-function textOf(bytes, seed) {
+function generateText(bytes, seed) {
   const line = `${seed} what stands in a file of this kind is read by people, and now and then by no one at all\n`
   return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes)
 }

@@ -35,7 +35,7 @@ try {
   console.log(
     `\n${'median of one request, ms'.padEnd(58)} ${'10,000'.padStart(9)} ${rows.toLocaleString('en').padStart(11)}    ratio  target`,
   )
-  for (const { name, path, target } of pagesOnly ? [] : questions()) {
+  for (const { name, path, target } of pagesOnly ? [] : listRequests()) {
     const times = { small: [], large: [] }
     for (let sample = -3; sample < samples; sample++)
       for (const [size, place] of [
@@ -52,23 +52,24 @@ try {
       `${name.padEnd(58)} ${before.toFixed(2).padStart(9)} ${after.toFixed(2).padStart(11)} ${ratio.toFixed(2).padStart(8)}  ${target}${ratio > target ? '  MISSED' : ''}`,
     )
   }
-  missed.push(...(await deepPages(large, 'files', { path: '/files', items: large.files, maxMs: deepPageMs })))
+  missed.push(...(await compareDeepPages(large, 'files', { path: '/files', items: large.files, maxMs: deepPageMs })))
   missed.push(
-    ...(await deepPages(large, 'files of a context', {
+    ...(await compareDeepPages(large, 'files of a context', {
       path: '/files?context=seeded_3',
       items: large.files / 8,
       maxMs: deepPageMs,
     })),
   )
   missed.push(
-    ...(await deepPages(large, 'files of an uploader', {
+    ...(await compareDeepPages(large, 'files of an uploader', {
       path: `/files?uploaded_by=${large.ids.common}`,
       items: large.files / 18,
       maxMs: deepPageMs,
     })),
   )
-  missed.push(...(await deepPages(large, 'calls', { path: '/stats/logs', items: large.rows })))
-  for (const place of [small, large]) console.log(`counters_drift at ${place.rows.toLocaleString('en')}: ${await drift(place)}`)
+  missed.push(...(await compareDeepPages(large, 'calls', { path: '/stats/logs', items: large.rows })))
+  for (const place of [small, large])
+    console.log(`counters_drift at ${place.rows.toLocaleString('en')}: ${await countDrift(place)}`)
   console.log(missed.length === 0 ? 'Every target met.' : `Missed: ${missed.join('; ')}`)
 } finally {
   for (const service of opened) await service.stop()
@@ -77,7 +78,7 @@ try {
 }
 
 /** Compares pages in the middle, at the end and past the end of a list with the first page. `maxMs` sets an absolute target. */
-async function deepPages(place, what, { path, items, maxMs }) {
+async function compareDeepPages(place, what, { path, items, maxMs }) {
   const last = Math.ceil(items / 20) - 1
   const missed = []
   const pages = {
@@ -108,7 +109,7 @@ async function deepPages(place, what, { path, items, maxMs }) {
   return missed
 }
 
-function questions() {
+function listRequests() {
   const list = []
   const add = (name, path, target) => list.push({ name, path: typeof path === 'string' ? () => path : path, target })
   add('/stats', '/stats', counters)
@@ -202,7 +203,7 @@ async function sendRequest({ url, key, agent }, path) {
   return took
 }
 
-async function drift({ databaseUrl }) {
+async function countDrift({ databaseUrl }) {
   const client = new pg.Client({
     connectionString: databaseUrl,
     types: { getTypeParser: (oid) => (oid === 20 ? Number : pg.types.getTypeParser(oid)) },

@@ -35,7 +35,7 @@ process.on('exit', () => service?.kill('SIGKILL'))
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1))
 
 try {
-  const databaseUrl = process.env.DATABASE_URL ?? (await ownDatabase())
+  const databaseUrl = process.env.DATABASE_URL ?? (await startDatabase())
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   const admin = `assay_${randomBytes(32).toString('base64url')}`
@@ -59,7 +59,7 @@ try {
   const record = { calls: [], changes: [], uploads: new Map(), unanswered: 0 }
   const state = { over: false }
   const watcher = watchQuotas(databaseUrl, world, state)
-  const crowd = Array.from({ length: clients }, (_, index) => client(index, { url, admin, world, record, state }))
+  const crowd = Array.from({ length: clients }, (_, index) => runClient(index, { url, admin, world, record, state }))
   for (let kill = 1; kill <= kills; kill++) {
     const enough = record.calls.length + clients
     await sleep(200 + Math.random() * seconds * 1000)
@@ -73,7 +73,7 @@ try {
   await sleep(500)
   state.over = true
   await Promise.all([...crowd, watcher])
-  await prove({ databaseUrl, url, env, record, world })
+  await verifyRecords({ databaseUrl, url, env, record, world })
   console.log(
     JSON.stringify({
       clients,
@@ -92,7 +92,7 @@ try {
 }
 process.exit(faults.length === 0 ? 0 : 1)
 
-async function ownDatabase() {
+async function startDatabase() {
   const { startServer } = await import('../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
   server = await startServer({ folder: join(folder, 'data') })
@@ -142,12 +142,12 @@ async function createFixtures(url, admin) {
 }
 
 /** Sends consecutive requests, each with a unique user agent, and records the responses. */
-async function client(index, { url, admin, world, record, state }) {
+async function runClient(index, { url, admin, world, record, state }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   const own = []
   for (let turn = 0; !state.over; turn++) {
     const name = `soak/${index}-${turn}`
-    const step = stepOf({ turn, index, world, mine: own, admin, record })
+    const step = chooseStep({ turn, index, world, mine: own, admin, record })
     try {
       const response = await request(agent, `${url}/api/v1${step.path}`, {
         ...step,
@@ -167,7 +167,7 @@ async function client(index, { url, admin, world, record, state }) {
   agent.destroy()
 }
 
-function stepOf({ turn, index, world, mine: own, admin, record }) {
+function chooseStep({ turn, index, world, mine: own, admin, record }) {
   const key = world.steady[index % world.steady.length]
   // Only the last client changes keys so that changes do not overlap.
   if (index === clients - 1) {
@@ -236,7 +236,7 @@ async function watchQuotas(databaseUrl, { tightId }, state) {
   await database.end()
 }
 
-async function prove({ databaseUrl, url, env, record, world }) {
+async function verifyRecords({ databaseUrl, url, env, record, world }) {
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
   const named = new Map()

@@ -5,7 +5,7 @@ import http from 'node:http'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { minus, usedCpu } from './support/cpu.mjs'
-import { median, multipart, perSecond, request, startService } from './support/service.mjs'
+import { measureRate, median, multipart, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' }, seconds: { type: 'string', default: '2' } } })
 const service = await startService()
@@ -57,13 +57,13 @@ console.log(`Load of the machine: ${loadavg()[0].toFixed(1)}.\n`)
 console.log(
   '| upload of 10 KiB | connections | per second | ratio to API key | CPU ms (main thread) + PostgreSQL |\n|---|---|---|---|---|',
 )
-for (const call of Object.values(uploads)) await perSecond(8, 3, call)
+for (const call of Object.values(uploads)) await measureRate(8, 3, call)
 for (const connections of [1, 8, 32]) {
   const measured = Object.fromEntries(Object.keys(uploads).map((name) => [name, []]))
   for (let round = 0; round < Number(values.rounds); round++)
     for (const [name, call] of Object.entries(uploads)) {
       const [cpu, start] = [usedCpu(service), performance.now()]
-      const speed = await perSecond(connections, Number(values.seconds), call)
+      const speed = await measureRate(connections, Number(values.seconds), call)
       const count = (speed * (performance.now() - start)) / 1000
       measured[name].push({ speed, count, used: minus(usedCpu(service), cpu) })
     }

@@ -8,7 +8,7 @@ import { createInspector } from '../../dist/inspection/engine/inspect.js'
 import { openScanner } from '../../dist/inspection/scanners/index.js'
 import { WorkerPool } from '../../dist/inspection/workers/worker-pool.js'
 import { bareReaders } from './support/bare-readers.mjs'
-import { families } from './support/families.mjs'
+import { loadFamilies } from './support/families.mjs'
 import { compareUploads } from './support/validated-uploads.mjs'
 
 const milliseconds = Number(process.argv[3] ?? 1) * 1000
@@ -25,7 +25,7 @@ const content = (bytes) => ({
 })
 
 /** Returns a function that validates one of the files by its index. */
-function validating(extension, files, on) {
+function createValidation(extension, files, on) {
   const contents = files.map(content)
   const rules = {
     contextKey: 'bench',
@@ -74,15 +74,15 @@ async function measure(files, one, atOnce) {
 }
 
 const row = (...cells) => console.log(cells.map((cell, at) => String(cell).padStart(at === 0 ? 6 : 12)).join(''))
-const groups = await families(process.argv[2])
+const groups = await loadFamilies(process.argv[2])
 try {
   console.log(
     `Validation ${inFlight} at a time, the bare library one at a time, ${milliseconds / 1000} s each; CPU in ms a file.`,
   )
   row('family', 'bytes (mean)', 'files/s', 'MB/s', 'CPU', 'CPU off', 'bare', 'files/s', 'CPU', 'CPU ratio')
   for (const [extension, files] of Object.entries(groups)) {
-    const all = await measure(files, validating(extension, files, true), inFlight)
-    const off = await measure(files, validating(extension, files, false), inFlight)
+    const all = await measure(files, createValidation(extension, files, true), inFlight)
+    const off = await measure(files, createValidation(extension, files, false), inFlight)
     const [library, open] = bareReaders[extension] ?? []
     // Verdicts of the library are ignored because some files of a folder are damaged.
     const bare =

@@ -16,17 +16,17 @@ const mutantsEach = Number(process.env.MUTANTS ?? 24)
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 30), task))
 
 const verdicts = {}
-for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort(byPath)) {
+for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort(compareByPath)) {
   if (!entry.isFile()) continue
   const path = join(entry.parentPath ?? entry.path, entry.name)
   const extension = extname(path).slice(1).toLowerCase()
   const bytes = readFileSync(path)
   const name = relative(folder, path)
-  verdicts[name] = await verdictOf(bytes, extension)
+  verdicts[name] = await getVerdict(bytes, extension)
   let number = 0
   if (bytes.length <= 4 * 1024 * 1024)
-    for (const mutant of mutantsOf(bytes, seeded(name.length * 7919 + bytes.length)))
-      verdicts[`${name}#${number++}`] = await verdictOf(mutant, extension)
+    for (const mutant of createMutants(bytes, createRandom(name.length * 7919 + bytes.length)))
+      verdicts[`${name}#${number++}`] = await getVerdict(mutant, extension)
 }
 writeFileSync(file, JSON.stringify(verdicts, null, 1))
 const count = (kind) =>
@@ -46,11 +46,11 @@ if (against) {
   console.log(`${changed} verdicts differ`)
 }
 
-function byPath(one, other) {
+function compareByPath(one, other) {
   return join(one.parentPath, one.name) < join(other.parentPath, other.name) ? -1 : 1
 }
 
-async function verdictOf(bytes, extension) {
+async function getVerdict(bytes, extension) {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 60_000 }
   const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
   if (!recognition.fits) return `no: ${recognition.type}`
@@ -59,7 +59,7 @@ async function verdictOf(bytes, extension) {
   return verdict.sound ? 'sound' : `${verdict.maliciousConstruction ?? 'broken'}: ${verdict.problem}`
 }
 
-function seeded(seed) {
+function createRandom(seed) {
   let state = seed >>> 0
   return (below) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -67,7 +67,7 @@ function seeded(seed) {
   }
 }
 
-function* mutantsOf(bytes, random) {
+function* createMutants(bytes, random) {
   const place = () => random(bytes.length)
   const put = (at, length, fill) => Buffer.concat([bytes.subarray(0, at), fill(length), bytes.subarray(at)])
   for (let number = 0; number < mutantsEach; number++) {

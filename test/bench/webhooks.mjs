@@ -18,7 +18,7 @@ const count = Number(values.events)
 
 // The receiver runs in a separate process.
 if (process.env.RECEIVER) await receive()
-else await bench()
+else await runBenchmark()
 
 async function receive() {
   let received = 0
@@ -33,7 +33,7 @@ async function receive() {
   process.send({ port: server.address().port })
 }
 
-async function bench() {
+async function runBenchmark() {
   const folder = mkdtempSync(join(tmpdir(), 'assay-bench-'))
   mkdirSync(join(folder, 'data'))
   const server = await startServer({ folder: join(folder, 'data') })
@@ -83,7 +83,7 @@ async function bench() {
     }
     console.log(`${count} events, webhooks/s`)
     console.log(
-      `  a bare loop over 1, 8, 20 connections: ${[await bare(port, 1), await bare(port, 8), await bare(port, 20)].join(', ')}`,
+      `  a bare loop over 1, 8, 20 connections: ${[await measureBareLoop(port, 1), await measureBareLoop(port, 8), await measureBareLoop(port, 20)].join(', ')}`,
     )
     for (const replicas of [1, 2]) {
       // The first service created the first key.
@@ -113,7 +113,7 @@ async function bench() {
   }
 }
 
-async function bare(port, connections) {
+async function measureBareLoop(port, connections) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const body = Buffer.from(
     JSON.stringify({ type: 'file.deleted', timestamp: new Date().toISOString(), data: { file_id: 'file_x', sequence: 1 } }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser } from 'playwright-core'
 import { getItems } from '../support/answers.js'
-import { openBrowser, toPage } from '../support/browser.js'
+import { openBrowser, openPage } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -21,7 +21,7 @@ describeWith('chromium')('the API reference in a browser', () => {
   })
 
   test('the page at /docs uploads a file with metadata through “Try it out”', async () => {
-    const { page, strays } = await toPage(browser, world.url)
+    const { page, strays } = await openPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')
     await page.fill('.auth-container input', tenant.admin.credential!)

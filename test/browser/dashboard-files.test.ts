@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { png, wav } from '../../packages/formats/test/support/samples/basic.js'
 import { createPdf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { Dashboard } from '../support/dashboard.js'
-import { hold, quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile, holdFile } from '../support/quarantined.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -40,8 +40,8 @@ describeWith('chromium')('files in the dashboard', () => {
       ['drawing.svg', '<svg xmlns="http://www.w3.org/2000/svg"><text>hello</text></svg>'],
     ]
     for (const [name, content] of files) ids[name] = (await tenant.admin.upload('mixed', name, content)).body.data.file_id
-    await hold(world, tenant, ids['poem.txt']!)
-    ids['infected.txt'] = await quarantinedFile(world, tenant, 'mixed')
+    await holdFile(world, tenant, ids['poem.txt']!)
+    ids['infected.txt'] = await createQuarantinedFile(world, tenant, 'mixed')
   })
   afterAll(async () => {
     await dashboard?.close()

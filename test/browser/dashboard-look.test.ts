@@ -5,7 +5,7 @@ import type { AxeResults } from 'axe-core'
 import type { Page } from 'playwright-core'
 import { png } from '../../packages/formats/test/support/samples/basic.js'
 import { choose, Dashboard } from '../support/dashboard.js'
-import { quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -51,7 +51,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     fileId = (await tenant.admin.upload('notes', 'a-picture-with-a-rather-long-name-that-nobody-would-type.png', png(40, 40)))
       .body.data.file_id
     await tenant.admin.upload('notes', 'refused.exe', 'MZ')
-    infectedId = await quarantinedFile(world, tenant, 'notes')
+    infectedId = await createQuarantinedFile(world, tenant, 'notes')
     await tenant.admin.post('/upload-links', { context: 'notes', origins: ['https://example.com'] })
     webhookId = (await tenant.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hook' })).body.data.webhook_id
     await tenant.admin.post(`/webhooks/${webhookId}/test`)

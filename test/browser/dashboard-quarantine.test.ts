@@ -33,7 +33,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
     await page.getByRole('heading', { name: 'Rescan' }).waitFor()
     await page.getByText('not started').waitFor()
-    clamd.find()
+    clamd.startDetecting()
     await button(page, 'Start rescan').click()
     await page.getByText('running').waitFor()
     expect(await button(page, 'Start rescan').isDisabled()).toBe(true)

@@ -180,7 +180,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
     await visitor.event('ready')
-    proxy.holdAfter(1_500_000)
+    proxy.stallAfter(1_500_000)
     const content = Buffer.alloc(18_000_000, 'paused ')
     await visitor.choose({ name: 'paused.txt', content })
     await visitor
@@ -193,7 +193,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
       .getByText(/^Paused at/)
       .waitFor()
     expect(await visitor.page.evaluate(focusedLabel)).toBe('Resume: paused.txt')
-    proxy.holdAfter(Number.POSITIVE_INFINITY)
+    proxy.stallAfter(Number.POSITIVE_INFINITY)
     const before = visitor.requests.length
     await visitor.button('Resume: paused.txt').click()
     const { fileId } = await visitor.event('accepted')
@@ -207,13 +207,13 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
     await visitor.event('ready')
-    proxy.holdAfter(1_500_000)
+    proxy.stallAfter(1_500_000)
     await visitor.choose({ name: 'canceled.txt', content: Buffer.alloc(18_000_000, 'canceled ') })
     await visitor
       .file('canceled.txt')
       .getByText(/^[1-9]\d? ?% uploaded/)
       .waitFor()
-    proxy.holdAfter(Number.POSITIVE_INFINITY)
+    proxy.stallAfter(Number.POSITIVE_INFINITY)
     const deleted = visitor.page.waitForResponse((response) => response.request().method() === 'DELETE')
     await visitor.button('Cancel: canceled.txt').click()
     expect((await deleted).status()).toBe(204)
@@ -227,7 +227,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })
     await visitor.event('ready')
-    proxy.holdAfter(1_500_000)
+    proxy.stallAfter(1_500_000)
     const content = Buffer.alloc(18_000_000, 'reloaded ')
     // The file is on disk because its modification time identifies it after a reload.
     const path = join(world.dataDir, 'reloaded.txt')
@@ -240,7 +240,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     const stored = (await visitor.page.evaluate('JSON.stringify(localStorage)')) as string
     expect(stored).toContain('reloaded.txt')
     expect(stored).not.toContain(used.token.slice(-43))
-    proxy.holdAfter(Number.POSITIVE_INFINITY)
+    proxy.stallAfter(Number.POSITIVE_INFINITY)
     await visitor.page.reload()
     await visitor.page.getByText('Unfinished upload: reloaded.txt. Choose the same file again to resume the upload.').waitFor()
     const before = visitor.requests.length

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
-import { openBrowser, toPage } from '../support/browser.js'
+import { openBrowser, openPage } from '../support/browser.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
 import { describeWith, programPath } from '../support/real-parts.js'
 import { freePort } from '../support/service.js'
@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** Returns the code blocks of a guide, in order. */
-function blocksOf(title: string): string[] {
+function listCodeBlocks(title: string): string[] {
   const page = readFileSync(new URL('../../docs/guides.md', import.meta.url), 'utf8')
   const section = page.slice(page.indexOf(`\n## ${title}`)).split('\n## ')[1]!
   return [...section.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
@@ -38,14 +38,14 @@ function blocksOf(title: string): string[] {
 
 describeWith('python3')('guide for Python', () => {
   test('the Node.js guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
-    const [program, shown] = blocksOf('From Python')
+    const [program, shown] = listCodeBlocks('From Python')
     const { stdout } = await run(programPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
 test('the Next.js route from the guide forwards a form and returns the response', async () => {
-  const [route] = blocksOf('From a Next.js route')
+  const [route] = listCodeBlocks('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
   const caller = `
@@ -65,7 +65,7 @@ test('the Next.js route from the guide forwards a form and returns the response'
 
 describeWith('go')('guide for Go', () => {
   test('the Python guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
-    const [program, shown] = blocksOf('From Go')
+    const [program, shown] = listCodeBlocks('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
     const { stdout } = await run(programPath('go'), ['run', join(folder, 'main.go')], { env: { ...env, ...cache }, cwd: folder })
@@ -77,7 +77,7 @@ describeWith('chromium')('guide for a browser form', () => {
   let backEnd: ChildProcess
   let url: string
   beforeAll(async () => {
-    const [program] = blocksOf('From a browser form')
+    const [program] = listCodeBlocks('From a browser form')
     const key = await tenant.key(['upload', 'download'], { contexts: ['invoices'] })
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
@@ -90,7 +90,7 @@ describeWith('chromium')('guide for a browser form', () => {
   test('the back end from the guide streams a form to the service and links the stored file', async () => {
     const browser = await openBrowser()
     try {
-      const { page, complaints } = await toPage(browser, url)
+      const { page, complaints } = await openPage(browser, url)
       const send = async (name: string, content: string) => {
         await page.goto(url)
         await page.setInputFiles('input[type=file]', { name, mimeType: 'text/csv', buffer: Buffer.from(content) })
@@ -111,7 +111,7 @@ describeWith('chromium')('guide for a browser form', () => {
 
 test('the guide to external identity providers documents working settings and claims', async () => {
   const provider = await openIdentityProvider()
-  const [settings, program, shown] = blocksOf('Behind your own sign-in')
+  const [settings, program, shown] = listCodeBlocks('Behind your own sign-in')
   const settingsOfGuide = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
   expect(Object.keys(settingsOfGuide).sort()).toEqual(Object.keys(provider.env).sort())
   expect(settingsOfGuide).toMatchObject({ JWT_ISSUER: provider.issuer, JWT_AUDIENCE: provider.audience })

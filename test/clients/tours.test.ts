@@ -27,7 +27,7 @@ interface Step {
 }
 
 /** Returns the code blocks of a tour, each with its documented output. */
-function stepsOf(page: string, language: string): Step[] {
+function listSteps(page: string, language: string): Step[] {
   const text = readFileSync(new URL(`docs/${page}`, root), 'utf8')
   const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind, content]) => ({ kind, content: content! }))
   return blocks.flatMap(({ kind, content }, place) => {
@@ -42,7 +42,7 @@ const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 test('the SDK tour runs and prints the documented output', async () => {
   const tenant = await world.tenant()
-  const steps = stepsOf('tour-sdk.md', 'ts')
+  const steps = listSteps('tour-sdk.md', 'ts')
   const program = steps
     .map(({ typed }) => typed)
     .join('')
@@ -59,7 +59,7 @@ test('the SDK tour runs and prints the documented output', async () => {
 test('the command line tour runs and prints the documented output', async () => {
   const tenant = await world.tenant()
   await tenant.context('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
-  const steps = stepsOf('tour-cli.md', 'sh')
+  const steps = listSteps('tour-cli.md', 'sh')
   const end = '--- the next step ---'
   const typed = steps.map((step) =>
     step.typed.replace('http://localhost:8080', world.url).replace('assay_…', tenant.admin.credential!),

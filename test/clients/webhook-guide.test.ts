@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 /** Runs a receiver and returns its output for an upload event. */
-async function received(command: string, args: string[]): Promise<string> {
+async function runReceiver(command: string, args: string[]): Promise<string> {
   const port = await freePort()
   const { body } = await tenant.admin.post('/webhooks', { url: `http://127.0.0.1:${port}/`, types: ['file.*'] })
   const env = { PATH: process.env.PATH, PORT: port, WEBHOOK_SECRET: body.data.secret as string }
@@ -67,11 +67,11 @@ async function isListening(port: number): Promise<boolean> {
 test('the Node.js webhook receiver from the guide verifies events and rejects forged ones', async () => {
   const program = join(folder, 'receiver.mjs')
   writeFileSync(program, blockOf('js'))
-  expect(await received(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
+  expect(await runReceiver(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
 })
 
 describeWith('python3')('receiver in Python', () => {
   test('the Python webhook receiver from the guide verifies events and rejects forged ones', async () => {
-    expect(await received(programPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
+    expect(await runReceiver(programPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -64,7 +64,7 @@ const anyFilter = (): AuditFilter => ({
   ...(random() < 0.5 && { action: pick(actions) }),
   ...(random() < 0.3 && { entityId: pick([...entities, newId('file')]) }),
 })
-const bruteForce = (filter: AuditFilter, horizon: Date | null) =>
+const filterRows = (filter: AuditFilter, horizon: Date | null) =>
   all
     .filter(
       (row) =>
@@ -87,7 +87,7 @@ test.each(horizons)(
     const log = new AuditLogService({ db: books.database, horizon: () => horizon })
     for (let times = 0; times < 80; times++) {
       const filter = anyFilter()
-      const expected = bruteForce(filter, horizon)
+      const expected = filterRows(filter, horizon)
       const pageSize = pick([1, 7, 20, 100])
       const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
       const found = await log.list(books.key, { ...filter, page, pageSize })
@@ -107,7 +107,7 @@ test.each(horizons)(
     }
     for (let times = 0; times < 5; times++) {
       const filter = anyFilter()
-      const expected = bruteForce(filter, horizon)
+      const expected = filterRows(filter, horizon)
       const exported: string[] = []
       for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
         exported.push(...batch.map(({ auditId }) => auditId))

@@ -53,7 +53,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-function bruteForce(filter: CallLogFilter, horizon = 0) {
+function filterRows(filter: CallLogFilter, horizon = 0) {
   const from = filter.startDate ? Date.parse(filter.startDate) : 0
   const until = filter.endDate
     ? Date.parse(filter.endDate) + (filter.endDate.length === 10 ? day - 1 : 0)
@@ -93,7 +93,7 @@ test('every page of every call log filter equals a row-by-row scan', async () =>
   for (let times = 0; times < 250; times++) {
     const filter = anyFilter()
     const pageSize = pick([1, 3, 20, 100])
-    const expected = bruteForce(filter)
+    const expected = filterRows(filter)
     const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
     const found = await log.list(books.key, { ...filter, page, pageSize })
     expect({ filter, page, pageSize, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
@@ -118,7 +118,7 @@ test('a connection returns every matching call log entry once', async () => {
       if (!found.pageInfo.hasNextPage) break
       after = found.pageInfo.endCursor!
     }
-    expect({ filter, ids }).toEqual({ filter, ids: bruteForce(filter).map(({ callId }) => callId) })
+    expect({ filter, ids }).toEqual({ filter, ids: filterRows(filter).map(({ callId }) => callId) })
   }
 })
 
@@ -127,7 +127,7 @@ test('an export returns every matching call log entry in order', async () => {
     const filter = anyFilter()
     const ids: string[] = []
     for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 41)) ids.push(...idsOf(batch))
-    expect({ filter, ids }).toEqual({ filter, ids: bruteForce(filter).map(({ callId }) => callId) })
+    expect({ filter, ids }).toEqual({ filter, ids: filterRows(filter).map(({ callId }) => callId) })
   }
 })
 
@@ -137,7 +137,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
     const short = new CallLogService({ db: books.database, horizon: () => new Date(horizon) })
     for (let times = 0; times < 20; times++) {
       const filter = anyFilter()
-      const expected = bruteForce(filter, horizon).map(({ callId }) => callId)
+      const expected = filterRows(filter, horizon).map(({ callId }) => callId)
       const found = await short.list(books.key, { ...filter, page: 1, pageSize: 100 })
       expect({ filter, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
         filter,
@@ -158,7 +158,7 @@ test('returns the newest calls separately for each of several keys', async () =>
   expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
     [...found.keys()].map((key) => [
       key,
-      bruteForce({ apiKeyId: key })
+      filterRows({ apiKeyId: key })
         .slice(0, 5)
         .map(({ callId }) => callId),
     ]),

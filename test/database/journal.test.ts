@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { computeRoot, hashLeaf } from '../../packages/proofs/src/merkle.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
 import { LedgerFixture } from '../support/accounting.js'
-import { treeHash } from '../support/transparency.js'
+import { computeTreeHash } from '../support/transparency.js'
 
 let books: LedgerFixture
 beforeAll(async () => {
@@ -39,14 +39,14 @@ async function expectSound(of = books): Promise<Row[]> {
   )
   const leaves = all.map(({ leaf }) => leaf)
   expect(head!.journal_length).toBe(all.length)
-  expect(computeRoot(head!.journal_frontier)).toEqual(treeHash(leaves))
+  expect(computeRoot(head!.journal_frontier)).toEqual(computeTreeHash(leaves))
   const nodes = await of.rows<{ level: number; place: number; hash: Buffer }>(
     'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1 ORDER BY level, place',
     [of.tenantId],
   )
   expect(nodes).toHaveLength(Math.floor(all.length / 256))
   for (const { level, place, hash } of nodes)
-    expect(hash).toEqual(treeHash(leaves.slice(place * 256 ** level, (place + 1) * 256 ** level)))
+    expect(hash).toEqual(computeTreeHash(leaves.slice(place * 256 ** level, (place + 1) * 256 ** level)))
   return all
 }
 

@@ -15,7 +15,7 @@ afterEach(async () => {
 afterAll(() => books.close())
 
 /** Queues moves in several ledgers while another ledger commits. */
-async function whileAnotherLeads(
+async function commitWhileAnotherLeads(
   entries: Entry[],
 ): Promise<{ outcomes: Promise<PromiseSettledResult<void>[]>; end: () => Promise<void> }> {
   const leader = new pg.Client({ connectionString: books.url })
@@ -31,7 +31,7 @@ const transactions = (contextId: string) => books.rows('SELECT DISTINCT xmin::te
 test('commits the pending entries of four ledgers in one transaction and returns each ledger its results', async () => {
   const context = await books.context('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
-  const { outcomes, end } = await whileAnotherLeads(uploads)
+  const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
   expect((await outcomes)[3]).toMatchObject({ reason: { code: 'quota_exceeded' } })
@@ -43,7 +43,7 @@ test('a pending entry that cannot be written fails without affecting others', as
   const context = await books.context('pending')
   const uploads = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
-  const { outcomes, end } = await whileAnotherLeads(uploads)
+  const { outcomes, end } = await commitWhileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
@@ -53,7 +53,7 @@ test('deletes a file once if two ledgers delete it in one transaction', async ()
   const context = await books.context('twice')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
-  const { outcomes, end } = await whileAnotherLeads([books.deletion(upload), books.deletion(upload)])
+  const { outcomes, end } = await commitWhileAnotherLeads([books.deletion(upload), books.deletion(upload)])
   await end()
   const settled = await outcomes
   expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
@@ -65,7 +65,7 @@ test('commits pending entries of a dead process with the next move, regardless o
   const context = await books.context('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
-    const { outcomes, end } = await whileAnotherLeads([entry])
+    const { outcomes, end } = await commitWhileAnotherLeads([entry])
     // Simulates pending moves of a dead process.
     await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()

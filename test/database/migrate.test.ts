@@ -10,7 +10,7 @@ import pg from 'pg'
 import { migrate } from '../../src/platform/db/migrate.js'
 import { readMigrations } from '../../src/platform/db/migrations.js'
 import { emptyDatabase } from '../support/database.js'
-import { prismaDeploy, schemaDrift } from '../support/prisma-migrate.js'
+import { getSchemaDrift, runPrismaDeploy } from '../support/prisma-migrate.js'
 
 const migrationsFolder = fileURLToPath(new URL('../../prisma/migrations', import.meta.url))
 const inAProcess = fileURLToPath(new URL('../support/migrate.mjs', import.meta.url))
@@ -18,14 +18,14 @@ const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** Copies the migrations to a folder and appends more scripts. */
-function withMore(name: string, ...scripts: string[]): string {
+function createFolderWithMore(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   cpSync(migrationsFolder, folder, { recursive: true })
   return add(folder, name, ...scripts)
 }
 
 /** Creates a folder with only these migrations. */
-function only(name: string, ...scripts: string[]): string {
+function createFolder(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   mkdirSync(folder)
   cpSync(join(migrationsFolder, 'migration_lock.toml'), join(folder, 'migration_lock.toml'))
@@ -74,7 +74,7 @@ describe('migrations', () => {
   test('applies a migration that contains functions and semicolons in strings', async () => {
     const database = await emptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
-    const applied = await migrate(database.url, withMore('function', sql))
+    const applied = await migrate(database.url, createFolderWithMore('function', sql))
     expect(applied.at(-1)).toBe('20990101000000_function')
     expect(await rows(database.url, 'SELECT answer()')).toEqual([{ answer: 'a;b' }])
     await database.drop()
@@ -83,14 +83,14 @@ describe('migrations', () => {
   test('migrates the shards of a Citus cluster one after the other', async () => {
     const database = await emptyDatabase()
     const mode = `current_setting('citus.multi_shard_modify_mode', true)`
-    await migrate(database.url, withMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
+    await migrate(database.url, createFolderWithMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
     expect(await rows(database.url, 'SELECT mode FROM seen')).toEqual([{ mode: 'sequential' }])
     await database.drop()
   })
 
   test('a failed migration is reported by name, changes nothing, and is retried on the next run', async () => {
     const database = await emptyDatabase()
-    const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
+    const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
       "Database migration '20990101000000_broken' failed: function no_such_function() does not exist",
     )
@@ -101,7 +101,7 @@ describe('migrations', () => {
 
   test('rejects a migration that was edited after it was applied, and names it', async () => {
     const database = await emptyDatabase()
-    const folder = withMore('edited', 'SELECT 1;')
+    const folder = createFolderWithMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
     writeFileSync(join(folder, '20990101000000_edited', 'migration.sql'), 'SELECT 2;')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -114,7 +114,7 @@ describe('migrations', () => {
 describe('a database of another version', () => {
   test('rejects a database of a newer version in one sentence', async () => {
     const database = await emptyDatabase()
-    await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
+    await migrate(database.url, createFolderWithMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
       "A newer version of Assay created or migrated this database (migration '20990101000000_newer' is unknown). Start that version, or restore a backup from before the upgrade.",
     )
@@ -123,10 +123,10 @@ describe('a database of another version', () => {
 
   test('shares migration state with prisma migrate deploy in both directions', async () => {
     const [prismaDatabase, ownDatabase] = [await emptyDatabase(), await emptyDatabase()]
-    const names = await prismaDeploy(prismaDatabase.url)
+    const names = await runPrismaDeploy(prismaDatabase.url)
     expect(await migrate(prismaDatabase.url)).toEqual([])
     expect(await migrate(ownDatabase.url)).toEqual(names)
-    expect(await prismaDeploy(ownDatabase.url)).toEqual([])
+    expect(await runPrismaDeploy(ownDatabase.url)).toEqual([])
     const table = `SELECT column_name, data_type, character_maximum_length, is_nullable, column_default FROM information_schema.columns WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`
     expect(await rows(ownDatabase.url, table)).toEqual(await rows(prismaDatabase.url, table))
     const content =
@@ -148,14 +148,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 
   test('migrates a large table with an index built outside a transaction and a column filled in batches', async () => {
     const database = await emptyDatabase()
-    await migrate(database.url, only('steps', table, index, backfill))
+    await migrate(database.url, createFolder('steps', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
   test('prisma migrate deploy applies a migration of a large table in one batch', async () => {
     const database = await emptyDatabase()
-    await prismaDeploy(database.url, only('prisma', table, index, backfill))
+    await runPrismaDeploy(database.url, createFolder('prisma', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
     await database.drop()
   })
@@ -163,7 +163,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   test('drops an interrupted index and builds it again', async () => {
     const database = await emptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
-    const folder = only('cut', `${table} INSERT INTO big VALUES (1);`, unique)
+    const folder = createFolder('cut', `${table} INSERT INTO big VALUES (1);`, unique)
     await expect(migrate(database.url, folder)).rejects.toThrow(
       'could not create unique index "big_id_idx"; Key (id)=(1) is duplicated.',
     )
@@ -175,7 +175,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 
   test('rejects a migration with an unknown marker before any change', async () => {
     const database = await emptyDatabase()
-    await expect(migrate(database.url, only('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
+    await expect(migrate(database.url, createFolder('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
     )
     await database.drop()
@@ -183,7 +183,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 
   test('a migration waits for a transaction that locks the table without blocking others for long', async () => {
     const database = await emptyDatabase()
-    await migrate(database.url, only('held', table))
+    await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
     await holder.connect()
     await holder.query('BEGIN; SELECT * FROM big LIMIT 1')
@@ -208,7 +208,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
       'SELECT ctid FROM big',
       'SELECT ctid FROM (SELECT ctid, twice, CASE id % 500 WHEN 0 THEN pg_sleep(0.01) END FROM big) big',
     )
-    const folder = only(
+    const folder = createFolder(
       'killed',
       slowly(12_000),
       index,
@@ -234,20 +234,23 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 describe('the schema and its migrations', () => {
   test('the Prisma schema equals its migrations', async () => {
     const database = await emptyDatabase()
-    expect(statements(await schemaDrift(database.url))).toEqual([])
+    expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()
   })
 
   test('reports a difference if a migration deviates from the Prisma schema', async () => {
     const database = await emptyDatabase()
-    const drift = await schemaDrift(database.url, withMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
+    const drift = await getSchemaDrift(
+      database.url,
+      createFolderWithMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'),
+    )
     expect(statements(drift)).toEqual(['DROP TABLE "forgotten";'])
     await database.drop()
   })
 
   test('comparing schema and migrations leaves no shadow database', async () => {
     const database = await emptyDatabase()
-    await schemaDrift(database.url)
+    await getSchemaDrift(database.url)
     // Ignores databases that other test files use, which have connections.
     const shadows = await rows(
       database.url,

@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 
 /** A fake store that only deletes. `asked` contains the requested paths. */
-function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorage; requested: string[] } {
+function createStore(remove: (path: string) => Promise<void>): { storage: BlobStorage; requested: string[] } {
   const requested: string[] = []
   const removing = {
     remove: (path: string) => {
@@ -37,14 +37,14 @@ function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorag
 const inJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
 test('a sweep deletes due blobs and their journal entries', async () => {
-  const { storage, requested } = storeOf(async () => {})
+  const { storage, requested } = createStore(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect([requested.length, await inJournal()]).toEqual([64, 0])
 })
 
 test('an upload cannot use a path that a sweep has claimed, even if the sweep loses its connections', async () => {
   let ended: Promise<unknown> | undefined
-  const { storage } = storeOf(async () => {
+  const { storage } = createStore(async () => {
     ended ??= pool.query(
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1',
       ['sweeping'],
@@ -63,7 +63,7 @@ test('an upload cannot use a path that a sweep has claimed, even if the sweep lo
 
 test('a sweep keeps no transaction open while the store deletes blobs', async () => {
   let open: number | undefined
-  const { storage } = storeOf(async () => {
+  const { storage } = createStore(async () => {
     const { rowCount } = await pool.query(
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'",
     )
@@ -75,12 +75,12 @@ test('a sweep keeps no transaction open while the store deletes blobs', async ()
 
 test('a later sweep deletes the paths claimed by a sweep that crashed', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
-  expect(await new Sweeper(pool, storeOf(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
+  expect(await new Sweeper(pool, createStore(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await inJournal()).toBe(0)
 })
 
 test('retries a blob that the store fails to delete after a minute, with the reason', async () => {
-  const { storage } = storeOf(async (path) => {
+  const { storage } = createStore(async (path) => {
     if (path === 'ten_x/7') throw new Error('no response within 10 ms')
   })
   const reported: string[] = []
@@ -95,7 +95,7 @@ test('a stopped sweep ends after its current batch', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )
-  const { storage } = storeOf(async () => {})
+  const { storage } = createStore(async () => {})
   let batches = 0
   expect(await new Sweeper(pool, storage).sweep(() => ++batches <= 2)).toEqual({ removed: 128, failed: 0 })
   expect(await inJournal()).toBe(136)
@@ -111,7 +111,7 @@ test('never deletes the blob of an existing file, even if the garbage journal li
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      VALUES ('file_x', 'ten_x', 'ctx_x', 'a.txt', 'text/plain', 1, repeat('0', 64), 'ten_x/7', 'key_x', now(), now())`,
   )
-  const { storage, requested } = storeOf(async () => {})
+  const { storage, requested } = createStore(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 63, failed: 0 })
   expect(requested).not.toContain('ten_x/7')
 })

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 /** Creates a tenant with a number of files as rows without blobs. */
-async function tenantOf(files: number): Promise<TestTenant> {
+async function createTenant(files: number): Promise<TestTenant> {
   const tenant = await world.tenant()
   const { context_id } = await tenant.context('many')
   await tenant.context('notes')
@@ -29,7 +29,7 @@ async function tenantOf(files: number): Promise<TestTenant> {
 const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
 
 /** Returns the tables that still contain rows of the tenant. */
-async function traces(tenantId: string): Promise<string[]> {
+async function listTablesWithRows(tenantId: string): Promise<string[]> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
   )
@@ -42,7 +42,7 @@ async function traces(tenantId: string): Promise<string[]> {
 }
 
 test('deletes a tenant with many files in batches, removes all references and schedules its blobs for deletion', async () => {
-  const tenant = await tenantOf(3_500)
+  const tenant = await createTenant(3_500)
   const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
   const [garbage] = await query(
@@ -51,25 +51,25 @@ test('deletes a tenant with many files in batches, removes all references and sc
   )
   expect(garbage).toMatchObject({ blobs: 3_500 })
   expect(garbage!.commits).toBeGreaterThan(1)
-  expect(await traces(tenant.tenantId)).toEqual([])
+  expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
 test('two processes that delete the same tenant both report the total number of deleted files', async () => {
-  const tenant = await tenantOf(1_500)
+  const tenant = await createTenant(1_500)
   const command = new TenantDeletion(world.database)
   const service = new TenantDeletion(world.database)
   await command.begin(tenant.tenantId)
   expect(await Promise.all([command.finish(tenant.tenantId), service.finish(tenant.tenantId)])).toEqual([1_500, 1_500])
   expect(await service.finish(tenant.tenantId)).toBe(1_500)
   expect(await service.isStarted(tenant.tenantId)).toBe(false)
-  expect(await traces(tenant.tenantId)).toEqual([])
+  expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
 test('concurrent calls during a tenant deletion leave no rows of the tenant and no wrong counters', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
-    const tenant = await tenantOf(1_200)
+    const tenant = await createTenant(1_200)
     const key = await tenant.key(['upload', 'download', 'metadata', 'delete'])
     let deleted = false
     const calls = Array.from({ length: 6 }, async (_, index) => {
@@ -89,15 +89,15 @@ test('concurrent calls during a tenant deletion leave no rows of the tenant and 
     await Promise.all(calls)
     // A fold discards the counts of the last calls.
     await fold.run({ everyTenant: true })
-    expect(await traces(tenant.tenantId)).toEqual([])
+    expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   }
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
 test("deleting a tenant does not block other tenants, and the tenant's calls are rejected during the deletion", async () => {
-  const [tenant, other] = [await tenantOf(10), await world.tenant()]
+  const [tenant, other] = [await createTenant(10), await world.tenant()]
   await other.context('notes')
-  const holder = await locked(tenant)
+  const holder = await openLockingTransaction(tenant)
   const deleting = world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   await waitFor(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%DELETE FROM files%'`,
@@ -111,9 +111,9 @@ test("deleting a tenant does not block other tenants, and the tenant's calls are
 })
 
 test('an interrupted tenant deletion is completed and cannot be undone by resuming the tenant', async () => {
-  const tenant = await tenantOf(1_500)
+  const tenant = await createTenant(1_500)
   const { tenants } = world.app.services
-  const holder = await locked(tenant)
+  const holder = await openLockingTransaction(tenant)
   const deleting = tenants.delete(tenant.tenantId, tenant.name).catch((error: Error) => error)
   await waitFor(
     `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%DELETE FROM files%'`,
@@ -128,12 +128,12 @@ test('an interrupted tenant deletion is completed and cannot be undone by resumi
     `Tenant '${tenant.tenantId}' is being deleted and cannot be changed.`,
   )
   await tenants.deletion.finishAll()
-  expect(await traces(tenant.tenantId)).toEqual([])
+  expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })
 
 /** Opens a transaction that locks a file of the tenant. */
-async function locked(tenant: TestTenant): Promise<pg.Client> {
+async function openLockingTransaction(tenant: TestTenant): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
   await client.query('BEGIN')

@@ -19,7 +19,7 @@ interface Outcome {
 }
 
 /** Runs a command in a separate process and parses its JSON output. */
-async function typed(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
+async function runAdminProcess(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const { status, stdout, stderr } = await runCommand(['admin', ...words], env)
   return { status, stderr, result: stdout === '' ? undefined : JSON.parse(stdout) }
 }
@@ -52,7 +52,7 @@ describe('with a running service', () => {
   afterAll(() => world.close())
 
   test('the admin command creates, suspends, resumes and deletes a tenant with all its data', async () => {
-    const created = await typed(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
+    const created = await runAdminProcess(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
     expect(created).toMatchObject({
       status: 0,
       stderr: '',
@@ -93,17 +93,17 @@ describe('with a running service', () => {
     })
 
     // Polls because the service receives changes of other processes after a short delay.
-    const comesToAnswer = async (status: number) => {
+    const waitForStatus = async (status: number) => {
       while ((await caller.get('/files')).status !== status) await sleep(20)
     }
     expect((await admin(env, 'tenant', 'suspend', '--tenant', tenantId)).result).toEqual({
       tenant_id: tenantId,
       status: 'suspended',
     })
-    await comesToAnswer(403)
+    await waitForStatus(403)
     expect(await admin(env, 'tenant', 'suspend', '--tenant', tenantId)).toMatchObject({ status: 1, result: undefined })
     expect((await admin(env, 'tenant', 'resume', '--tenant', tenantId)).status).toBe(0)
-    await comesToAnswer(200)
+    await waitForStatus(200)
 
     expect(await admin(env, 'tenant', 'delete', '--tenant', tenantId, '--name', 'Acme')).toMatchObject({
       status: 1,
@@ -114,10 +114,10 @@ describe('with a running service', () => {
       deleted: true,
       files: 1,
     })
-    await comesToAnswer(401)
+    await waitForStatus(401)
     expect((await fetch(url)).status).toBe(404)
     expect((await admin(env, 'sweep', '--pause')).result).toEqual({ paused: true })
-    expect(await typed(env, 'sweep')).toMatchObject({ status: 1, result: { paused: true } })
+    expect(await runAdminProcess(env, 'sweep')).toMatchObject({ status: 1, result: { paused: true } })
     expect((await admin(env, 'sweep', '--resume')).result).toEqual({ paused: false })
     expect((await admin(env, 'sweep')).result).toMatchObject({ removed: 1, failed: 0 })
     expect((await admin(env, 'tenant', 'list')).result.tenants.map((tenant: { name: string }) => tenant.name)).not.toContain(
@@ -278,16 +278,16 @@ describe('with a running service', () => {
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
     ] as const) {
-      const { status, result, stderr } = await typed(env, ...words)
+      const { status, result, stderr } = await runAdminProcess(env, ...words)
       expect({ status, result, stderr }).toEqual({ status: 1, result: undefined, stderr: expect.stringContaining(message) })
       expect(stderr).not.toMatch(/\bat .*\.js:\d+/)
     }
   })
 
   test('the admin command reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
-    const unreachable = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
+    const unreachable = await runAdminProcess({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
     expect(unreachable).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
-    expect(await typed({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
+    expect(await runAdminProcess({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('MASTER_KEY'),
     })
@@ -300,7 +300,7 @@ describe('with the embedded database', () => {
 
   test('an admin command works before the first start, while the service runs, and after it stops', async () => {
     const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
-    const early = await typed(env, 'tenant', 'create', '--name', 'Early')
+    const early = await runAdminProcess(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
     expect(existsSync(join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
 
@@ -310,15 +310,15 @@ describe('with the embedded database', () => {
       expect((await caller.get('/tenant')).body.data.name).toBe('Early')
       // The first start adds no key to a tenant that the operator created.
       expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
-      const concurrent = await typed(env, 'tenant', 'create', '--name', 'Beside')
+      const concurrent = await runAdminProcess(env, 'tenant', 'create', '--name', 'Beside')
       expect((await new Caller(service.url, concurrent.result.api_key).get('/tenant')).body.data.name).toBe('Beside')
-      expect((await typed(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 4 })
+      expect((await runAdminProcess(env, 'secrets', 'renew-master-key')).result).toEqual({ reencrypted: 4 })
       expect((await caller.get('/tenant')).status).toBe(200)
-      expect((await typed(env, 'verify', '--deep')).status).toBe(0)
+      expect((await runAdminProcess(env, 'verify', '--deep')).status).toBe(0)
     } finally {
       await service.stop()
     }
-    expect((await typed(env, 'tenant', 'list')).result.tenants).toHaveLength(2)
+    expect((await runAdminProcess(env, 'tenant', 'list')).result.tenants).toHaveLength(2)
   })
 })
 
@@ -328,7 +328,7 @@ describe('with a new database', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }
     try {
-      const outcomes = await Promise.all(['A', 'B'].map((name) => typed(env, 'tenant', 'create', '--name', name)))
+      const outcomes = await Promise.all(['A', 'B'].map((name) => runAdminProcess(env, 'tenant', 'create', '--name', name)))
       expect(outcomes.map(({ status, stderr }) => [status, stderr])).toEqual([
         [0, ''],
         [0, ''],

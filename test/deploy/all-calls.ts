@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { commandEnv, admin as runAdmin, writeFiles } from '../support/adoption.js'
-import { quarantinedFile } from '../support/quarantined.js'
+import { createQuarantinedFile } from '../support/quarantined.js'
 import { Tus } from '../support/tus.js'
 import { LinkClient } from '../support/upload-link.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
@@ -37,7 +37,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
   }
   const infected: Record<string, string> = {}
   for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
-    infected[name] = await quarantinedFile(world, tenant, 'notes')
+    infected[name] = await createQuarantinedFile(world, tenant, 'notes')
   await tenant.context('binned', { scan_for_viruses: false })
   await admin.patch('/contexts/binned/policy', { trash_days: 1, retention_days: 1 })
   for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}', 'left in the trash']) {

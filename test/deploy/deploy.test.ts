@@ -16,7 +16,7 @@ const text = (name: string) => readFileSync(path(name), 'utf8')
 type Yaml = any
 
 /** Returns all variables that the service reads. */
-function knownVariables(): Set<string> {
+function listVariables(): Set<string> {
   const known = new Set<string>(secretVariables.map((name) => `${name}_FILE`))
   readConfig(new Proxy({} as NodeJS.ProcessEnv, { get: (_target, name) => void known.add(String(name)) }))
   return known
@@ -72,7 +72,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
     })
 
     test('compose.yaml and the Kubernetes manifests set only variables that the service reads', () => {
-      const known = knownVariables()
+      const known = listVariables()
       const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
         (each: string) => each.split('=')[0],
       )

@@ -22,7 +22,7 @@ afterEach(async () => {
 const select = async <Row extends object = Record<string, unknown>>(text: string) => (await client.query<Row>(text)).rows
 
 /** Runs `admin distribute` and returns its result with the printed lines. */
-async function run(values: Record<string, boolean> = {}, print: (message: string) => void = () => {}) {
+async function runDistribute(values: Record<string, boolean> = {}, print: (message: string) => void = () => {}) {
   const lines: string[] = []
   const { result, error } = await databaseCommands.distribute!.run(
     {
@@ -54,7 +54,7 @@ const placed = async (kind: string) =>
 
 test('distributes an empty database, keeps all foreign keys without ON UPDATE CASCADE, and can be repeated', async () => {
   const before = (await catalog()) as { definition: string }[]
-  const { result, lines } = await run()
+  const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })
   expect(await placed('reference')).toEqual([...referenceTables].sort())
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
@@ -70,12 +70,12 @@ test('distributes an empty database, keeps all foreign keys without ON UPDATE CA
     new RegExp(`^${lines.length - 2} of ${lines.length - 2}: webhook_deliveries, distributed by tenant, in `),
   )
   const calls = (await select('SELECT FROM calls')).length
-  expect((await run()).result).toMatchObject({ reference: [], distributed: [], functions: [] })
+  expect((await runDistribute()).result).toMatchObject({ reference: [], distributed: [], functions: [] })
   expect(await select('SELECT FROM calls')).toHaveLength(calls)
 })
 
 test('keeps the tables of the service on the coordinator and creates immutable functions on every node', async () => {
-  await run()
+  await runDistribute()
   for (const table of localTables) expect([...(await placed('reference')), ...(await placed('distributed'))]).not.toContain(table)
   const functions = await select<{ what: string }>(`SELECT what FROM calls WHERE what LIKE 'function %' ORDER BY 1`)
   expect(functions).toEqual([{ what: 'function ledger_threshold(bigint,bigint)' }, { what: 'function report_traits(jsonb)' }])
@@ -84,7 +84,7 @@ test('keeps the tables of the service on the coordinator and creates immutable f
 test('distributes tables that Citus manages only as local tables', async () => {
   await client.query(`SET citus.multi_shard_modify_mode TO 'sequential'; SELECT create_reference_table('tenants')`)
   expect(await placed('local')).toContain('tenant_heads')
-  await run()
+  await runDistribute()
   expect(await placed('local')).toEqual([])
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
 })
@@ -92,14 +92,14 @@ test('distributes tables that Citus manages only as local tables', async () => {
 test('a distribution changes nothing if a table cannot be distributed, and succeeds when retried', async () => {
   const before = await catalog()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
-  await expect(run()).rejects.toThrow('distribution of "journal" failed')
+  await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')
   expect(await catalog()).toEqual(before)
   const tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
   const { body } = await tenant.admin.upload('notes', 'a.txt', 'text')
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   await client.query('DELETE FROM failing')
-  await run()
+  await runDistribute()
   expect(await placed('distributed')).toEqual([...distributedTables].sort())
 })
 
@@ -108,7 +108,7 @@ test('restores triggers that the operator added after distributing a table', asy
   await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
   const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
   const before = await select(triggers)
-  const { result } = await run()
+  const { result } = await runDistribute()
   expect(result).toMatchObject({ triggers: [{ table: 'files', name: 'of_operator' }] })
   expect(await select(triggers)).toEqual(before)
 })
@@ -126,7 +126,7 @@ test('distributes tables while the service is in use without losing a file or co
       if (call % 3 === 0 && status === 201) await tenant.admin.delete(`/files/${stored.pop()}`)
     }
   })
-  await run()
+  await runDistribute()
   isOver = true
   await Promise.all(uploads)
   for (const id of stored) expect((await tenant.admin.get(`/files/${id}/metadata`)).status).toBe(200)
@@ -144,7 +144,7 @@ test('the distribution command waits for a table that another transaction uses',
   const other = await world.database.dedicated('test')
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
-  const { lines } = await run({}, (line) => {
+  const { lines } = await runDistribute({}, (line) => {
     if (line.startsWith('Other transactions are using the tables.')) void other.query('COMMIT')
   })
   expect(lines[0]).toBe('Other transactions are using the tables. Retrying in 3 s (attempt 2 of 20).')
@@ -154,7 +154,7 @@ test('the distribution command waits for a table that another transaction uses',
 
 test('the distribution command shows its plan with --dry-run and changes nothing', async () => {
   const before = await catalog()
-  const { result } = await run({ 'dry-run': true })
+  const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({
     dry_run: true,
     reference: [...referenceTables],
@@ -171,7 +171,7 @@ test('the distribution command shows its plan with --dry-run and changes nothing
 })
 
 test('the distribution command describes the cluster with --check, before and after the distribution', async () => {
-  const first = (await run({ check: true })).result as Record<string, Record<string, unknown>>
+  const first = (await runDistribute({ check: true })).result as Record<string, Record<string, unknown>>
   expect(first).toMatchObject({
     versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },
     settings: { synchronous_commit: expect.any(String), 'citus.shard_count': null },
@@ -179,13 +179,13 @@ test('the distribution command describes the cluster with --check, before and af
     tables: { placed: {}, missing: [...referenceTables, ...distributedTables], local: [...localTables] },
     functions: { 'report_traits(jsonb)': 'coordinator' },
   })
-  await run()
-  const after = (await run({ check: true })).result
+  await runDistribute()
+  const after = (await runDistribute({ check: true })).result
   expect(after).toMatchObject({
     tables: { placed: { files: 'distributed', tenants: 'reference' }, missing: [] },
     functions: { 'report_traits(jsonb)': 'on every node' },
   })
-  await expect(run({ check: true, 'dry-run': true })).rejects.toThrow(
+  await expect(runDistribute({ check: true, 'dry-run': true })).rejects.toThrow(
     '--dry-run and --check cannot be combined. Use one of them.',
   )
 })

@@ -83,7 +83,7 @@ interface Found {
 }
 
 /** Runs the SQL parser in a separate process. */
-async function findingsIn(parts: { statements: string[]; functions: object[] }): Promise<Found[]> {
+async function findRejectedStatements(parts: { statements: string[]; functions: object[] }): Promise<Found[]> {
   const input = JSON.stringify({ ...parts, ...(await getRules()) })
   return JSON.parse(execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }))
 }
@@ -117,7 +117,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       const functions = cases.flatMap(({ definition, place }) =>
         definition ? [{ name: `/* ${place} */`, language: 'plpgsql', definition, body: '' }] : [],
       )
-      findings = await findingsIn({ statements, functions })
+      findings = await findRejectedStatements({ statements, functions })
     })
 
     test.each(cases)('the distribution check reports $name', ({ place, finding }) => {
@@ -171,7 +171,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
          WHERE p.pronamespace = 'public'::regnamespace AND l.lanname IN ('sql', 'plpgsql')`,
       )
       expect(functions.length).toBeGreaterThan(0)
-      findings = await findingsIn({ statements: [...statements], functions })
+      findings = await findRejectedStatements({ statements: [...statements], functions })
     }, 120_000)
 
     const isListed = (list: Record<string, RegExp>, { statement }: Found) =>

@@ -140,7 +140,7 @@ test('one of two concurrent PATCH requests succeeds, the other returns a conflic
 
 test('a new request takes over an upload from a dead connection and keeps its received bytes', async () => {
   const path = await startUpload()
-  const calls = () => uploads.uploadCalls()
+  const calls = () => uploads.countUploadCalls()
   const before = await calls()
   const dead = await sendUnended(path, { 'Content-Length': 2_000_000 }, Buffer.alloc(1_300_000, 'x'))
   expect(await tus.offset(path)).toBe(1_300_000)
@@ -162,11 +162,11 @@ test('responds to a client that stops sending and stores the received bytes', as
 
 test('stores the received bytes of a client that disconnects and logs no call', async () => {
   const path = await startUpload()
-  const before = await uploads.uploadCalls()
+  const before = await uploads.countUploadCalls()
   const disconnected = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
   disconnected.destroy()
   expect(await tus.offset(path)).toBe(1_300_000)
-  expect(await uploads.uploadCalls()).toBe(before)
+  expect(await uploads.countUploadCalls()).toBe(before)
 })
 
 test('rejects a chunked body longer than the upload and stores none of it', async () => {

@@ -44,7 +44,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<{ service: Service; 
 
 const upload = (caller: Caller, content: Buffer, key: string) =>
   caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
-const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** Runs a sweep that treats an hour as passed. */
@@ -64,14 +64,14 @@ async function expectAgreement(acknowledged: Iterable<[string, Buffer]> = []): P
 }
 
 /** Checks that a killed upload is stored completely or not at all and that a retry creates one file. */
-async function expectWholeOrNothing(before: number, content: Buffer, key: string): Promise<void> {
+async function expectStoredOnceAfterRetry(before: number, content: Buffer, key: string): Promise<void> {
   await sweepLater()
   await expectAgreement()
-  expect([before, before + 1]).toContain(await filesHeld())
+  expect([before, before + 1]).toContain(await countFiles())
   const again = await upload(tenant.admin, content, key)
   expect(again).toMatchObject({ status: 201 })
   acknowledged.set(again.body.data.file_id, content)
-  expect(await filesHeld()).toBe(before + 1)
+  expect(await countFiles()).toBe(before + 1)
 }
 
 const small = 10_000
@@ -91,11 +91,11 @@ test.each(uploadSteps)(
   'an upload killed at %s (%i bytes) is stored completely or not at all and can be retried',
   async (point, size) => {
     const content = randomBytes(size)
-    const before = await filesHeld()
+    const before = await countFiles()
     const { service, caller } = await start({ FAULT_POINT: point })
     await expect(upload(caller, content, `${point}-${size}`)).rejects.toThrow()
     expect((await service.ended).status).toBeNull()
-    await expectWholeOrNothing(before, content, `${point}-${size}`)
+    await expectStoredOnceAfterRetry(before, content, `${point}-${size}`)
   },
 )
 
@@ -109,7 +109,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
 ]
 
 test('an upload killed during a bucket request is stored completely or not at all', async () => {
-  const before = await filesHeld()
+  const before = await countFiles()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
   const there = objects.names.length
@@ -137,8 +137,8 @@ test('an upload killed during a bucket request is stored completely or not at al
   for (const status of responses) expect([undefined, 503]).toContain(status)
   // Objects of unacknowledged uploads may exist without rows.
   if (!responses.includes(503)) expect(objects.names).toHaveLength(there + 2)
-  expect(await filesHeld()).toBe(before)
-  for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
+  expect(await countFiles()).toBe(before)
+  for (const [at, { content, key }] of uploads.entries()) await expectStoredOnceAfterRetry(before + at, content, key)
   // Deep verification of five delayed uploads takes more than two minutes at a load of 40.
 }, 300_000)
 
@@ -170,7 +170,7 @@ test('all acknowledged files are intact after the kills, and verify finds no orp
   await expectAgreement(acknowledged)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
   const blobs = bucketWorld.bucket.objects.names.filter((name) => !name.startsWith(reservedPrefix))
-  expect(blobs).toHaveLength(await filesHeld())
+  expect(blobs).toHaveLength(await countFiles())
   const verified = await runCommand(['admin', 'verify', '--deep'], env)
   expect(verified).toMatchObject({ status: 0 })
   expect(JSON.parse(verified.stdout)).toEqual({

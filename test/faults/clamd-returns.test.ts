@@ -19,7 +19,7 @@ afterEach(async () => {
 const code = ({ status, body }: ApiResponse) => [status, body.error?.code]
 
 /** Polls because readiness is cached for up to five seconds. */
-async function readinessBecomes(caller: Caller, status: number): Promise<ApiResponse> {
+async function waitForReadiness(caller: Caller, status: number): Promise<ApiResponse> {
   for (;;) {
     const response = await caller.raw('/health/ready')
     if (response.status === status) return response
@@ -66,17 +66,17 @@ describeWith('clamd')('an unavailable clamd that returns', () => {
       ]
       const away = [503, 'scanner_unavailable']
       expect(await uploads()).toEqual(well)
-      await readinessBecomes(key, 200)
+      await waitForReadiness(key, 200)
 
       await clamd.kill('SIGKILL')
       expect(await uploads()).toEqual([away, away, away, [201, undefined]])
-      expect(await readinessBecomes(key, 503)).toMatchObject({
+      expect(await waitForReadiness(key, 503)).toMatchObject({
         body: { checks: { scanner: { status: 'down' }, database: { status: 'up' }, storage: { status: 'up' } } },
       })
 
       await clamd.restart()
       expect(await uploads()).toEqual(well)
-      expect(await readinessBecomes(key, 200)).toMatchObject({
+      expect(await waitForReadiness(key, 200)).toMatchObject({
         body: { checks: { scanner: { status: 'up', engine: 'ClamAV' } } },
       })
       const { security, overview } = (await key.get('/stats')).body.data

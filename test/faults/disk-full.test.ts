@@ -66,7 +66,7 @@ async function upload(bytes: number): Promise<ApiResponse> {
 }
 
 /** Uploads a file that is rejected because of its content, even if the disk is full. */
-async function expectRefused(): Promise<void> {
+async function expectContentRejected(): Promise<void> {
   const blank = Buffer.alloc(megabyte + 1, ' ')
   expect(await caller.upload('checked', 'a.txt', blank)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
   rejections++
@@ -99,12 +99,12 @@ async function expectAgreement(root = ''): Promise<void> {
   expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(rejections)
 }
 
-async function stops(): Promise<void> {
+async function expectCleanStop(): Promise<void> {
   expect((await service.stop()).status).toBe(0)
 }
 
 /** Polls because readiness is cached for up to five seconds. */
-async function storeBecomes(status: 'up' | 'down'): Promise<void> {
+async function waitForStoreStatus(status: 'up' | 'down'): Promise<void> {
   const getStorageStatus = async () => (await caller.raw('/health/ready')).body.checks.storage.status
   for (let tries = 0; (await getStorageStatus()) !== status && tries < 600; tries++)
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -112,23 +112,24 @@ async function storeBecomes(status: 'up' | 'down'): Promise<void> {
 }
 
 /** Limits files of the service to 1 MiB, which simulates a full disk on any machine (EFBIG instead of ENOSPC). */
-async function limitedFiles(what: 'store' | 'data'): Promise<void> {
+async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
   for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
-  await expectRefused()
+  await expectContentRejected()
   expect((await upload(500 * kilobyte)).status).toBe(201)
   expect((await upload(100)).status).toBe(201)
   await expectAgreement()
-  await stops()
+  await expectCleanStop()
 }
 
-test('a file size limit of the process returns 503, leaves no data, and still accepts smaller files', () => limitedFiles('data'))
+test('a file size limit of the process returns 503, leaves no data, and still accepts smaller files', () =>
+  testFileSizeLimit('data'))
 
 // Without permission to mount disks, only the file size limit is tested.
 describe('a full disk', () => {
   test('a full store disk returns 503, leaves no data, still accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
-    if (!(await canMount(join(world.dataDir, 'store')))) return limitedFiles('store')
+    if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
     const pid = service.child.pid!
     const disk = new SmallDisk(pid, place)
@@ -147,8 +148,8 @@ describe('a full disk', () => {
     await disk.leave(0)
     expectFull(await upload(10 * kilobyte))
     expectFull(await upload(10))
-    await expectRefused()
-    await storeBecomes('down')
+    await expectContentRejected()
+    await waitForStoreStatus('down')
     // Existing files can be downloaded and deleted.
     const files: { file_id: string; size_bytes: number }[] = (await caller.get('/files')).body.data.data
     const file = files.find(({ size_bytes: bytes }) => bytes === megabyte)!
@@ -159,14 +160,14 @@ describe('a full disk', () => {
 
     await disk.makeRoom()
     expect((await upload(megabyte)).status).toBe(201)
-    await storeBecomes('up')
+    await waitForStoreStatus('up')
     await expectAgreement(`/proc/${pid}/root`)
-    await stops()
+    await expectCleanStop()
   })
 
   test('a full disk for temporary files returns 503, while files up to 4 MiB are still accepted', async () => {
     await mkdir(dataDir)
-    if (!(await canMount(dataDir))) return limitedFiles('data')
+    if (!(await canMount(dataDir))) return testFileSizeLimit('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })
     const pid = service.child.pid!
     const disk = new SmallDisk(pid, place)
@@ -185,6 +186,6 @@ describe('a full disk', () => {
     await disk.makeRoom()
     expect((await upload(5 * megabyte)).status).toBe(201)
     await expectAgreement(`/proc/${pid}/root`)
-    await stops()
+    await expectCleanStop()
   })
 })

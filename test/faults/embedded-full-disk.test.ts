@@ -17,7 +17,7 @@ afterAll(() => {
 })
 
 /** A sleeping process keeps the disk mounted for several services. */
-async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
+async function mountDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
   const [command, ...args] = [...onSmallDisk(dataDir, 200 * megabyte), 'sh', '-c', 'echo mounted; exec sleep 3600']
   const holder = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   ended.push(() => holder.kill('SIGKILL'))
@@ -28,7 +28,7 @@ async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
 
 test('the embedded database starts and accepts deletions on a full disk, and uploads resume with free space', async () => {
   if (!(await canMount(dataDir))) return
-  const { disk, under } = await mountedDisk()
+  const { disk, under } = await mountDisk()
   const env = {
     DATA_DIR: dataDir,
     PORT: await freePort(),

@@ -28,7 +28,7 @@ async function query(url: string, sql: string) {
 }
 
 /** Starts another process that holds the database open like a service. */
-async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
+async function startOtherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
   const module = new URL('../../dist/platform/db/open-database.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
     const db = await openDatabase({ dataDir: ${JSON.stringify(dataDir)}, databaseUrl: undefined })
@@ -119,7 +119,7 @@ describe('the embedded PostgreSQL', () => {
 describe('one DATA_DIR', () => {
   test('a second service reports the process that already uses its DATA_DIR', async () => {
     const where = createPlace()
-    const { child } = await otherService(where.dataDir)
+    const { child } = await startOtherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
       `DATA_DIR '${where.dataDir}' is in use by the Assay service with process id ${child.pid}. Stop that process, or set another DATA_DIR.`,
     )
@@ -127,7 +127,7 @@ describe('one DATA_DIR', () => {
 
   test("an admin command uses the running service's database and stays connected after the service stops", async () => {
     const where = createPlace()
-    const { url } = await otherService(where.dataDir)
+    const { url } = await startOtherService(where.dataDir)
     const borrowed = await borrowDatabase(where)
     expect(borrowed.url).toBe(url)
     await borrowed.stop()
@@ -145,7 +145,7 @@ describe('one DATA_DIR', () => {
 
   test('DATA_DIR is released after kill -9 with all committed data and without a second server', async () => {
     const where = createPlace()
-    const { child, url } = await otherService(where.dataDir)
+    const { child, url } = await startOtherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
     const orphan = postmaster(where.dataDir)
     child.kill('SIGKILL')

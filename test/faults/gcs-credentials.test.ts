@@ -56,19 +56,19 @@ function open(limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, retr
   return storage
 }
 
-async function federated(source: object, more = {}): Promise<void> {
+async function configureFederation(source: object, more = {}): Promise<void> {
   process.env.GOOGLE_APPLICATION_CREDENTIALS = join(folder, 'federation.json')
-  await writeFile(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(identity.federation(source, more)))
+  await writeFile(process.env.GOOGLE_APPLICATION_CREDENTIALS, JSON.stringify(identity.createFederationConfig(source, more)))
 }
 
-async function subjectFile(): Promise<{ file: string }> {
+async function writeSubjectToken(): Promise<{ file: string }> {
   const file = join(folder, 'subject')
   await writeFile(file, identity.subjectToken)
   return { file }
 }
 
 /** Uses short time-outs and retries on a machine that stalls. */
-async function inTheEnd<T>(work: () => Promise<T>): Promise<T> {
+async function retryUntilSuccess<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; tries < 5; tries++) {
     try {
       return await work()
@@ -94,8 +94,8 @@ const get = async (url: string) => {
 }
 
 describe.each<[string, () => Promise<void>]>([
-  ['workload identity with a token in a file', async () => federated(await subjectFile())],
-  ['workload identity with a token from a URL', async () => federated({ url: `http://${identity.host}/subject` })],
+  ['workload identity with a token in a file', async () => configureFederation(await writeSubjectToken())],
+  ['workload identity with a token from a URL', async () => configureFederation({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
 ])('without a key: %s', (_name, credentials) => {
   test("every bucket request has a token, and IAM signs URLs with the service account's key", async () => {
@@ -121,7 +121,7 @@ describe.each<[string, () => Promise<void>]>([
     await credentials()
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
-    identity.forgetTokens()
+    identity.invalidateTokens()
     await expect(storage.size('a/b')).rejects.toMatchObject({
       code: 'storage_unavailable',
       cause: { message: /Invalid Credentials/ },
@@ -132,13 +132,13 @@ describe.each<[string, () => Promise<void>]>([
 describe('tokens', () => {
   test('reuses access tokens until they expire, then reads the token file again', async () => {
     identity.tokenSeconds = 1
-    await federated(await subjectFile())
+    await configureFederation(await writeSubjectToken())
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
     // A changed subject token requires a new access token.
     identity.subjectToken = 'subject-2'
-    await subjectFile()
-    identity.forgetTokens()
+    await writeSubjectToken()
+    identity.invalidateTokens()
     identity.tokenSeconds = 3600
     expect(await storage.size('a/b')).toBe(10)
     const exchanged = calls('exchange')
@@ -147,7 +147,7 @@ describe('tokens', () => {
   })
 
   test('reports the bucket as unavailable with the message of STS if STS rejects a token', async () => {
-    await federated(await subjectFile())
+    await configureFederation(await writeSubjectToken())
     identity.subjectToken = 'another'
     await expect(open().size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable', cause: { message: /invalid_grant/ } })
   })
@@ -155,14 +155,14 @@ describe('tokens', () => {
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
     'a request for %s that receives no response times out without blocking later calls',
     async (call) => {
-      await federated(await subjectFile())
+      await configureFederation(await writeSubjectToken())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
       identity.plan(call, { kind: 'silent' }, 1000)
       await expect(storage.size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable' })
       await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject({ code: 'storage_unavailable' })
       identity.clear()
-      await inTheEnd(() => storage.ready())
-      expect(await inTheEnd(() => storage.size('a/b'))).toBeNull()
+      await retryUntilSuccess(() => storage.ready())
+      expect(await retryUntilSuccess(() => storage.size('a/b'))).toBeNull()
     },
   )
 })
@@ -174,9 +174,9 @@ describe('signing by IAM', () => {
     ['silent', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
   ])('reports a signing service that is %s as unavailable with the reason, and recovers', async (_name, fault, reason) => {
-    await federated(await subjectFile())
+    await configureFederation(await writeSubjectToken())
     const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-    await inTheEnd(() => storage.ready())
+    await retryUntilSuccess(() => storage.ready())
     bucket.objects.store({ name: grant.path }, large)
     identity.plan('sign', fault, 100)
     const failure = await storage.signDownload(grant).catch((error) => error)
@@ -185,11 +185,11 @@ describe('signing by IAM', () => {
       fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
     )
     identity.clear()
-    expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
+    expect(await get(await retryUntilSuccess(() => storage.signDownload(grant)))).toEqual([200, true])
   })
 
   test('URL signing fails with the reason if the identity impersonates no service account', async () => {
-    await federated(await subjectFile(), { impersonate: false })
+    await configureFederation(await writeSubjectToken(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)
       .catch((error) => error)

@@ -54,7 +54,7 @@ afterAll(async () => {
 
 const on = (replica: Caller, credential: string) => new Caller(replica.url, credential)
 
-async function newKey(): Promise<{ id: string; secret: string }> {
+async function createKey(): Promise<{ id: string; secret: string }> {
   const { body } = await one.post('/api-keys', { name: 'k', scopes: ['metadata'] })
   return { id: body.data.api_key_id, secret: body.data.api_key }
 }
@@ -72,8 +72,8 @@ async function signIn(replica: Caller): Promise<string> {
 
 const statusOf = (caller: Caller) => async () => (await caller.get('/files')).status
 
-async function lifeOfAKey(): Promise<number[]> {
-  const { id, secret } = await newKey()
+async function measureKeyLifecycle(): Promise<number[]> {
+  const { id, secret } = await createKey()
   const there = statusOf(on(two, secret))
   const took = [await measurePropagation(async () => {}, there, 200)]
   for (let time = 0; time < 2; time++) {
@@ -92,7 +92,7 @@ describe('two replicas in two processes with one database', () => {
   })
 
   test('a key has the same status on both replicas within a second of each change', async () => {
-    for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+    for (const took of await measureKeyLifecycle()) expect(took).toBeLessThan(1000)
   })
 
   test('a key status reaches other replicas even if notification connections are closed repeatedly', async () => {
@@ -109,7 +109,7 @@ describe('two replicas in two processes with one database', () => {
     })()
     try {
       // Repeats because a key's lifecycle may end before the connections are closed again.
-      do for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
+      do for (const took of await measureKeyLifecycle()) expect(took).toBeLessThan(1000)
       while (cut < 3)
       const token = await signIn(one)
       const there = statusOf(on(two, token))
@@ -165,7 +165,7 @@ describe('two replicas in two processes with one database', () => {
 
   test('two replicas enforce a rate limit together', () =>
     runInOneWindow(60, async () => {
-      const { secret } = await newKey()
+      const { secret } = await createKey()
       // Replicas that count separately would each allow 1,000 calls per minute.
       const call = async (replica: Caller) => (await on(replica, secret).get('/contexts')).status
       const spend = async (replica: Caller, times: number) => {

@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 const query = (text: string, ...values: unknown[]) => world.database.pool.query(text, [tenant.tenantId, ...values])
-const keptCheckpoint = async (): Promise<string> => (await tenant.admin.get('/log/checkpoint')).body
+const getCheckpoint = async (): Promise<string> => (await tenant.admin.get('/log/checkpoint')).body
 
 /** Runs `admin verify --checkpoint` and returns its error, if any. */
 async function verify(note: string): Promise<string | undefined> {
@@ -48,7 +48,7 @@ async function verifyFile(path: string): Promise<string | undefined> {
 }
 
 test('a grown or unchanged log is consistent with a stored checkpoint, even after a key rotation', async () => {
-  const kept = await keptCheckpoint()
+  const kept = await getCheckpoint()
   expect(await verify(kept)).toBeUndefined()
   await growJournal(world.database.pool, tenant.tenantId, 700)
   await world.app.services.identity.signing.log.rotate()
@@ -58,7 +58,7 @@ test('a grown or unchanged log is consistent with a stored checkpoint, even afte
 test('verification against a stored checkpoint detects a truncated log', async () => {
   const { rows } = await query('SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1')
   await growJournal(world.database.pool, tenant.tenantId, 700)
-  const kept = await keptCheckpoint()
+  const kept = await getCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1 AND sequence > 300')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1 AND place > 0')
   await query(
@@ -69,7 +69,7 @@ test('verification against a stored checkpoint detects a truncated log', async (
 })
 
 test('verification against a stored checkpoint detects a consistently rewritten log', async () => {
-  const kept = await keptCheckpoint()
+  const kept = await getCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1')
   await growJournal(world.database.pool, tenant.tenantId, 400)
@@ -77,7 +77,7 @@ test('verification against a stored checkpoint detects a consistently rewritten 
 })
 
 test('reports a malformed checkpoint or a checkpoint of another log in one sentence', async () => {
-  const kept = await keptCheckpoint()
+  const kept = await getCheckpoint()
   for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is not a log checkpoint')
   const changed = kept.replace('\n300\n', '\n299\n')
   expect(changed).not.toBe(kept)

@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const upload = (caller: Caller, content: Buffer, key: string) =>
   caller.upload('raw', 'a.bin', content, { headers: { 'idempotency-key': key } })
-const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 const steps = (...groups: string[]) => faultPoints.filter((point) => groups.includes(point.split('.')[0]!))
@@ -91,18 +91,18 @@ test.each(uploadKills)(
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
-    const before = await filesHeld()
+    const before = await countFiles()
     const { service, caller } = await startUntilKilled(point)
     await expect(upload(caller, content, key)).rejects.toThrow()
     expect((await service.ended).status).toBeNull()
     await sweepLater()
     await expectAgreement()
-    expect([before, before + 1]).toContain(await filesHeld())
+    expect([before, before + 1]).toContain(await countFiles())
 
     const again = await upload(tenant.admin, content, key)
     expect(again).toMatchObject({ status: 201 })
     acknowledged.set(again.body.data.file_id, content)
-    expect(await filesHeld()).toBe(before + 1)
+    expect(await countFiles()).toBe(before + 1)
     await expectAgreement()
   },
 )
@@ -113,14 +113,14 @@ test.each(refusalSteps.map((point) => [point]))(
     const blank = Buffer.alloc(medium, ' ')
     const refuse = (caller: Caller) =>
       caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
-    const before = await filesHeld()
+    const before = await countFiles()
     const { service, caller } = await startUntilKilled(point)
     await expect(refuse(caller)).rejects.toThrow()
     await service.ended
     await sweepLater()
     await expectAgreement()
     expect(await refuse(tenant.admin)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
-    expect(await filesHeld()).toBe(before)
+    expect(await countFiles()).toBe(before)
     await sweepLater()
     await expectAgreement()
   },

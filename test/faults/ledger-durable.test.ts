@@ -28,7 +28,7 @@ beforeAll(async () => {
   ledgers = [books.ledger(), books.ledger()]
 })
 afterEach(async () => {
-  await letCommitsGo()
+  await releaseCommits()
   await books.expectExact()
 })
 afterAll(async () => {
@@ -54,7 +54,7 @@ async function holdCommits(): Promise<void> {
     while (!ended && (await held()) === 0) await new Promise(setImmediate)
   }
 }
-async function letCommitsGo(): Promise<void> {
+async function releaseCommits(): Promise<void> {
   await standby('')
   await probe
 }
@@ -72,7 +72,7 @@ test('ledgers lock no tenant while a commit waits for durability, and respond on
   const commits = uploads.map((upload, n) => ledgers[n]!.commit(upload).then(() => responded.push(n)))
   while ((await visible(context.contextId)) < 2 || (await held()) < 3) await new Promise(setImmediate)
   expect(responded).toEqual([])
-  await letCommitsGo()
+  await releaseCommits()
   await Promise.all(commits)
   expect(responded.sort()).toEqual([0, 1])
 })
@@ -100,7 +100,7 @@ async function expectDurableEvents(contextKey: string, database: Database): Prom
   })
   while ((await held()) < 3 && !read) await new Promise(setImmediate)
   expect(read).toBe(false)
-  await letCommitsGo()
+  await releaseCommits()
   await commit
   expect((await page).events).toHaveLength(1)
   journal.close()

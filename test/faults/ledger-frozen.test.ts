@@ -41,7 +41,7 @@ const facts = ({ status, body }: ApiResponse) => [status, body.data?.file_id]
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
 /** Opens a transaction that has executed `statement` for the tenant. */
-async function holding(statement: string): Promise<() => Promise<void>> {
+async function openTransaction(statement: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
   await client.query('BEGIN')
@@ -67,7 +67,7 @@ const waiting = async (): Promise<number | undefined> =>
 
 test('stores one file if a replica freezes past its Idempotency-Key lease and the client retries elsewhere', async () => {
   const headers = { 'idempotency-key': 'frozen' }
-  const release = await holding(lockedHead)
+  const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
   // Freezes the replica during a move because otherwise it would return the stored result of the key.
   await until(async () => {
@@ -93,7 +93,7 @@ test('stores one file if a replica freezes past its Idempotency-Key lease and th
 
 test('a replica commits the pending entries of a frozen replica and returns the response to the client', async () => {
   const headers = { 'idempotency-key': 'pending' }
-  const release = await holding('SELECT ledger_leads($1)')
+  const release = await openTransaction('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)
   await until(async () => (await query('SELECT 1 FROM pending_moves')).rows[0])
   other.child.kill('SIGSTOP')
@@ -111,7 +111,7 @@ test('a PostgreSQL backend frozen during a move blocks only its tenant, and a re
   const headers = { 'idempotency-key': 'backend' }
   const otherTenant = await world.tenant()
   await otherTenant.context('notes', { scan_for_viruses: false })
-  const release = await holding(lockedHead)
+  const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'backend', headers)
   // Polls because a frozen backend shows its last state until it continues.
   const pid = await until(async () => {

@@ -20,7 +20,7 @@ afterAll(async () => {
 const megabyte = 1 << 20
 
 /** Returns rejections and rows after these groups without time-dependent and random values, then rolls back. */
-async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
+async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
   const rejections: object[] = []
   let first = 0
@@ -82,8 +82,8 @@ test('a group of uploads has the same result as the same uploads committed one b
         [held, below(20) === 0 ? 'disabled' : 'active', contextId],
       )
     }
-    const together = await outcomeOf([entries])
-    const singly = await outcomeOf(entries.map((entry) => [entry]))
+    const together = await commitAndRollBack([entries])
+    const singly = await commitAndRollBack(entries.map((entry) => [entry]))
     await client.query('ROLLBACK')
     expect(together).toEqual(singly)
     observed[together.refusals.length > 0 ? 'rejected' : 'accepted']++

@@ -47,7 +47,7 @@ const samples: Record<string, () => Buffer | Promise<Buffer>> = {
 }
 
 /** Changes, truncates, duplicates, moves or clears some bytes. */
-function mutated(bytes: Buffer, random: () => number): Buffer {
+function mutate(bytes: Buffer, random: () => number): Buffer {
   const at = () => Math.floor(random() * bytes.length)
   const copy = Buffer.from(bytes)
   const [one, other] = [at(), at()].sort((a, b) => a - b) as [number, number]
@@ -76,7 +76,7 @@ test('returns reports for hundreds of seeded file mutations without losing or ha
   for (const [extension, make] of Object.entries(samples)) {
     const valid = await make()
     const reports = await Promise.all(
-      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutated(valid, random)))),
+      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutate(valid, random)))),
     )
     for (const { reason, checks } of reports) {
       tally[reason ?? 'accepted'] = (tally[reason ?? 'accepted'] ?? 0) + 1

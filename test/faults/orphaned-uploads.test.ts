@@ -53,7 +53,7 @@ const held = async () => (await tenant.admin.get('/files')).body.data.pagination
 const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
 
 /** Runs a replica behind a failing proxy, then stops it, which completes its cleanup. */
-async function replica(
+async function runReplica(
   work: (upload: () => Promise<number>, replica: World) => Promise<void>,
   more: Record<string, string> = {},
 ): Promise<void> {
@@ -99,13 +99,13 @@ test('schedules an orphaned blob for removal after lost bucket responses, once i
     expect(await upload()).toBe(503)
     bucketWorld.bucket.faults.clear()
   }
-  await replica(lostUpload, { STORAGE_DEADLINE_SECONDS: '1' })
+  await runReplica(lostUpload, { STORAGE_DEADLINE_SECONDS: '1' })
   await expectSwept(await expectOneOrphan())
 })
 
 test('schedules an orphaned blob for removal if the database connection is lost before the commit', async () => {
   const before = await held()
-  await replica(async (upload, { app }) => {
+  await runReplica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'
     expect(await upload()).toBe(503)
     expect(proxy.cutAtMove).toBeUndefined()
@@ -117,7 +117,7 @@ test('schedules an orphaned blob for removal if the database connection is lost 
 
 test('sweeps keep the file if the response to its commit is lost', async () => {
   const before = await held()
-  await replica(async (upload) => {
+  await runReplica(async (upload) => {
     proxy.cutAtMove = 'after'
     expect(await upload()).toBe(503)
   })

@@ -35,7 +35,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
 const headers = { authorization: `Bearer ${key}` }
 
 /** Returns the worker processes of a service. */
-function serving(service: Service): number[] {
+function listWorkers(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
   return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))
 }
@@ -57,7 +57,7 @@ const replacements = async (service: Service) =>
   Number(/^assay_process_replacements_total\{process="supervisor"\} (\d+)$/m.exec(await metrics(service))?.[1] ?? 0)
 
 /** Resolves when `count` processes were replaced and all processes serve requests. */
-async function replaced(service: Service, count: number): Promise<void> {
+async function waitForReplacements(service: Service, count: number): Promise<void> {
   const expected = [
     `assay_process_replacements_total{process="supervisor"} ${count}`,
     'assay_processes{state="running",process="supervisor"} 2',
@@ -69,7 +69,7 @@ async function replaced(service: Service, count: number): Promise<void> {
 }
 
 /** Calls the service on a persistent connection, which is replaced when it is lost. */
-function caller(service: Service) {
+function startCaller(service: Service) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const observed = { answered: 0, rejected: [] as number[], lost: 0 }
   const controller = new AbortController()
@@ -100,7 +100,7 @@ function caller(service: Service) {
 }
 
 /** Starts an upload with an incomplete body. */
-async function unfinishedUpload(service: Service) {
+async function startUpload(service: Service) {
   const boundary = 'b'
   const part = (name: string, more = '') => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`
   const sent = request(`${service.url}/api/v1/files/upload`, {
@@ -143,7 +143,7 @@ describe('two processes on one port', () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four per process.
-    const uploads = await Promise.all(Array.from({ length: 6 }, () => unfinishedUpload(service)))
+    const uploads = await Promise.all(Array.from({ length: 6 }, () => startUpload(service)))
     const open = new Set(uploads)
     const rejections: unknown[] = []
     for (const upload of uploads)
@@ -166,8 +166,8 @@ describe('two processes on one port', () => {
   test('two processes on one port act as one service with one first key, shared metrics and one readiness', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
-    expect(serving(service)).toHaveLength(2)
-    const callers = Array.from({ length: 6 }, () => caller(service))
+    expect(listWorkers(service)).toHaveLength(2)
+    const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
     const text = await metrics(service)
@@ -180,15 +180,15 @@ describe('two processes on one port', () => {
 
   test('a process killed under load closes only its own connections and is replaced', async () => {
     const was = await replacements(service)
-    const callers = Array.from({ length: 6 }, () => caller(service))
+    const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
-    const [victim, other] = serving(service)
+    const [victim, other] = listWorkers(service)
     // The process is stopped until the others have continued, so that each of its connections loses a pending call.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))
     process.kill(victim!, 'SIGKILL')
-    await replaced(service, was + 1)
+    await waitForReplacements(service, was + 1)
     const before = callers.map(({ observed }) => observed.lost)
     const responded = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.every(({ observed }, at) => observed.answered > responded[at]! + 5))
@@ -198,8 +198,8 @@ describe('two processes on one port', () => {
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
     expect(observed.map(({ lost }) => lost)).toEqual(before)
-    expect(serving(service)).toContain(other)
-    expect(serving(service)).not.toContain(victim)
+    expect(listWorkers(service)).toContain(other)
+    expect(listWorkers(service)).not.toContain(victim)
     await service.waitForOutput('A process exited unexpectedly')
     const line = service.stdout.split('\n').find((each) => each.includes('A process exited unexpectedly'))!
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
@@ -207,7 +207,7 @@ describe('two processes on one port', () => {
 
   test('a process serves a connection that another process accepted before it ended', async () => {
     const was = await replacements(service)
-    const victim = serving(service)[0]!
+    const victim = listWorkers(service)[0]!
     process.kill(victim, 'SIGSTOP')
     // Node.js assigns one connection to a process and waits for its confirmation.
     const open = Array.from({ length: 4 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'))
@@ -223,23 +223,23 @@ describe('two processes on one port', () => {
     process.kill(victim, 'SIGKILL')
     await Promise.all(ends)
     expect(responded).toBe(open.length)
-    await replaced(service, was + 1)
+    await waitForReplacements(service, was + 1)
   })
 
   test('each process can be stopped and replaced under load without a failed call', async () => {
     const was = await replacements(service)
-    const callers = Array.from({ length: 4 }, () => caller(service))
-    for (const [at, pid] of serving(service).entries()) {
+    const callers = Array.from({ length: 4 }, () => startCaller(service))
+    for (const [at, pid] of listWorkers(service).entries()) {
       process.kill(pid, 'SIGTERM')
-      await replaced(service, was + at + 1)
+      await waitForReplacements(service, was + at + 1)
     }
     for (const each of callers) expect(await each.stop()).toMatchObject({ rejected: [], lost: 0 })
   })
 
   test('SIGTERM lets each process complete its calls without failures', async () => {
     await makeContext(service)
-    const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
-    const callers = Array.from({ length: 4 }, () => caller(service))
+    const uploads = await Promise.all(Array.from({ length: 4 }, () => startUpload(service)))
+    const callers = Array.from({ length: 4 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
@@ -258,7 +258,7 @@ describe('two processes on one port', () => {
 
   test('worker processes and PostgreSQL end with their parent process', async () => {
     const service = await start()
-    const pids = serving(service)
+    const pids = listWorkers(service)
     await service.stop('SIGKILL')
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
@@ -277,7 +277,7 @@ describe('two processes on one port', () => {
 
 test('the service runs in one process by default', async () => {
   const service = await start({ PROCESSES: '1' })
-  expect(serving(service)).toEqual([])
+  expect(listWorkers(service)).toEqual([])
   expect(await metrics(service)).not.toContain('process="')
   expect((await health(service)).checks).not.toHaveProperty('processes')
   expect(await service.stop()).toMatchObject({ status: 0, stderr: '' })

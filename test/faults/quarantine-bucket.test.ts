@@ -27,8 +27,8 @@ afterAll(async () => {
   await bucketWorld.close()
 })
 
-async function infected(): Promise<{ fileId: string; url: string; path: string }> {
-  clamd.forget()
+async function createInfectedFile(): Promise<{ fileId: string; url: string; path: string }> {
+  clamd.stopDetecting()
   const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${newlyInfected}`)).body.data
     .file_id
   const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
@@ -50,13 +50,13 @@ const notFailing = (error: unknown) => {
 }
 
 /** Simulates a minute so that work of a dead process is due. */
-async function later(): Promise<void> {
+async function makeWorkDue(): Promise<void> {
   await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
   await world.database.pool.query(`UPDATE quarantine SET move_due_at = now() - interval '1 second' WHERE move_due_at IS NOT NULL`)
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
 }
 
-async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: string; path: string }): Promise<void> {
+async function expectInaccessible({ fileId, url, path }: { fileId: string; url: string; path: string }): Promise<void> {
   expect((await fetch(url)).status).toBe(404)
   expect((await tenant.admin.get(`/files/${fileId}`)).body.error.code).toBe('quarantined')
   expect(await pathOf(fileId)).not.toBe(path)
@@ -68,40 +68,40 @@ async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: st
 }
 
 test('quarantining a file in a bucket invalidates its URLs, and a release restores the file', async () => {
-  const file = await infected()
+  const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)
   await sweep()
-  await expectOutOfReach(file)
+  await expectInaccessible(file)
   expect((await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'Known to us.' })).status).toBe(200)
   const again = (await tenant.admin.get(`/files/${file.fileId}`)).body.data.download_url
   expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
 test('quarantine retries an unavailable bucket and rejects requests for the file in the meantime', async () => {
-  const file = await infected()
+  const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
   await rescanAll(world)
   expect((await tenant.admin.get(`/files/${file.fileId}`)).body.error.code).toBe('quarantined')
   expect((await fetch(file.url)).status).toBe(200)
-  await later()
+  await makeWorkDue()
   expect(await moves().moveAll()).toBe(1)
   await sweep()
-  await expectOutOfReach(file)
+  await expectInaccessible(file)
 })
 
 test("quarantine succeeds if the bucket's response to the copy is lost", async () => {
-  const file = await infected()
+  const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
   await rescanAll(world)
   await sweep()
-  await expectOutOfReach(file)
+  await expectInaccessible(file)
 })
 
 test('purging a quarantined file deletes its object from the bucket', async () => {
-  const file = await infected()
+  const file = await createInfectedFile()
   await clamd.updateSignatures(world)
   await rescanAll(world)
   const moved = await pathOf(file.fileId)
@@ -113,7 +113,7 @@ test('purging a quarantined file deletes its object from the bucket', async () =
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
   'another replica completes the quarantine of a replica killed at %s',
   async (faultPoint) => {
-    const file = await infected()
+    const file = await createInfectedFile()
     await clamd.updateSignatures(world)
     const killed = Service.run({
       DATABASE_URL: world.databaseUrl,
@@ -125,11 +125,11 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
       FAULT_POINT: faultPoint,
     })
     await killed.ended
-    await later()
+    await makeWorkDue()
     await rescanAll(world)
     await moves().moveAll()
-    await later()
+    await makeWorkDue()
     await sweep()
-    await expectOutOfReach(file)
+    await expectInaccessible(file)
   },
 )

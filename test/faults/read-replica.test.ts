@@ -44,7 +44,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 /** Reads from the read replica, which may lag behind earlier calls. */
-async function fromReplica(path: string, caller = tenant.admin): Promise<ApiResponse> {
+async function getFromReplica(path: string, caller = tenant.admin): Promise<ApiResponse> {
   for (;;) {
     const response = await caller.get(path)
     expect(response.status).toBe(200)
@@ -67,7 +67,7 @@ describe('reads from a replica', () => {
     '/audit-logs/export?format=csv',
   ])('serves %s from the read replica with age 0 if the replica has all changes', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
-    expect(age(await fromReplica(path))).toBe('0')
+    expect(age(await getFromReplica(path))).toBe('0')
   })
 
   test('serves a GraphQL query from the read replica', async () => {
@@ -76,7 +76,7 @@ describe('reads from a replica', () => {
   })
 
   test('counts reads by the database server that returned them', async () => {
-    await fromReplica('/files')
+    await getFromReplica('/files')
     const counted = await tenant.admin.raw('/metrics')
     expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
   })
@@ -156,12 +156,12 @@ describe('a replica that does not respond', () => {
     expect([ready.status, ready.body.status]).toEqual([200, 'ready'])
     expect(ready.body.checks.replica.reason).not.toContain('/')
     await databases.startReplicaAgain()
-    await fromReplica('/files')
+    await getFromReplica('/files')
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
   test('a frozen read replica does not block requests for long', async () => {
-    await fromReplica('/files')
+    await getFromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {
       const responses = await Promise.all(Array.from({ length: 8 }, () => tenant.admin.get('/files?page_size=1')))
@@ -170,7 +170,7 @@ describe('a replica that does not respond', () => {
     } finally {
       thaw()
     }
-    await fromReplica('/files')
+    await getFromReplica('/files')
   })
 
   test.each([

@@ -16,7 +16,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const storage = () => world.app.services.storage as LocalStorage
 
 /** Creates a reconciler, by default without delays. */
-function reconciler(pace: Partial<Pace> = {}): Reconciler {
+function createReconciler(pace: Partial<Pace> = {}): Reconciler {
   return new Reconciler({
     ...world.app.services,
     database: world.database,
@@ -26,9 +26,9 @@ function reconciler(pace: Partial<Pace> = {}): Reconciler {
 }
 
 /** Runs a complete pass from the start. */
-async function pass(pace: Partial<Pace> = {}): Promise<void> {
+async function runPass(pace: Partial<Pace> = {}): Promise<void> {
   await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
-  await reconciler(pace).turn(1)
+  await createReconciler(pace).turn(1)
 }
 
 async function findings(): Promise<[kind: string, fileId: string | null][]> {
@@ -36,7 +36,7 @@ async function findings(): Promise<[kind: string, fileId: string | null][]> {
   return rows.map(({ kind, fileId }) => [kind, fileId])
 }
 
-async function keep(tenant: TestTenant, count: number): Promise<{ fileId: string; path: string }[]> {
+async function storeFiles(tenant: TestTenant, count: number): Promise<{ fileId: string; path: string }[]> {
   const ids: string[] = []
   for (let at = 0; at < count; at++) {
     const { body } = await tenant.admin.upload('notes', `${at}.txt`, `text number ${at}`)
@@ -67,8 +67,8 @@ describe('a mismatch between rows and blobs', () => {
 
   test('reports a mismatch between rows and blobs without a change, and clears it after the repair', async () => {
     const otherTenant = await newTenant()
-    const [lost, grown, changed, valid] = await keep(tenant, 4)
-    await keep(otherTenant, 1)
+    const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
+    await storeFiles(otherTenant, 1)
     await storage().remove(lost!.path)
     await appendFile(storage().getFile(grown!.path), 'more')
     await writeFile(storage().getFile(changed!.path), 'TEXT number ?')
@@ -76,7 +76,7 @@ describe('a mismatch between rows and blobs', () => {
     const stray = `${tenant.tenantId}/notes/2026/01/${strayId}`
     await storage().put(stray, memoryContent(Buffer.from('nobody’s')), { contentType: 'text/plain' })
 
-    await pass()
+    await runPass()
     const expected = [
       ['blob_without_file', null],
       ...[changed!.fileId, grown!.fileId].sort().map((id) => ['corrupted', id]),
@@ -105,19 +105,19 @@ describe('a mismatch between rows and blobs', () => {
     expect(await trail(valid!.fileId)).toEqual([])
 
     // A known mismatch is not reported again.
-    await pass()
+    await runPass()
     expect(await trail(lost!.fileId)).toHaveLength(1)
 
     await storage().remove(stray)
     for (const { fileId } of [lost!, grown!, changed!]) await tenant.admin.delete(`/files/${fileId}`)
-    await pass()
+    await runPass()
     expect(await findings()).toEqual([])
     expect(await graphqlHealth(tenant)).toEqual(healthy)
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
   test('uploads in progress and recent deletions are not reported as mismatches', async () => {
-    await keep(tenant, 3)
+    await storeFiles(tenant, 3)
     const work = (async () => {
       for (let at = 0; at < 30; at++) {
         const { body } = await tenant.admin.upload('notes', 'a.txt', `text ${at}`)
@@ -129,7 +129,7 @@ describe('a mismatch between rows and blobs', () => {
       done = true
     })
     while (!done) {
-      await pass()
+      await runPass()
       expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
     }
     await work
@@ -137,7 +137,7 @@ describe('a mismatch between rows and blobs', () => {
   })
 
   test('the reconciler reports counter drift per tenant', async () => {
-    await keep(tenant, 1)
+    await storeFiles(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])
     await drift(1)
@@ -157,13 +157,13 @@ describe('a reconciler pass', () => {
 
   test('a reconciler pass resumes at its last position on any replica until it has read every path', async () => {
     const tenant = await newTenant()
-    const files = await keep(tenant, 5)
+    const files = await storeFiles(tenant, 5)
     for (const { path } of files) await storage().remove(path)
     await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
     const found: number[] = []
     for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
       // With a time limit of zero, each turn of a new reconciler checks one path.
-      await reconciler().turn(1, -1)
+      await createReconciler().turn(1, -1)
       found.push((await findings()).length)
     }
     expect((await findings()).map(([, id]) => id)).toEqual(files.map(({ fileId }) => fileId).sort())
@@ -174,31 +174,31 @@ describe('a reconciler pass', () => {
 
   test('a reconciler pass starts only after its interval and runs on one replica at a time', async () => {
     const tenant = await newTenant()
-    await pass()
-    const [file] = await keep(tenant, 1)
+    await runPass()
+    const [file] = await storeFiles(tenant, 1)
     await storage().remove(file!.path)
-    await reconciler().turn(1)
+    await createReconciler().turn(1)
     expect(await findings()).toEqual([])
 
     const other = await world.database.dedicated('another replica')
     await other.query('SELECT pg_advisory_lock(4207003)')
-    await pass()
+    await runPass()
     expect(await findings()).toEqual([])
     await other.end()
-    await pass()
+    await runPass()
     expect(await findings()).toHaveLength(1)
     await tenant.admin.delete(`/files/${file!.fileId}`)
-    await pass()
+    await runPass()
   })
 
   test('a reconciler pass reads the configured share of blobs at the configured rate', async () => {
     const tenant = await newTenant()
-    const [file] = await keep(tenant, 3)
+    const [file] = await storeFiles(tenant, 3)
     await writeFile(storage().getFile(file!.path), 'TEXT number 0')
-    await pass({ sample: 0 })
+    await runPass({ sample: 0 })
     expect(await findings()).toEqual([])
     const began = performance.now()
-    await pass({ sample: 1, pathsPerSecond: 25 })
+    await runPass({ sample: 1, pathsPerSecond: 25 })
     expect(performance.now() - began).toBeGreaterThan(900)
     expect(await findings()).toEqual([['corrupted', file!.fileId]])
   })

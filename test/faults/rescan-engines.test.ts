@@ -37,7 +37,7 @@ const stores = [
   { store: 'bucket', storeEnv: () => bucketWorld.env },
 ]
 
-function contentOf(size: number, isInfected: boolean): Buffer {
+function createContent(size: number, isInfected: boolean): Buffer {
   const content = Buffer.alloc(size, 'words of a note that people read, line by line\n')
   content.write(`${size} ${isInfected}\n`)
   // Only a scan of the whole file finds a string at its end.
@@ -49,7 +49,7 @@ function contentOf(size: number, isInfected: boolean): Buffer {
 async function uploadAll(tenant: TestTenant): Promise<{ clean: string[]; infected: string[] }> {
   await tenant.context('sizes', { max_file_size_mb: 128 })
   const upload = async (size: number, isInfected: boolean): Promise<string> => {
-    const response = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, contentOf(size, isInfected))
+    const response = await tenant.admin.upload('sizes', `${size}-${isInfected}.txt`, createContent(size, isInfected))
     expect(response.status).toBe(201)
     return response.body.data.file_id
   }

@@ -19,7 +19,7 @@ afterAll(async () => {
   await clamd.daemon.close()
 })
 beforeEach(async () => {
-  clamd.forget()
+  clamd.stopDetecting()
   tenant = await world.tenant()
 })
 // Resets all rescans because readiness covers all tenants.
@@ -29,7 +29,7 @@ afterEach(async () => {
   await world.database.pool.query('DELETE FROM rescans')
 })
 
-async function uploaded(context: string, name: string, content: string): Promise<string> {
+async function uploadFile(context: string, name: string, content: string): Promise<string> {
   const { status, body } = await tenant.admin.upload(context, name, content)
   expect(status).toBe(201)
   return body.data.file_id
@@ -43,13 +43,13 @@ async function failOnPoison(onPoison: () => string = () => failing): Promise<voi
 }
 
 /** Simulates the end of the retry delay or of a dead replica's lease. */
-const endWaits = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
+const endDelays = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
 
 const progressOf = async (context: string) => getData(await tenant.admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => getData(await tenant.admin.get(`/files/${file}/validations`)).data
 
 /** Polls until readiness, which is cached, returns this rescan status. Its HTTP status must always be 200. */
-async function readinessReports(expected: object): Promise<void> {
+async function waitForRescanStatus(expected: object): Promise<void> {
   const isReported = async () => {
     const { status, body } = await world.unauthenticated.raw('/health/ready')
     expect([status, body.status]).toEqual([200, 'ready'])
@@ -66,23 +66,23 @@ const failsOnFile = {
 describe('a file for which the scanner fails', () => {
   test('a file that cannot be scanned delays no other file and is incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.context(context)
-    const others = [await uploaded('first', 'a.txt', 'one'), await uploaded('second', 'b.txt', 'two')]
-    const file = await uploaded('first', 'c.txt', poison)
-    await readinessReports({ status: 'up' })
+    const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
+    const file = await uploadFile('first', 'c.txt', poison)
+    await waitForRescanStatus({ status: 'up' })
     await failOnPoison()
     await rescanAll(world)
     for (const other of others) expect(await reportsOf(other)).toHaveLength(2)
     expect(await progressOf('second')).toMatchObject({ status: 'finished', files_failed: 0 })
     expect(await progressOf('first')).toMatchObject({ files_done: 1, finished_at: null })
-    await readinessReports({ ...failsOnFile, files_waiting_for_retry: 1, files_given_up: 0 })
+    await waitForRescanStatus({ ...failsOnFile, files_waiting_for_retry: 1, files_given_up: 0 })
 
-    await endWaits()
+    await endDelays()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
     // Attempts are stored in the database, so a restarted service makes the last attempt.
     const restarted = await World.open({ SCANNER_URL: clamd.url }, world)
     try {
-      await endWaits()
+      await endDelays()
       await rescanAll(restarted)
     } finally {
       await restarted.close()
@@ -99,39 +99,39 @@ describe('a file for which the scanner fails', () => {
     })
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
     // New signatures scan the failing file successfully.
-    await readinessReports({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
+    await waitForRescanStatus({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
     await clamd.updateSignatures(world)
     await rescanAll(world)
     expect(await progressOf('first')).toMatchObject({ status: 'finished', files_failed: 0 })
-    await readinessReports({ status: 'up' })
+    await waitForRescanStatus({ status: 'up' })
   })
 
   test('a requested rescan scans a skipped file again with unchanged signatures', async () => {
     await tenant.context('notes')
-    const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
+    const file = await uploadFile('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
     for (let attempt = 0; attempt < 3; attempt++) {
       await rescanAll(world)
-      await endWaits()
+      await endDelays()
     }
     expect(await reportsOf(file)).toHaveLength(2)
-    clamd.find()
+    clamd.startDetecting()
     await rescanAll(world)
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
     getData(await tenant.admin.post('/contexts/notes/rescan'))
     await rescanAll(world)
     expect(toStatusAndCode(await tenant.admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
-    await readinessReports({ status: 'up' })
+    await waitForRescanStatus({ status: 'up' })
   })
 
   test('scans a failing file three times per version of the signatures', async () => {
     await tenant.context('notes')
-    const file = await uploaded('notes', 'a.txt', poison)
+    const file = await uploadFile('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {
       await failOnPoison()
       for (let attempt = 0; attempt < 2; attempt++) {
         await rescanAll(world)
-        await endWaits()
+        await endDelays()
       }
       expect(await reportsOf(file)).toHaveLength(1)
     }
@@ -142,7 +142,7 @@ describe('a file for which the scanner fails', () => {
   test('skips only the file that made the scanner unavailable three times', async () => {
     await tenant.context('notes')
     const files = []
-    for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
+    for (let n = 0; n < 5; n++) files.push(await uploadFile('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
     let deaths = 0
     await failOnPoison(() => {
       deaths++
@@ -153,11 +153,11 @@ describe('a file for which the scanner fails', () => {
       await expect(rescanAll(world)).rejects.toThrow('the scanner is unavailable')
       expect(deaths).toBe(attempt + 1)
       // Attempts do not count while the scanner is unavailable.
-      await endWaits()
+      await endDelays()
       await expect(rescanAll(world)).rejects.toThrow('EICAR')
       const { proof: _, ...working } = clamd.daemon.script
       clamd.daemon.script = working
-      await endWaits()
+      await endDelays()
     }
     await rescanAll(world)
     expect(deaths).toBe(3)
@@ -169,7 +169,7 @@ describe('a file for which the scanner fails', () => {
   test('skips only the file whose scans were interrupted by three service crashes', async () => {
     await tenant.context('notes')
     const files = []
-    for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
+    for (let n = 0; n < 5; n++) files.push(await uploadFile('notes', `${n}.txt`, `note ${n}`))
     await clamd.updateSignatures(world)
     await rescanAll(world)
     await clamd.updateSignatures(world)
@@ -181,7 +181,7 @@ describe('a file for which the scanner fails', () => {
        SELECT tenant_id, file_id, context_id, now(), 'killed', CASE WHEN file_id = $2 THEN 3 ELSE 1 END FROM files WHERE tenant_id = $1`,
       [tenant.tenantId, files[2]],
     )
-    await endWaits()
+    await endDelays()
     const { requests: requested } = clamd.daemon
     await rescanAll(world)
     expect(clamd.daemon.requests - requested).toBe(4)
@@ -196,7 +196,7 @@ describe('a file for which the scanner fails', () => {
 describe('a file in the store that cannot be read', () => {
   test('a stored file that cannot be read delays no other file of a rescan', async () => {
     await tenant.context('notes')
-    const [damaged, complete] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
+    const [damaged, complete] = [await uploadFile('notes', 'a.txt', 'broken'), await uploadFile('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)
     const { storage } = world.app.services
     const { open } = storage
@@ -210,7 +210,7 @@ describe('a file in the store that cannot be read', () => {
     try {
       for (let attempt = 0; attempt < 3; attempt++) {
         await rescanAll(world)
-        await endWaits()
+        await endDelays()
       }
     } finally {
       storage.open = open

@@ -31,7 +31,7 @@ async function upload(context: string, count: number): Promise<string[]> {
 }
 
 /** Returns the number of reports per file. */
-async function reports(): Promise<number[]> {
+async function countReports(): Promise<number[]> {
   const { rows } = await world.database.pool.query<{ reports: number }>(
     `SELECT count(*)::int AS reports FROM validation_reports r JOIN files f USING (tenant_id, file_id) WHERE tenant_id = $1 GROUP BY file_id`,
     [tenant.tenantId],
@@ -40,7 +40,7 @@ async function reports(): Promise<number[]> {
 }
 
 /** Both replicas start with some files because otherwise the first one could scan all of them. */
-async function together(work: () => Promise<number[]>): Promise<number[]> {
+async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[]> {
   const stores = [world, second].map(({ app }) => app.services.storage)
   const open = stores.map((storage) => storage.open)
   const have: Promise<void>[] = stores.map(
@@ -62,10 +62,10 @@ test('two replicas share the rescan of a context and scan no file twice', async 
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
   const { requests: requested } = clamd.daemon
-  const batches = await together(() => Promise.all([rescanAll(world), rescanAll(second)]))
+  const batches = await runOnBothReplicas(() => Promise.all([rescanAll(world), rescanAll(second)]))
   expect(Math.min(...batches)).toBeGreaterThan(0)
   expect(clamd.daemon.requests - requested).toBe(100)
-  expect(await reports()).toEqual([2])
+  expect(await countReports()).toEqual([2])
   const { body } = await tenant.admin.get('/contexts/shared/rescan')
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
@@ -89,7 +89,7 @@ test('a replica with older signatures leaves the rescan to other replicas', asyn
 
 test('another replica continues the rescan of a killed replica from its position', async () => {
   const files = await upload('killed', 60)
-  const before = (await reports())[0]!
+  const before = (await countReports())[0]!
   await clamd.updateSignatures(world, second)
   const killed = await Service.run({
     DATABASE_URL: world.databaseUrl,

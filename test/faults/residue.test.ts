@@ -59,7 +59,7 @@ const large = 9 * 1024 * 1024
 const upload = (bytes: number): Promise<ApiResponse> => caller.upload('raw', 'a.bin', randomBytes(bytes))
 
 /** Checks that the service recovers without a restart. A busy machine may exceed the short deadline once more. */
-async function isWellAgain(size: number): Promise<void> {
+async function expectRecovery(size: number): Promise<void> {
   for (let tries = 0; tries < 20; tries++) if ((await upload(size)).status === 201) return
   throw new Error(`The service no longer accepts uploads of ${size} bytes: ${service.stderr.slice(-2000)}`)
 }
@@ -97,10 +97,10 @@ test('a bucket upload leaves no residue if the bucket is down and recovers', asy
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
-  await isWellAgain(large)
+  await expectRecovery(large)
 })
 
-async function announced(size: number): Promise<RawClient> {
+async function startUpload(size: number): Promise<RawClient> {
   const client = await RawClient.connect(service.url)
   await client.head('POST', '/api/v1/files/upload', {
     Authorization: `Bearer ${caller.credential}`,
@@ -115,10 +115,10 @@ async function announced(size: number): Promise<RawClient> {
 test.each([small, large])(
   'an upload leaves no residue if its client disconnects or stalls in the middle of %i bytes',
   async (size) => {
-    const disconnected = await announced(size)
+    const disconnected = await startUpload(size)
     await disconnected.send(randomBytes(size / 2))
     disconnected.destroy()
-    const silent = await announced(size)
+    const silent = await startUpload(size)
     await silent.send(randomBytes(size / 2))
     await silent.ended
     silent.destroy()
@@ -126,7 +126,7 @@ test.each([small, large])(
 )
 
 /** Runs an upload that the bucket receives without responding, and repeats it if a busy machine exceeds the deadline. */
-async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
+async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ response: Promise<T> }> {
   const { faults } = bucketWorld.bucket
   const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }, 1000))
   const isHeld = reached.then(() => true)
@@ -144,7 +144,7 @@ test.each([
   ['chunk', large],
 ] as const)('an upload leaves no residue if its client disconnects while the bucket has its %s', async (call, size) => {
   const leaving = new AbortController()
-  const { response } = await held(call, false, () => {
+  const { response } = await holdUpload(call, false, () => {
     const form = new FormData()
     form.append('context', 'raw')
     form.append('file', new Blob([randomBytes(size)]), 'a.bin')
@@ -166,17 +166,17 @@ test.each([small, large])(
       proxy.cutAtMove = when
       expect((await upload(size)).status).toBe(503)
     }
-    const { response } = await held(size === small ? 'upload' : 'chunk', true, () => upload(size))
+    const { response } = await holdUpload(size === small ? 'upload' : 'chunk', true, () => upload(size))
     await proxy.down()
     expect((await response).status).toBe(503)
     expect((await upload(size)).status).toBe(503)
     await proxy.up()
-    await isWellAgain(size)
+    await expectRecovery(size)
   },
 )
 
 test('shutdown closes every connection, removes its folder, and prints nothing', async () => {
-  await isWellAgain(large)
+  await expectRecovery(large)
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true
   expect((await service.stop()).status).toBe(0)

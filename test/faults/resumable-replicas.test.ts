@@ -16,7 +16,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 const seed = Number(process.env.SEED ?? 20_261_122)
 
 /** Yields reproducible cut positions from a seed. */
-function* cuts(from: number): Generator<number> {
+function* generateCuts(from: number): Generator<number> {
   for (let state = from; ; ) {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
     yield 1 + (state % (2 * megabyte))
@@ -61,7 +61,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     return { service, tus: new Tus(new Caller(service.url, tenant.admin.credential)) }
   }
 
-  const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+  const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
   async function expectBytes(fileId: string, content: Buffer): Promise<void> {
     const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
@@ -81,10 +81,10 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   test('tus-js-client uploads a file over connections that break at random bytes', async () => {
     const proxy = await BreakingProxy.open(world.url)
     const content = randomBytes(9 * megabyte)
-    const random = cuts(seed)
+    const random = generateCuts(seed)
     const breaks = Array.from({ length: 6 }, () => random.next().value as number)
     proxy.breakAfter(...breaks)
-    const before = await filesHeld()
+    const before = await countFiles()
     const url = await new Promise<string>((resolve, reject) => {
       const upload = new Upload(content, {
         endpoint: `${proxy.url}/api/v1/uploads`,
@@ -100,7 +100,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     expect(proxy.broken).toBe(6)
     const response = await tus.head(new URL(url).pathname)
     await expectBytes(response.headers.get('assay-file-id')!, content)
-    expect(await filesHeld()).toBe(before + 1)
+    expect(await countFiles()).toBe(before + 1)
     await expectAgreement()
   })
 
@@ -110,7 +110,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     const path = await tus.begin('raw', 'killed.bin', content.length)
     const proxy = await BreakingProxy.open(service.url)
     // The body stalls in the middle until the service is killed.
-    proxy.holdAfter(14 * megabyte)
+    proxy.stallAfter(14 * megabyte)
     const sending = new Tus(new Caller(proxy.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes
     await service.stop('SIGKILL')
@@ -135,7 +135,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   test.each(steps)('an upload killed at %s continues on another replica and creates one file', async (point) => {
     const { service, tus: killed } = await start({ FAULT_POINT: point })
     const content = randomBytes(300_000)
-    const before = await filesHeld()
+    const before = await countFiles()
     const path = await tus.begin('raw', 'one.bin', content.length)
     await tus.patch(path, 0, content.subarray(0, 100_000))
     await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
@@ -149,7 +149,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     }
     const found = await tus.head(path)
     await expectBytes(found.headers.get('assay-file-id')!, content)
-    expect(await filesHeld()).toBe(before + 1)
+    expect(await countFiles()).toBe(before + 1)
     await expectAgreement()
   })
 })

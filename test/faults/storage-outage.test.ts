@@ -25,7 +25,7 @@ const readiness = async (world: World) => {
 }
 
 /** Polls because readiness is cached for up to five seconds. */
-async function readinessBecomes(world: World, expected: Awaited<ReturnType<typeof readiness>>): Promise<void> {
+async function waitForReadiness(world: World, expected: Awaited<ReturnType<typeof readiness>>): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     if (JSON.stringify(await readiness(world)) === JSON.stringify(expected)) break
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -33,7 +33,7 @@ async function readinessBecomes(world: World, expected: Awaited<ReturnType<typeo
   expect(await readiness(world)).toEqual(expected)
 }
 
-async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
+async function countBlockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
   const { security, api_calls } = (await tenant.admin.get('/stats')).body.data
   return [security.files_blocked_total, api_calls.by_status.failure]
 }
@@ -46,7 +46,7 @@ beforeEach(() => {
   watch = watchUnhandledErrors()
 })
 afterEach(() => watch.stop())
-const expectNothingLeft = async (world: World, bucket?: BucketEmulator) =>
+const expectNoResidue = async (world: World, bucket?: BucketEmulator) =>
   expect(
     await findResidue({
       spool: [join(world.dataDir, 'spool'), join(world.dataDir, 'blobs', '+tmp')],
@@ -67,7 +67,7 @@ describe('an unavailable bucket', () => {
     tenant = await world.tenant()
     await tenant.context('notes')
   })
-  afterEach(() => expectNothingLeft(world, bucket))
+  afterEach(() => expectNoResidue(world, bucket))
   afterAll(async () => {
     await world.close()
     await bucketWorld.close()
@@ -85,21 +85,21 @@ describe('an unavailable bucket', () => {
       )
     }
     expect(await download()).toEqual([200, true])
-    const [blocked, failed] = await blockedAndFailed(tenant)
+    const [blocked, failed] = await countBlockedAndFailed(tenant)
 
     await bucket.stop()
     expectOutage(await tenant.admin.upload('notes', 'b.txt', content), 'storage_unavailable')
-    expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 1])
+    expect(await countBlockedAndFailed(tenant)).toEqual([blocked, failed + 1])
     expect(await download()).toBe('unreachable')
     expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(1)
     // A dry run does not use the bucket.
     expect((await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' })).status).toBe(200)
-    await readinessBecomes(world, { status: 503, down: ['storage'] })
+    await waitForReadiness(world, { status: 503, down: ['storage'] })
 
     await bucket.start()
     expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
     expect(await download()).toEqual([200, true])
-    await readinessBecomes(world, { status: 200, down: [] })
+    await waitForReadiness(world, { status: 200, down: [] })
     expect(
       (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
         .body,
@@ -145,7 +145,7 @@ describe('unavailable IAM, which signs without a local key', () => {
     const source = { url: `http://${identity.host}/subject` }
     await writeFile(
       bucketWorld.env.GOOGLE_APPLICATION_CREDENTIALS,
-      JSON.stringify(identity.federation(source, { universe: 'invalid' })),
+      JSON.stringify(identity.createFederationConfig(source, { universe: 'invalid' })),
     )
     const world = await World.open({ ...bucketWorld.env, STORAGE_DEADLINE_SECONDS: '5' })
     try {
@@ -160,7 +160,7 @@ describe('unavailable IAM, which signs without a local key', () => {
       expect(JSON.parse(lines[0]!)).toMatchObject({ level: 40, req: response.body.request_id })
       expect(world.log.text).not.toMatch(/token-\d/)
       expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
-      await expectNothingLeft(world, bucketWorld.bucket)
+      await expectNoResidue(world, bucketWorld.bucket)
     } finally {
       await world.close()
       await identity.stop()
@@ -184,19 +184,19 @@ describeWith('clamd')('an unavailable scanner', () => {
     await world.close()
     await clamd.close()
   })
-  afterEach(() => expectNothingLeft(world))
+  afterEach(() => expectNoResidue(world))
 
   test('rejects only uploads that require a scan while the scanner is unavailable, and counts none as blocked', async () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
-    const [blocked, failed] = await blockedAndFailed(tenant)
+    const [blocked, failed] = await countBlockedAndFailed(tenant)
     await clamd.kill('SIGKILL')
     expectOutage(await tenant.admin.upload('notes', 'b.txt', content), 'scanner_unavailable')
     expectOutage(await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' }), 'scanner_unavailable')
-    expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 2])
+    expect(await countBlockedAndFailed(tenant)).toEqual([blocked, failed + 2])
     expect((await tenant.admin.upload('unscanned', 'b.txt', content)).status).toBe(201)
     // Checks before the scan reject a file without the scanner.
     expect((await tenant.admin.upload('notes', 'b.exe', content)).status).toBe(422)
-    await readinessBecomes(world, { status: 503, down: ['scanner'] })
+    await waitForReadiness(world, { status: 503, down: ['scanner'] })
   })
 })
 
@@ -214,7 +214,7 @@ describe('an unavailable database', () => {
     await world.close()
     await proxy.down()
   })
-  afterEach(() => expectNothingLeft(world))
+  afterEach(() => expectNoResidue(world))
 
   const upload = (key: string) => tenant.admin.upload('notes', 'a.txt', content, { headers: { 'idempotency-key': key } })
   const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
@@ -242,12 +242,12 @@ describe('an unavailable database', () => {
       expectOutage(await call(), 'database_unavailable')
     const { body } = await tenant.admin.graphql('{ files { data { fileId } } }')
     expect(body.errors[0].extensions.code).toBe('DATABASE_UNAVAILABLE')
-    await readinessBecomes(world, { status: 503, down: ['database'] })
+    await waitForReadiness(world, { status: 503, down: ['database'] })
 
     await proxy.up()
     expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
     expect((await tenant.admin.upload('notes', 'b.txt', content)).status).toBe(201)
-    await readinessBecomes(world, { status: 200, down: [] })
+    await waitForReadiness(world, { status: 200, down: [] })
   })
 
   test.each([

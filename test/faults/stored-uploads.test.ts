@@ -29,14 +29,14 @@ const send = (tenant: TestTenant, content = valid, headers: Record<string, strin
   tenant.admin.upload('notes', 'a.txt', content, { headers })
 const query = (text: string, values: unknown[]) => world.database.pool.query(text, values)
 
-async function blobsOf({ tenantId }: TestTenant): Promise<string[]> {
+async function listBlobs({ tenantId }: TestTenant): Promise<string[]> {
   const paths: string[] = []
   for await (const { path } of world.app.services.storage.list()) if (path.startsWith(`${tenantId}/`)) paths.push(path)
   return paths
 }
 
 const expectWhole = async (tenant: TestTenant, files: number) => {
-  expect(await blobsOf(tenant)).toHaveLength(files)
+  expect(await listBlobs(tenant)).toHaveLength(files)
   expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(files)
   expect(await world.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthy)
 }
@@ -120,7 +120,7 @@ test('stores the blob under the new path if the storage path template changes du
   await other.query('COMMIT')
   await other.end()
   expect(await response).toMatchObject({ status: 201 })
-  const blobs = await blobsOf(tenant)
+  const blobs = await listBlobs(tenant)
   expect(blobs.filter((path) => path.includes('elsewhere'))).toHaveLength(1)
   await expectWhole(tenant, 2)
 })

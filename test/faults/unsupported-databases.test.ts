@@ -11,7 +11,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'assay-unsupported-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** Creates an empty database whose version() returns `version`. */
-async function databaseOfVersion(version: string): Promise<TestDatabase> {
+async function createDatabaseWithVersion(version: string): Promise<TestDatabase> {
   const database = await emptyDatabase()
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
@@ -27,7 +27,7 @@ test.each([
   'PostgreSQL 17.5 (6bc9ef8) on aarch64-unknown-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit',
   'PostgreSQL 15.12 on x86_64-pc-linux-gnu, compiled by Debian clang version 12.0.1, 64-bit',
 ])('accepts a PostgreSQL build that reports %s', async (version) => {
-  const database = await databaseOfVersion(version)
+  const database = await createDatabaseWithVersion(version)
   await expect(proveDatabase({ url: database.url, directUrl: database.url })).resolves.toBeUndefined()
   await database.drop()
 })
@@ -40,7 +40,7 @@ describe('unsupported databases', () => {
   }
 
   test.each(Object.entries(versions))('rejects a start on %s in one sentence', async (product, version) => {
-    const database = await databaseOfVersion(version)
+    const database = await createDatabaseWithVersion(version)
     const { status, stdout, stderr } = await Service.run({
       PORT: await freePort(),
       DATA_DIR: join(scratch, 'data'),
@@ -56,7 +56,7 @@ describe('unsupported databases', () => {
   })
 
   test('rejects the migration of a CockroachDB database', async () => {
-    const database = await databaseOfVersion(versions.CockroachDB)
+    const database = await createDatabaseWithVersion(versions.CockroachDB)
     const { status, stderr } = await runCommand(['migrate'], { DATABASE_URL: database.url })
     expect([status, stderr]).toEqual([1, expect.stringContaining(' is CockroachDB ')])
     await database.drop()

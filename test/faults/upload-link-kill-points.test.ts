@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 /** Simulates an hour, after which journal entries are due and leases of killed replicas have ended. */
 async function sweepLater(): Promise<void> {
@@ -37,18 +37,18 @@ test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.dur
   'an upload through a link killed at %s is counted if and only if its file is stored',
   async (point) => {
     const link = await LinkClient.create(tenant.admin, 'notes')
-    const before = await filesHeld()
+    const before = await countFiles()
     const key = { 'idempotency-key': point }
     const killed = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
     await expect(link.at(killed.url).put('a.txt', `hello ${point}`, key)).rejects.toThrow()
     expect((await killed.ended).status).toBeNull()
     await sweepLater()
     const { accepted_files: accepted } = (await tenant.admin.get(`/upload-links/${link.id}`)).body.data
-    expect(await filesHeld()).toBe(before + accepted)
+    expect(await countFiles()).toBe(before + accepted)
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 
     expect((await link.put('a.txt', `hello ${point}`, key)).status).toBe(201)
-    expect(await filesHeld()).toBe(before + 1)
+    expect(await countFiles()).toBe(before + 1)
     expect((await link.put('b.txt', 'another', { 'idempotency-key': `${point} 2`.replace(' ', '-') })).status).toBe(404)
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   },

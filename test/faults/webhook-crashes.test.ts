@@ -24,7 +24,7 @@ afterAll(async () => {
 })
 
 /** Starts a replica in a separate process. */
-async function replica(): Promise<Service> {
+async function startReplica(): Promise<Service> {
   const service = await Service.start({
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),
@@ -49,14 +49,14 @@ test('delivers committed events even if every sending process is killed', async 
   for (const heldAt of [30, 90]) {
     // The replica has sent some events and waits for a response.
     receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : replyWith(204)(received, response, nth))
-    const service = await replica()
+    const service = await startReplica()
     await receiver.atLeast(heldAt)
     await service.stop('SIGKILL')
     // Simulates half a minute, after which delivery leases have ended.
     await world.database.pool.query('UPDATE webhook_positions SET leased_until = now() WHERE lease_token IS NOT NULL')
   }
   receiver.reply = replyWith(204)
-  await replica()
+  await startReplica()
   await receiver.until(() => receiver.sequences.includes(last))
   const firstSeen = [...new Set(receiver.sequences)]
   expect(firstSeen).toEqual(Array.from({ length: count }, (_, n) => last - count + 1 + n))

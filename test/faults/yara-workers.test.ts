@@ -29,7 +29,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
 const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 const ready = "export const describeEngine = () => ({ version: '0.0', rules: 0 });"
 /** Returns the running scan processes below `parent`, without zombies. */
-async function processesOf(parent: number): Promise<number[]> {
+async function listProcesses(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
   return stdout.split('\n').flatMap((line) => {
     const [pid, ppid, stat = 'Z'] = line.trim().split(/\s+/)
@@ -37,8 +37,8 @@ async function processesOf(parent: number): Promise<number[]> {
   })
 }
 
-async function untilNoProcess(): Promise<void> {
-  while ((await processesOf(process.pid)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50))
+async function waitForNoProcess(): Promise<void> {
+  while ((await listProcesses(process.pid)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
 describe('workers', () => {
@@ -134,9 +134,9 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
       await hanging
       expect(await Promise.all(others)).toMatchObject([clean, { verdict: 'infected' }])
     }
-    expect((await processesOf(process.pid)).length).toBeLessThanOrEqual(2)
+    expect((await listProcesses(process.pid)).length).toBeLessThanOrEqual(2)
     await scanner.close()
-    await untilNoProcess()
+    await waitForNoProcess()
   })
 
   test('ends the YARA worker of a disconnected client long before the deadline', async () => {
@@ -154,7 +154,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
     await new Promise((resolve) => setTimeout(resolve, 300))
     await scanner.close()
     await hanging
-    await untilNoProcess()
+    await waitForNoProcess()
   })
 })
 
@@ -164,15 +164,15 @@ describeIf(hasNativeEngine(), 'the native YARA-X does not load on this platform'
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     await once(service.stdout, 'data')
-    const children = await processesOf(service.pid!)
+    const children = await listProcesses(service.pid!)
     expect(children).toHaveLength(1)
     service.kill('SIGKILL')
-    while (await runs(children[0]!)) await new Promise((resolve) => setTimeout(resolve, 50))
+    while (await isRunning(children[0]!)) await new Promise((resolve) => setTimeout(resolve, 50))
   })
 })
 
 /** Returns whether a process runs and is not a zombie. */
-async function runs(pid: number): Promise<boolean> {
+async function isRunning(pid: number): Promise<boolean> {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.trim().startsWith('Z')
 }

@@ -24,15 +24,15 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
       }),
     )
   try {
-    const client = clientOf(service.url, key)
+    const client = createClient(service.url, key)
     const { attackKey, download } = await prepare(client)
     const started = countResponses('started')
     attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
     await started
     // Latency is measured without event loop monitoring, which costs a third of the event loop.
-    const observed = await goodCalls(client, service.pid, calls)
+    const observed = await measureValidClient(client, service.pid, calls)
     const { worstHold, worstTurn } = await service.watch(async () => {
-      const watched = await goodCalls(client, service.pid, Math.ceil(calls / 4))
+      const watched = await measureValidClient(client, service.pid, Math.ceil(calls / 4))
       observed.rejected.push(...watched.rejected)
       observed.memoryMb = Math.max(observed.memoryMb, watched.memoryMb)
     })
@@ -46,7 +46,7 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
   }
 }
 
-const clientOf = (url, key) => async (method, path, body) => {
+const createClient = (url, key) => async (method, path, body) => {
   const json = body !== undefined && !(body instanceof FormData)
   const response = await fetch(url + path, {
     method,
@@ -76,7 +76,7 @@ function upload(client, name, content) {
 }
 
 /** Runs consecutive calls, of which every tenth is an upload. Memory is that of the main process. */
-async function goodCalls(client, pid, calls) {
+async function measureValidClient(client, pid, calls) {
   const metadata = []
   const live = []
   const rejected = []

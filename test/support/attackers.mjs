@@ -10,7 +10,7 @@ let noted = () => {}
 
 process.on('message', ({ begin: start, end }) => {
   if (start) attack(start)
-  if (end) afterNotes(end.notes, stop)
+  if (end) waitForCounts(end.notes, stop)
 })
 
 function stop() {
@@ -20,7 +20,7 @@ function stop() {
 }
 
 /** Waits until a number of each kind received a response or were closed, because the valid client may end earlier. */
-function afterNotes(notes, done) {
+function waitForCounts(notes, done) {
   noted = () => {
     if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return
     noted = () => {}
@@ -76,15 +76,15 @@ function open(port, kind) {
   socket.on('error', () => {})
   const attacker = { kind, ended: false }
   attackers.push(attacker)
-  socket.once('data', (head) => note(attacker, head.toString('latin1', 9, 12)))
+  socket.once('data', (head) => recordOutcome(attacker, head.toString('latin1', 9, 12)))
   socket.once('close', () => {
     sockets.delete(socket)
-    note(attacker, 'closed')
+    recordOutcome(attacker, 'closed')
   })
   return socket
 }
 
-function note(attacker, what) {
+function recordOutcome(attacker, what) {
   const { kind } = attacker
   attacker.ended = true
   statuses[kind] ??= {}

@@ -16,7 +16,7 @@ export class BreakingProxy {
   static async open(url: string): Promise<BreakingProxy> {
     const server = createServer()
     const proxy = new BreakingProxy(server, Number(new URL(url).port))
-    server.on('connection', (socket) => proxy.#lead(socket))
+    server.on('connection', (socket) => proxy.#forward(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return proxy
   }
@@ -31,11 +31,11 @@ export class BreakingProxy {
   }
 
   /** Forwards a number of bytes of each connection, then stalls the connection. */
-  holdAfter(bytes: number): void {
+  stallAfter(bytes: number): void {
     this.#held = bytes
   }
 
-  #lead(socket: Socket): void {
+  #forward(socket: Socket): void {
     this.#sockets.add(socket.on('close', () => this.#sockets.delete(socket)))
     const onward = connect(this.target, '127.0.0.1')
     let remaining = Number.POSITIVE_INFINITY

@@ -9,7 +9,7 @@ export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
 /** Opens a page that can reach only one service, and records requests to other hosts and console errors. */
-export async function toPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
+export async function openPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
   const page = await browser.newPage()
   page.setDefaultTimeout(timeoutMs)
   const strays: string[] = []

@@ -55,11 +55,11 @@ function parseResponse(bytes: Buffer, method: string, ended = false): RawRespons
   const length = headers.get('content-length')
   if (length !== undefined) return rest.length >= Number(length) || ended ? { status, headers, body: rest } : undefined
   if (headers.get('transfer-encoding') === 'chunked')
-    return rest.includes('0\r\n\r\n') || ended ? { status, headers, body: unchunked(rest) } : undefined
+    return rest.includes('0\r\n\r\n') || ended ? { status, headers, body: decodeChunked(rest) } : undefined
   return ended ? { status, headers, body: rest } : undefined
 }
 
-function unchunked(bytes: Buffer): Buffer {
+function decodeChunked(bytes: Buffer): Buffer {
   const chunks: Buffer[] = []
   for (let at = 0; ; ) {
     const end = bytes.indexOf('\r\n', at)

@@ -34,7 +34,7 @@ export class DatabaseProxy {
   }
 
   async up(): Promise<void> {
-    const listener = createServer((client) => this.#join(client))
+    const listener = createServer((client) => this.#connect(client))
     // The port stays free while the proxy is stopped.
     this.#port ||= Number(await freePort())
     await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
@@ -50,7 +50,7 @@ export class DatabaseProxy {
     await closed
   }
 
-  #join(client: Socket): void {
+  #connect(client: Socket): void {
     const server = connect(join(this.target.searchParams.get('host') ?? '', '.s.PGSQL.5432'))
     const pair = { client, server }
     this.#pairs.add(pair)

@@ -29,8 +29,8 @@ async function create(template: string): Promise<TestDatabase> {
   const server = await serverUrl()
   const name = `test_${randomBytes(6).toString('hex')}`
   // Copying files requires checkpoints, which are cheap without fsync. Copying through the WAL is slower.
-  await administer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
-  return { url: named(server, name), drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+  await runOnServer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
+  return { url: withDatabaseName(server, name), drop: () => runOnServer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
 /** Returns the PostgreSQL of the run, which starts on first use (test/support/global-setup.mjs). */
@@ -46,13 +46,13 @@ async function serverUrl(): Promise<string> {
   }
 }
 
-async function administer(server: string, sql: string) {
-  const client = new pg.Client({ connectionString: named(server, 'postgres') })
+async function runOnServer(server: string, sql: string) {
+  const client = new pg.Client({ connectionString: withDatabaseName(server, 'postgres') })
   await client.connect()
   await client.query(sql).finally(() => client.end())
 }
 
-function named(server: string, database: string): string {
+function withDatabaseName(server: string, database: string): string {
   const url = new URL(server)
   url.pathname = `/${database}`
   return url.href

@@ -43,7 +43,7 @@ export class DocumentedApi {
         path,
         scope: operation['x-required-scope'] as string | null,
         ...(operation.requestBody !== undefined && { requestBody: this.#withSchemas(operation.requestBody as RequestBody) }),
-        parameters: (operation.parameters as Json[]).map((parameter) => this.#whole(parameter) as unknown as Parameter),
+        parameters: (operation.parameters as Json[]).map((parameter) => this.#resolveRefs(parameter) as unknown as Parameter),
       })),
     )
   }
@@ -60,7 +60,7 @@ export class DocumentedApi {
     const place = `${operationId} ${received.status}`
     if (!response) return [`${place} is not described: ${JSON.stringify(received.body)}`]
     this.seen.add(place)
-    const { content, headers } = this.#whole(response) as {
+    const { content, headers } = this.#resolveRefs(response) as {
       content: Record<string, { schema: Json }>
       headers: Record<string, Json>
     }
@@ -68,11 +68,13 @@ export class DocumentedApi {
     if (!content[type]) return [`${place} comes as '${type}', which is not described`]
     return [
       ...this.checker.findErrors(received.body, content[type].schema, place),
-      ...Object.entries(headers).flatMap(([name, header]) => this.#headerFaults(place, received, name, this.#whole(header))),
+      ...Object.entries(headers).flatMap(([name, header]) =>
+        this.#findHeaderMismatches(place, received, name, this.#resolveRefs(header)),
+      ),
     ]
   }
 
-  #headerFaults(place: string, response: ApiResponse, name: string, header: Json): string[] {
+  #findHeaderMismatches(place: string, response: ApiResponse, name: string, header: Json): string[] {
     const value = response.headers.get(name)
     if (value === null) return header.required === false ? [] : [`${place} has no header ${name}`]
     return this.checker.findErrors(value, header.schema as Json, `${place} ${name}`)
@@ -80,11 +82,11 @@ export class DocumentedApi {
 
   /** Returns the request body with resolved schemas. */
   #withSchemas({ required, content }: RequestBody): RequestBody {
-    const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
+    const complete = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#resolveRefs(media.schema) }])
     return { required, content: Object.fromEntries(complete) }
   }
 
-  #whole(part: Json): Json {
+  #resolveRefs(part: Json): Json {
     return typeof part.$ref === 'string' ? this.checker.resolve(part.$ref) : part
   }
 }

@@ -103,7 +103,7 @@ export const carriers: Record<string, { extension: string; make: Make }> = {
   'a PDF with a predictor': {
     extension: 'pdf',
     make: (bytes) =>
-      attaching(deflateSync(predicted(bytes)), '/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 16 >>'),
+      attaching(deflateSync(applyPngFilter(bytes)), '/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 16 >>'),
   },
   'a Word 97 document': { extension: 'doc', make: (bytes) => compound({ ...doc(), Package: bytes }) },
   'an Outlook message': {
@@ -160,7 +160,7 @@ const attaching = (stream: Buffer, filter: string): Buffer =>
   ])
 
 /** Applies the PNG filter "up": each row has a type byte and the differences to the row above. */
-function predicted(bytes: Buffer): Buffer {
+function applyPngFilter(bytes: Buffer): Buffer {
   const columns = 16
   const rows: Buffer[] = []
   for (let at = 0; at < bytes.length; at += columns) {

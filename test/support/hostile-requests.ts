@@ -5,7 +5,7 @@ import type { RawRequest } from './byte-http.js'
 import { eicar } from './eicar.js'
 
 /** Inputs that caused errors in similar products. */
-const nasties = [
+const hostileStrings = [
   '',
   '0',
   '-1',
@@ -41,10 +41,14 @@ const nasties = [
   '+275760-09-13T00:00:00.000Z',
   '0000-01-01',
 ]
-const nasty = fc.oneof(fc.constantFrom(...nasties), fc.string({ maxLength: 20 }), fc.string({ unit: 'binary', maxLength: 10 }))
+const hostileString = fc.oneof(
+  fc.constantFrom(...hostileStrings),
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: 'binary', maxLength: 10 }),
+)
 
 // Lone surrogates cannot be encoded and are replaced.
-const encoded = nasty.map((text) => encodeURIComponent(text.toWellFormed()))
+const encoded = hostileString.map((text) => encodeURIComponent(text.toWellFormed()))
 const segment = fc.oneof(
   encoded,
   fc.constantFrom('%', '%zz', '%ff', '%00', '%2e%2e', '.', '..', '%2F', ';', 'a%0d%0ab', '\\', '*'),
@@ -114,11 +118,11 @@ const target = (known: Known) => {
 
 const json: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
-  nasty,
+  hostileString,
   fc.constantFrom(['upload'], ['admin', 'admin'], { a: { b: ['\0'] } }, [[[[]]]], 1e300, -0, { constructor: 1 }),
 )
 const members = fc
-  .array(fc.tuple(fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: nasty }), json), {
+  .array(fc.tuple(fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: hostileString }), json), {
     maxLength: 8,
   })
   .map((pairs) => `{${pairs.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value ?? null)}`).join(',')}}`)
@@ -163,8 +167,8 @@ const contents = [
 const part = (known: Known) =>
   fc
     .record({
-      name: fc.oneof(fc.constantFrom('file', 'context', 'metadata', 'operations', 'map', '0', ''), nasty),
-      filename: fc.option(fc.oneof(nasty, fc.constantFrom('a.txt', 'a.pdf', 'a.png', 'a"b.txt', "x.txt'; drop"))),
+      name: fc.oneof(fc.constantFrom('file', 'context', 'metadata', 'operations', 'map', '0', ''), hostileString),
+      filename: fc.option(fc.oneof(hostileString, fc.constantFrom('a.txt', 'a.pdf', 'a.png', 'a"b.txt', "x.txt'; drop"))),
       content: fc.oneof(
         fc.constantFrom<Buffer | string>(
           ...contents,
@@ -173,7 +177,7 @@ const part = (known: Known) =>
           '{"query":"{ me { id } }"}',
           '{"0":["variables.file"]}',
         ),
-        nasty,
+        hostileString,
       ),
       header: fc.option(
         fc.constantFrom(

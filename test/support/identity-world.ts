@@ -54,7 +54,7 @@ export async function openIdentityWorld() {
 
     /** Opens a PostgreSQL connection that a test can close or silently stall. */
     async link() {
-      const link = await weakLink(database.url)
+      const link = await openUnreliableLink(database.url)
       ends.push(() => link.close())
       return link
     },
@@ -121,7 +121,7 @@ export async function waitUntil(holds: () => boolean | Promise<boolean>): Promis
   }
 }
 
-async function weakLink(url: string) {
+async function openUnreliableLink(url: string) {
   const target = new pg.Client({ connectionString: url })
   const { host, port, user, password, database } = target
   const pairs = new Set<{ near: Socket; far: Socket }>()
@@ -146,11 +146,11 @@ async function weakLink(url: string) {
   return {
     connection: { host: '127.0.0.1', port: (server.address() as AddressInfo).port, user, password: password ?? '', database },
     /** Stops forwarding bytes without closing connections. */
-    goMute() {
+    stall() {
       mute = true
     },
     /** Forwards new connections again and closes stalled ones, whose bytes were lost. */
-    heal() {
+    recover() {
       mute = false
       this.cut()
     },

@@ -8,7 +8,7 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
     await client.query('BEGIN')
     // Waits for earlier rejections, which are written after their response.
     await client.query('SELECT FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
-    await grow(client, tenantId, length)
+    await appendEntries(client, tenantId, length)
     await client.query('COMMIT')
     client.release()
   } catch (error) {
@@ -17,7 +17,7 @@ export async function growJournal(pool: Pool, tenantId: string, length: number):
   }
 }
 
-async function grow(client: PoolClient, tenantId: string, length: number): Promise<void> {
+async function appendEntries(client: PoolClient, tenantId: string, length: number): Promise<void> {
   const { rows } = await client.query<{ leaf: Buffer }>('SELECT leaf FROM journal WHERE tenant_id = $1 ORDER BY sequence', [
     tenantId,
   ])

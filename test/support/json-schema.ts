@@ -55,7 +55,7 @@ const formats: Record<string, (value: string | number) => boolean> = {
 }
 
 /** Defines a keyword that applies to one type. */
-const on =
+const defineKeyword =
   <V, A>(is: (value: unknown) => boolean, holds: (value: V, argument: A) => boolean, must: (argument: A) => string): Check =>
   (value, argument, { place }) =>
     is(value) && !holds(value as V, argument as A) ? toError(place, value, must(argument as A)) : undefined
@@ -82,42 +82,42 @@ const keywords: Record<string, Check> = {
   const: (value, constant: unknown, { place }) => (value === constant ? undefined : toError(place, value, `${constant}`)),
   enum: (value, choices: unknown[], { place }) =>
     choices.includes(value) ? undefined : toError(place, value, `one of ${choices.join(', ')}`),
-  format: on<string | number, string>(
+  format: defineKeyword<string | number, string>(
     (value) => typeof value === 'string' || typeof value === 'number',
     (value, name) => formats[name]!(value),
     (name) => `a ${name}`,
   ),
-  pattern: on<string, string>(
+  pattern: defineKeyword<string, string>(
     types.string!,
     (value, pattern) => new RegExp(pattern, 'u').test(value),
     (pattern) => `like ${pattern}`,
   ),
-  minLength: on<string, number>(
+  minLength: defineKeyword<string, number>(
     types.string!,
     (value, least) => [...value].length >= least,
     (least) => `at least ${least} long`,
   ),
-  maxLength: on<string, number>(
+  maxLength: defineKeyword<string, number>(
     types.string!,
     (value, max) => [...value].length <= max,
     (max) => `at most ${max} long`,
   ),
-  minimum: on<number, number>(
+  minimum: defineKeyword<number, number>(
     types.number!,
     (value, least) => value >= least,
     (least) => `at least ${least}`,
   ),
-  maximum: on<number, number>(
+  maximum: defineKeyword<number, number>(
     types.number!,
     (value, max) => value <= max,
     (max) => `at most ${max}`,
   ),
-  minItems: on<unknown[], number>(
+  minItems: defineKeyword<unknown[], number>(
     types.array!,
     (value, least) => value.length >= least,
     (least) => `of at least ${least} items`,
   ),
-  maxItems: on<unknown[], number>(
+  maxItems: defineKeyword<unknown[], number>(
     types.array!,
     (value, max) => value.length <= max,
     (max) => `of at most ${max} items`,

@@ -1,4 +1,4 @@
-import { type ClamdEmulator, faithful, startClamdEmulator } from './scripted-clamd.js'
+import { type ClamdEmulator, detectEicar, startClamdEmulator } from './scripted-clamd.js'
 import type { World } from './world.js'
 
 /** Content that only newer signatures detect. */
@@ -9,7 +9,7 @@ export class UpdatableClamd {
   #version = 27_900
 
   private constructor(readonly daemon: ClamdEmulator) {
-    this.forget()
+    this.stopDetecting()
   }
 
   static async start(): Promise<UpdatableClamd> {
@@ -28,19 +28,19 @@ export class UpdatableClamd {
   /** Publishes new signatures that detect `bad` and makes these replicas use them immediately. */
   async updateSignatures(...worlds: World[]): Promise<string> {
     this.#version++
-    this.find()
+    this.startDetecting()
     for (const { app } of worlds) await app.scanner.prove()
     return this.version
   }
 
   /** Detects `bad` without a new version. */
-  find(): void {
-    const response = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : faithful(stream))
+  startDetecting(): void {
+    const response = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : detectEicar(stream))
     this.daemon.script = { version: this.#said, response }
   }
 
   /** Stops detecting `bad`. */
-  forget(): void {
+  stopDetecting(): void {
     this.daemon.script = { version: this.#said }
   }
 

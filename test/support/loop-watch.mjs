@@ -6,7 +6,7 @@ import { createHook, executionAsyncResource } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'
-import { culprits } from './loop-culprits.mjs'
+import { findSlowFunctions } from './loop-culprits.mjs'
 
 async function watch() {
   const cpu = await threadClock()
@@ -20,7 +20,7 @@ async function watch() {
     const ms = now.cpu - hold.cpu
     found.holds++
     if (ms > found.worstHold) found.worstHold = ms
-    if (watching && ms >= worthTelling) found.slow.push({ ms, from: hold.at, to: now.at, callback: hold.callback })
+    if (watching && ms >= minReportedMs) found.slow.push({ ms, from: hold.at, to: now.at, callback: hold.callback })
   }
   const turn = () => {
     const now = { cpu: cpu(), at: clock() }
@@ -75,7 +75,7 @@ async function watch() {
       const { slow, ...sums } = found
       const slowest = slow.sort((one, other) => other.ms - one.ms).slice(0, 12)
       const samples = profile ? (await post('Profiler.stop')).profile : undefined
-      return { ...sums, slow: slowest.map((each) => ({ ...each, ...culprits(each, samples, collections) })) }
+      return { ...sums, slow: slowest.map((each) => ({ ...each, ...findSlowFunctions(each, samples, collections) })) }
     },
     /** Blocks the event loop to test the measurement. */
     burn: async ({ ms }) => {
@@ -92,7 +92,7 @@ async function watch() {
 }
 
 // Holds above this CPU time are reported with their functions.
-const worthTelling = 3
+const minReportedMs = 3
 const nothing = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
 const later = () => new Promise((resolve) => setTimeout(resolve, 5))
 

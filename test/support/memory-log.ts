@@ -30,7 +30,7 @@ export class MemoryLog {
     this.leaves = entries.map(hashLeaf)
   }
 
-  root(from = 0, to = this.leaves.length): Buffer {
+  computeRoot(from = 0, to = this.leaves.length): Buffer {
     return computeRoot(
       getStoredHashes({ from, to }).map(({ level, place, count }) =>
         computeCompleteSubtreeRoot(this.#stored(level, place, count)),
@@ -39,7 +39,7 @@ export class MemoryLog {
   }
 
   proof(index: number, size = this.leaves.length): Buffer[] {
-    return getSiblingSubtrees(index, size).map(({ from, to }) => this.root(from, to))
+    return getSiblingSubtrees(index, size).map(({ from, to }) => this.computeRoot(from, to))
   }
 
   #stored(level: number, place: number, count: number): Buffer[] {
@@ -106,7 +106,7 @@ export async function createReceipt(
       index: 2,
       entry,
       leaf: log.leaves[2]!.toString('base64'),
-      checkpoint: signNote(formatCheckpoint({ origin, size: 7, root: log.root() }), origin, logKey),
+      checkpoint: signNote(formatCheckpoint({ origin, size: 7, root: log.computeRoot() }), origin, logKey),
       proof: log.proof(2).map((hash) => hash.toString('base64')),
       ...changes.log,
     },

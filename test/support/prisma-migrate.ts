@@ -8,14 +8,14 @@ const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
 const ownMigrations = join(prisma, 'migrations')
 
 /** Runs `prisma migrate deploy` and returns the names of applied migrations. */
-export const prismaDeploy = async (url: string, folder = ownMigrations): Promise<string[]> =>
+export const runPrismaDeploy = async (url: string, folder = ownMigrations): Promise<string[]> =>
   (await request('apply', url, folder)).applied!
 
 /**
  * Returns the SQL that turns the migrations into prisma/schema.prisma, or an empty text if they are equal. Creates a shadow
  * database.
  */
-export const schemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
+export const getSchemaDrift = async (url: string, folder = ownMigrations): Promise<string> =>
   (await request('diff', url, folder)).diff!
 
 interface Answer {

@@ -1,7 +1,7 @@
 import type { TestTenant, World } from './world.js'
 
 /** Creates a quarantined file in the context and returns its id. */
-export async function quarantinedFile(world: World, tenant: TestTenant, context: string): Promise<string> {
+export async function createQuarantinedFile(world: World, tenant: TestTenant, context: string): Promise<string> {
   const fileId = (await tenant.admin.upload(context, 'infected.txt', 'infected')).body.data.file_id
   const at = [tenant.tenantId, fileId]
   await world.database.pool.query('UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2', at)
@@ -13,7 +13,7 @@ export async function quarantinedFile(world: World, tenant: TestTenant, context:
   return fileId
 }
 
-export async function hold(world: World, tenant: TestTenant, fileId: string): Promise<void> {
+export async function holdFile(world: World, tenant: TestTenant, fileId: string): Promise<void> {
   await world.database.pool.query(
     `INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at) VALUES ($1, $2, 'Evidence.', 'usr_x', 'user', now())`,
     [tenant.tenantId, fileId],

@@ -60,7 +60,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     // Without `User`, clamd runs as the user of the test, including root.
     daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
-    await answering(daemon, unixUrl)
+    await waitForPing(daemon, unixUrl)
   }
   const forgetEicar = async () => {
     const address = parseClamdUrl(unixUrl)
@@ -101,7 +101,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   }
 }
 
-async function answering(daemon: ChildProcess, url: string): Promise<void> {
+async function waitForPing(daemon: ChildProcess, url: string): Promise<void> {
   const until = Date.now() + 60_000
   while (Date.now() < until) {
     if (daemon.exitCode !== null) throw new Error(`clamd exited with status ${daemon.exitCode} during its start.`)

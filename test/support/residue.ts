@@ -23,12 +23,12 @@ export async function findResidue(
   { timeoutMs = 30_000 }: { timeoutMs?: number } = {},
 ): Promise<string[]> {
   for (const until = Date.now() + timeoutMs; ; await sleep(50)) {
-    const remaining = await look(places)
+    const remaining = await findCurrentResidue(places)
     if (remaining.length === 0 || Date.now() > until) return remaining
   }
 }
 
-async function look({ spool = [], bucket, faults }: CheckedResources): Promise<string[]> {
+async function findCurrentResidue({ spool = [], bucket, faults }: CheckedResources): Promise<string[]> {
   const files = (await Promise.all(spool.map((folder) => filesIn(folder)))).flat()
   const idle = bucket ? bucket.connections - bucket.busy : 0
   return [

@@ -11,7 +11,7 @@ import pg from 'pg'
 const require = createRequire(import.meta.url)
 const filters = { externalTables: [], externalEnums: [] }
 
-async function work({ action, url, schema, migrationsList }) {
+async function runAction({ action, url, schema, migrationsList }) {
   const engine = await openEngine(url, schema)
   if (action === 'apply') return { applied: (await engine.applyMigrations({ migrationsList, filters })).appliedMigrationNames }
   const from = { tag: 'migrations', ...migrationsList }
@@ -101,7 +101,7 @@ function complete(adapter) {
   return adapter
 }
 
-const response = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
+const response = await runAction(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
 parentPort.postMessage(response)
 // The engine's open connections would keep the thread alive.
 process.exit(0)

@@ -46,7 +46,7 @@ export interface ClamdEmulator {
 
 const found = 'stream: Test.EICAR.UNOFFICIAL FOUND\0'
 /** Detects the EICAR string and the limits probe, which is a zip with the member last.zip. */
-export const faithful = (stream: Buffer) => (stream.includes(eicar) || stream.includes('last.zip') ? found : 'stream: OK\0')
+export const detectEicar = (stream: Buffer) => (stream.includes(eicar) || stream.includes('last.zip') ? found : 'stream: OK\0')
 /** The detection proof as sent, which consists of one chunk and the end marker. */
 const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
@@ -122,7 +122,8 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
     }
     while (pending.length >= 4) {
       const length = pending.readUInt32BE(0)
-      if (script.limit !== undefined && size + length > script.limit) return tooLong(socket, daemon, size + pending.length - 4)
+      if (script.limit !== undefined && size + length > script.limit)
+        return rejectLongStream(socket, daemon, size + pending.length - 4)
       if (pending.length < 4 + length) return
       const chunk = pending.subarray(4, 4 + length)
       pending = pending.subarray(4 + length)
@@ -140,7 +141,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
 const word = 'INSTREAM size limit exceeded. ERROR\0'
 
 /** Closes with unread data like clamd, which the operating system turns into a reset. */
-function tooLong(socket: Socket, daemon: ClamdEmulator, received: number): void {
+function rejectLongStream(socket: Socket, daemon: ClamdEmulator, received: number): void {
   socket.pause()
   socket.removeAllListeners('data')
   const { limitResponse: limitWord } = daemon.script
@@ -156,7 +157,7 @@ function reset(socket: Socket): void {
   else socket.destroy()
 }
 
-function toResponse({ response: reported = faithful }: Script, stream: Buffer): string {
+function toResponse({ response: reported = detectEicar }: Script, stream: Buffer): string {
   return typeof reported === 'string' ? reported : reported(stream)
 }
 

@@ -6,12 +6,12 @@ const root = join(import.meta.dirname, '..', '..')
 export default class SummaryReporter {
   onRunComplete(_contexts, { testResults }) {
     const tests = testResults.flatMap(({ testFilePath, testResults: each }) =>
-      each.map((test) => ({ ...test, folder: folderOf(testFilePath) })),
+      each.map((test) => ({ ...test, folder: getFolder(testFilePath) })),
     )
     const ran = tests.filter(({ status }) => status === 'passed' || status === 'failed')
     const skipped = tests.filter((test) => !ran.includes(test))
     const lines = [`Ran ${listed(countBy(ran, ({ folder }) => folder.replace(/\..*/, ''))) || 'nothing'}.`]
-    for (const [reason, count] of countBy(skipped, whySkipped)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
+    for (const [reason, count] of countBy(skipped, getSkipReason)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
     if (skipped.length === 0) lines.push('Skipped none.')
     // Printed after Jest's summary, which follows all reporters.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
@@ -19,13 +19,13 @@ export default class SummaryReporter {
 }
 
 /** Returns 'api' for a file in test/api, and 'packages' for the tests of the packages. */
-function folderOf(path) {
+function getFolder(path) {
   const [top, folder] = relative(root, path).split(sep)
   return top === 'packages' ? top : folder
 }
 
 /** Returns the reason that test/support/real-parts.ts added to the title. */
-const whySkipped = ({ ancestorTitles, status }) =>
+const getSkipReason = ({ ancestorTitles, status }) =>
   ancestorTitles.map((title) => /\(left out: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
   (status === 'todo' ? 'not written yet' : 'skipped, or not of the name that was asked for')
 

@@ -67,7 +67,7 @@ export class LinkClient {
 }
 
 /** Removes the request id and time from a response for comparison. */
-export const comparable = ({ status, headers, body }: ApiResponse): unknown => {
+export const toComparable = ({ status, headers, body }: ApiResponse): unknown => {
   const { request_id: _id, timestamp: _time, ...rest } = typeof body === 'string' ? { body } : body
   const ignored = ['x-request-id', 'date', 'connection', 'keep-alive', 'content-length', 'access-control-allow-methods', 'vary']
   return { status, headers: [...headers].filter(([name]) => !ignored.includes(name)).sort(), body: rest }

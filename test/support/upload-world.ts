@@ -32,7 +32,7 @@ export class UploadWorld {
   }
 
   /** Returns whether no temporary file and no upload slot is in use. */
-  isQuiet = (): boolean => this.spooled().length === 0 && this.#slots() === 0
+  isQuiet = (): boolean => this.listTemporaryFiles().length === 0 && this.#slots() === 0
 
   /** Disconnects all clients and checks for residue. */
   async disconnectAll(): Promise<boolean> {
@@ -41,17 +41,17 @@ export class UploadWorld {
   }
 
   /** Names of temporary files. */
-  spooled(): string[] {
+  listTemporaryFiles(): string[] {
     const folder = join(this.world.dataDir, 'spool')
     return readdirSync(folder).flatMap((process) => readdirSync(join(folder, process)))
   }
 
   /** Returns the number of uploads in the call log. */
-  async uploadCalls(): Promise<number> {
+  async countUploadCalls(): Promise<number> {
     return (await this.#log()).pagination.total_items
   }
 
-  async lastUpload(): Promise<{ status: string; error_message: string | null; context_key: string | null }> {
+  async getLastUpload(): Promise<{ status: string; error_message: string | null; context_key: string | null }> {
     return (await this.#log()).data[0]
   }
 

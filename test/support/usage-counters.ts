@@ -4,7 +4,12 @@ const hour = 3_600_000
 const day = 24 * hour
 
 /** Inserts usage counters of another day, like the ledger. */
-export async function countUsage(world: World, tenant: TestTenant, days: number, columns: Record<string, number>): Promise<void> {
+export async function insertUsage(
+  world: World,
+  tenant: TestTenant,
+  days: number,
+  columns: Record<string, number>,
+): Promise<void> {
   const at = new Date(Math.floor(Date.now() / hour) * hour + days * day).toISOString()
   const names = Object.keys(columns)
   for (const [grain, bucket] of [

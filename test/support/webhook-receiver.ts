@@ -34,7 +34,7 @@ export class WebhookReceiver {
   }
 
   static async open(): Promise<WebhookReceiver> {
-    const server = createServer((request, response) => void receiver.#take(request, response))
+    const server = createServer((request, response) => void receiver.#receive(request, response))
     const receiver = new WebhookReceiver(server)
     // Uses a new port because undelivered events of an earlier receiver are still retried.
     await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
@@ -67,7 +67,7 @@ export class WebhookReceiver {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = Buffer.concat(await request.toArray()).toString()
     const received = {
       id: String(request.headers['webhook-id']),

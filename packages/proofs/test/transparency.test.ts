@@ -25,7 +25,7 @@ describe('Merkle tree', () => {
     'computes the Merkle root of %d entries as in RFC 6962',
     (count) => {
       const entries = entriesOf(count)
-      expect(new MemoryLog(entries).root()).toEqual(treeHash(entries))
+      expect(new MemoryLog(entries).computeRoot()).toEqual(treeHash(entries))
     },
   )
 
@@ -40,11 +40,11 @@ describe('Merkle tree', () => {
       const log = new MemoryLog(entries)
       for (let index = 0; index < size; index++) {
         const proof = log.proof(index)
-        expect(computeRootFromProof(hashLeaf(entries[index]!), { index, size }, proof)).toEqual(log.root())
-        expect(computeRootFromProof(hashLeaf('another'), { index, size }, proof)).not.toEqual(log.root())
+        expect(computeRootFromProof(hashLeaf(entries[index]!), { index, size }, proof)).toEqual(log.computeRoot())
+        expect(computeRootFromProof(hashLeaf('another'), { index, size }, proof)).not.toEqual(log.computeRoot())
         if (size > 1)
           expect(computeRootFromProof(hashLeaf(entries[index]!), { index: (index + 1) % size, size }, proof)).not.toEqual(
-            log.root(),
+            log.computeRoot(),
           )
       }
     }
@@ -132,7 +132,7 @@ test('encodes an entry bundle with a two-byte length before each entry', () => {
 })
 
 describe('checkpoint', () => {
-  const root = new MemoryLog(['one']).root()
+  const root = new MemoryLog(['one']).computeRoot()
   const origin = 'files.example.org/log/ten_1'
   const key = newSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })

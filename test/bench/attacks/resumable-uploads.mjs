@@ -18,16 +18,16 @@ export async function run({ seed }) {
   const env = { DATA_DIR: dataDir, PORT: String(port), BOOTSTRAP_API_KEY: key, SCANNER_URL: 'clamd://127.0.0.1:1' }
   const service = await startWatched(env)
   try {
-    const send = senderOf(service.url, key)
+    const send = createSender(service.url, key)
     await createContext(send, { context_key: 'unscanned', scan_for_viruses: false })
     await createContext(send, { context_key: 'scanned' })
     const target = { send, pid: service.pid, blobs: join(dataDir, 'blobs') }
-    const single = await smallPatches(target, { count: 500, size: 1 })
-    const afterLarge = await smallPatches(target, { count: 500, size: 1, first: megabyte - 8_192 })
-    const pages = await smallPatches(target, { count: 500, size: 4_096 })
-    const mixed = await smallPatches(target, { count: 500, size: 2_048 + (seed % 2_048) })
-    const heads = await headsWithoutScanner(target)
-    const quota = await beyondQuota(target)
+    const single = await measureSmallPatches(target, { count: 500, size: 1 })
+    const afterLarge = await measureSmallPatches(target, { count: 500, size: 1, first: megabyte - 8_192 })
+    const pages = await measureSmallPatches(target, { count: 500, size: 4_096 })
+    const mixed = await measureSmallPatches(target, { count: 500, size: 2_048 + (seed % 2_048) })
+    const heads = await measureHeadsWithoutScanner(target)
+    const quota = await uploadBeyondQuota(target)
     return {
       figures: [
         { name: 'bytes of blobs written for 500 PATCHes of 1 byte', value: single.stored, max: 3 * megabyte },
@@ -46,7 +46,7 @@ export async function run({ seed }) {
   }
 }
 
-const senderOf = (url, key) => (method, path, headers, body) =>
+const createSender = (url, key) => (method, path, headers, body) =>
   fetch(path.startsWith('http') ? path : url + path, {
     method,
     headers: { authorization: `Bearer ${key}`, 'tus-resumable': '1.0.0', ...headers },
@@ -73,40 +73,40 @@ const patch = (send, path, offset, body) =>
   send('PATCH', path, { 'upload-offset': String(offset), 'content-type': 'application/offset+octet-stream' }, body)
 
 /** Blobs of replaced parts count until the sweep removes them. */
-async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
+async function measureSmallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
   const path = await start(send, 'unscanned', first + count * size + 1)
   if (first > 0) await expectStatus(204, await patch(send, path, 0, Buffer.alloc(first, 'x')))
-  const [before, io] = [storedIn(blobs), ioOf(pid)]
+  const [before, io] = [measureDirectory(blobs), countIoBytes(pid)]
   let [stored, last] = [0, before]
   for (let n = 0; n < count; n++) {
     await expectStatus(204, await patch(send, path, first + n * size, Buffer.alloc(size, 'x')))
-    const now = storedIn(blobs)
+    const now = measureDirectory(blobs)
     // Only growth counts as written bytes, so bytes removed by a sweep are not subtracted.
     stored += Math.max(0, now - last)
     last = now
   }
-  const { written } = ioOf(pid)
+  const { written } = countIoBytes(pid)
   await send('DELETE', path, {})
   return { count, payload: count * size, stored, written: written - io.written }
 }
 
-async function headsWithoutScanner({ send, pid }) {
+async function measureHeadsWithoutScanner({ send, pid }) {
   const size = 8 * megabyte
   const path = await start(send, 'scanned', size)
   await expectStatus(503, await patch(send, path, 0, Buffer.alloc(size, 'one line of plain text\n')))
-  const before = ioOf(pid)
+  const before = countIoBytes(pid)
   const count = 50
   for (let n = 0; n < count; n++) await expectStatus(423, await send('HEAD', path, {}))
-  const after = ioOf(pid)
+  const after = countIoBytes(pid)
   await send('DELETE', path, {})
   return (after.written + after.read - before.written - before.read) / count
 }
 
-async function beyondQuota({ send, blobs }) {
+async function uploadBeyondQuota({ send, blobs }) {
   const quotaMb = 50
   const json = { 'content-type': 'application/json' }
   await expectStatus(200, await send('PATCH', '/api/v1/tenant', json, JSON.stringify({ storage_quota_mb: quotaMb })))
-  const before = storedIn(blobs)
+  const before = measureDirectory(blobs)
   const paths = await Promise.all(Array.from({ length: 64 }, () => start(send, 'unscanned', 32 * megabyte)))
   const statuses = {}
   const body = Buffer.alloc(4 * megabyte, 'x')
@@ -118,11 +118,11 @@ async function beyondQuota({ send, blobs }) {
         statuses[status] = (statuses[status] ?? 0) + 1
       }),
     )
-  return { beyond: Math.max(0, storedIn(blobs) - before - quotaMb * megabyte), statuses }
+  return { beyond: Math.max(0, measureDirectory(blobs) - before - quotaMb * megabyte), statuses }
 }
 
 /** Returns the size of all files in a directory, in blocks of 4 KB. */
-function storedIn(directory) {
+function measureDirectory(directory) {
   let bytes = 0
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
@@ -133,9 +133,9 @@ function storedIn(directory) {
 }
 
 /** Counts bytes passed to system calls. `write_bytes` would count up to 2 MB of page cache per WAL page. */
-function ioOf(root) {
+function countIoBytes(root) {
   const total = { written: 0, read: 0 }
-  for (const pid of processesUnder(root)) {
+  for (const pid of listProcessesBelow(root)) {
     const io = Object.fromEntries(
       readProc(pid, 'io')
         .split('\n')
@@ -147,7 +147,7 @@ function ioOf(root) {
   return total
 }
 
-function processesUnder(root) {
+function listProcessesBelow(root) {
   const parents = new Map()
   for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry)))
     parents.set(Number(pid), Number(/\) \S (\d+)/.exec(readProc(pid, 'stat'))?.[1]))

@@ -24,7 +24,7 @@ export async function run() {
     BOOTSTRAP_ADMIN_PASSWORD: user.password,
   })
   try {
-    return await measure(clientOf(Number(port)))
+    return await measure(createClient(Number(port)))
   } finally {
     await service.stop()
     rmSync(dataDir, { recursive: true, force: true })
@@ -86,7 +86,7 @@ const confirmDocument = 'mutation ($code: String!) { confirmSecondFactor(code: $
 const removeDocument = 'mutation ($code: String!) { removeSecondFactor(code: $code) }'
 
 /** Creates a GraphQL client that connects from a given loopback address. */
-const clientOf =
+const createClient =
   (port) =>
   (query, variables, { token, address }) =>
     new Promise((resolve, reject) => {

@@ -24,13 +24,13 @@ export async function run() {
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const env = { DATA_DIR: dataDir, PORT: String(await freePort()), BOOTSTRAP_API_KEY: key, WEBHOOK_ALLOW_PRIVATE: 'true' }
   const service = await startWatched(env)
-  const [upgrading, silent, victims] = [await rawReceiver(switchProtocols), await rawReceiver(''), await receiver()]
+  const [upgrading, silent, victims] = [await openRawReceiver(switchProtocols), await openRawReceiver(''), await openReceiver()]
   let stopped
   try {
-    const victim = clientOf(service.url, key)
-    const attacker = clientOf(service.url, await newTenant(env))
+    const victim = createClient(service.url, key)
+    const attacker = createClient(service.url, await newTenant(env))
     await victim('POST', '/webhooks', { url: victims.url })
-    const quiet = await latencies(victim, victims)
+    const quiet = await measureLatencies(victim, victims)
     const ids = []
     for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
     // Deliveries to replaced webhooks still wait for a response while the service delivers to new ones.
@@ -43,11 +43,11 @@ export async function run() {
         await attacker('PATCH', '/tenant', { name: `attacker ${nth}` })
       }
     })()
-    const attacked = await latencies(victim, victims)
+    const attacked = await measureLatencies(victim, victims)
     attacking = false
     await churn
     const { webhook_id: tested } = await create(attacker, upgrading, ids[0])
-    const tests = await testsOf(attacker, tested)
+    const tests = await runTests(attacker, tested)
     stopped = await stop(service)
     const locks = readdirSync(dataDir, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('postmaster.pid'))
     return {
@@ -72,7 +72,7 @@ export async function run() {
 const switchProtocols = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
 
 /** Starts a receiver that responds with `text` to every request and keeps the connection open. */
-async function rawReceiver(text) {
+async function openRawReceiver(text) {
   const open = new Set()
   let max = 0
   const server = createServer((socket) => {
@@ -91,7 +91,7 @@ async function rawReceiver(text) {
 }
 
 /** Starts a receiver that records when the event of each name change arrives. */
-async function receiver() {
+async function openReceiver() {
   const arrivals = new Map()
   const server = http.createServer(async (request, response) => {
     const body = JSON.parse(Buffer.concat(await request.toArray()).toString())
@@ -108,7 +108,7 @@ async function receiver() {
 }
 
 /** Measures the milliseconds from each change to the arrival of its event. */
-async function latencies(client, { arrivals }) {
+async function measureLatencies(client, { arrivals }) {
   const found = []
   for (let nth = 0; nth < events; nth++) {
     const changed = `victim ${randomBytes(6).toString('hex')}`
@@ -127,7 +127,7 @@ async function create(client, { url }, replaced) {
 }
 
 /** Two tests of one webhook may run concurrently, so a fourth one must find a free slot. */
-async function testsOf(client, webhookId) {
+async function runTests(client, webhookId) {
   const durations = []
   for (let nth = 0; nth < 4; nth++) {
     const began = performance.now()
@@ -153,7 +153,7 @@ async function stop(service) {
   return performance.now() - began
 }
 
-const clientOf = (url, key) => async (method, path, body) => {
+const createClient = (url, key) => async (method, path, body) => {
   const response = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },

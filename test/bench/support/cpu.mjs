@@ -4,7 +4,7 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 
 /** Returns the fields of a stat file from the third on, because process names may contain spaces. */
-const fieldsOf = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
+const readStatFields = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
 const tick = 10
 const ownMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
 const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
@@ -12,8 +12,8 @@ const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * 
 /** Returns the CPU milliseconds of a process, its main thread and its PostgreSQL, without the V8 profiler. */
 export function usedCpu({ pid, dataDir }) {
   return {
-    all: ownMs(fieldsOf(`/proc/${pid}/stat`)) - usedByProfiler(pid),
-    main: ownMs(fieldsOf(`/proc/${pid}/task/${pid}/stat`)),
+    all: ownMs(readStatFields(`/proc/${pid}/stat`)) - usedByProfiler(pid),
+    main: ownMs(readStatFields(`/proc/${pid}/task/${pid}/stat`)),
     database: dataDir ? usedByDatabase(dataDir) : 0,
   }
 }
@@ -21,17 +21,17 @@ export function usedCpu({ pid, dataDir }) {
 function usedByProfiler(pid) {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`)
   const profiler = threads.find((thread) => readFileSync(`${thread}/comm`, 'latin1').startsWith('v8:Prof'))
-  return profiler ? ownMs(fieldsOf(`${profiler}/stat`)) : 0
+  return profiler ? ownMs(readStatFields(`${profiler}/stat`)) : 0
 }
 
 function usedByDatabase(dataDir) {
   const server = Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0])
-  const fields = fieldsOf(`/proc/${server}/stat`)
+  const fields = readStatFields(`/proc/${server}/stat`)
   let used = ownMs(fields) + endedChildrenMs(fields)
   for (const pid of readdirSync('/proc')) {
     if (!/^\d+$/.test(pid)) continue
     try {
-      const child = fieldsOf(`/proc/${pid}/stat`)
+      const child = readStatFields(`/proc/${pid}/stat`)
       if (Number(child[1]) === server) used += ownMs(child)
     } catch {
       // The time of an ended process is part of `endedChildrenMs`.

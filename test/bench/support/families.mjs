@@ -6,8 +6,8 @@ import { deflateRawSync, gzipSync } from 'node:zlib'
 import sharp from 'sharp'
 
 /** Reads files from the folder, or generates them if the folder is omitted or '-'. */
-export async function families(folder) {
-  if (folder && folder !== '-') return fromFolder(folder)
+export async function loadFamilies(folder) {
+  if (folder && folder !== '-') return readFolder(folder)
   const photo = sharp(randomBytes(640 * 480 * 3), { raw: { width: 640, height: 480, channels: 3 } }).blur(3)
   const words = Array.from({ length: 2000 }, (_, at) => `word${at}`).join(' ')
   return {
@@ -24,7 +24,7 @@ export async function families(folder) {
   }
 }
 
-async function fromFolder(folder) {
+async function readFolder(folder) {
   const found = {}
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const extension = extname(entry.name).slice(1).toLowerCase()

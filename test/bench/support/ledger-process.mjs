@@ -9,7 +9,7 @@ import { idTime, newId } from '../../../dist/platform/ids.js'
 let url
 let tenants
 
-const callOf = ({ tenantId, keys, contextId }, n, operation = 'metadata') => ({
+const createCall = ({ tenantId, keys, contextId }, n, operation = 'metadata') => ({
   tenantId,
   apiKeyId: keys[n % keys.length],
   apiKeyName: 'Worker',
@@ -25,7 +25,7 @@ const callOf = ({ tenantId, keys, contextId }, n, operation = 'metadata') => ({
   userAgent: 'bench/1.0',
 })
 
-const actorOf = ({ tenantId, keys }, n) => ({
+const createActor = ({ tenantId, keys }, n) => ({
   tenantId,
   kind: 'api_key',
   id: keys[n % keys.length],
@@ -65,7 +65,7 @@ async function move({ ledger, paths }, tenant, n) {
     rulesAt: new Date(rules.at),
     createdAt: idTime(fileId),
   }
-  await ledger.commit({ call: callOf(tenant, n, 'upload'), upload: { actor: actorOf(tenant, n), file } })
+  await ledger.commit({ call: createCall(tenant, n, 'upload'), upload: { actor: createActor(tenant, n), file } })
 }
 
 /** Opens a ledger with its fold and its leases, like a replica. */
@@ -87,7 +87,7 @@ function openLedger(commit) {
   }
 }
 
-const append = ({ ledger }, tenant, n) => ledger.commit({ call: callOf(tenant, n) })
+const append = ({ ledger }, tenant, n) => ledger.commit({ call: createCall(tenant, n) })
 
 const upsertStatement = `
 WITH r AS (SELECT * FROM jsonb_to_recordset($1::jsonb) AS r(call_id text, tenant_id text, api_key_id text, context_id text, created_at timestamptz)),

@@ -2,7 +2,7 @@ import { getIntrospectionQuery } from 'graphql'
 import { uploadDocument } from './loop-scenarios.mjs'
 
 /** Returns the largest accepted GraphQL documents, variables and lists. */
-export const graphqlAtItsLargest = (client, world) => [
+export const createLargestGraphqlRequests = (client, world) => [
   ['introspection', () => client.graphql(getIntrospectionQuery(), {}, { expect: 200 })],
   [
     'introspection twice',

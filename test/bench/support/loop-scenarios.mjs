@@ -13,7 +13,7 @@ const context = {
 const MiB = 1_048_576
 
 /** Calls each path once, like the first requests after a start. */
-export const firstUses = (client, world) => [
+export const createFirstRequests = (client, world) => [
   ['health', () => client.get('/health/ready')],
   ['create context', () => client.post('/api/v1/contexts', context, { expect: 201 })],
   [
@@ -68,7 +68,7 @@ const signIn = ({ email, password }) =>
   `mutation { signIn(email: ${JSON.stringify(email)}, password: ${JSON.stringify(password)}) { token } }`
 
 /** Returns malformed and maximum-size form bodies. */
-export const forms = (client) => {
+export const createForms = (client) => {
   const disposition = (name, more = '') => `Content-Disposition: form-data; name="${name}"${more}`
   const file = [disposition('file', '; filename="a.txt"'), 'some text']
   return [

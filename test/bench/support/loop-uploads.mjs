@@ -14,7 +14,7 @@ const created = {
 const sizes = [10 * 1024, MiB, 20 * MiB, 100 * MiB]
 
 /** Returns one file per format family, and four sizes for families of variable size. */
-export function uploads(client, families) {
+export function createUploads(client, families) {
   const ofFamilies = Object.entries(families).map(([extension, [content]]) => [
     `${extension} of ${(content.length / 1024).toFixed(0)} KiB`,
     () => client.upload('loop', `a.${extension}`, content, { expect: 201 }),
@@ -32,7 +32,7 @@ export function uploads(client, families) {
 }
 
 /** An event loop turn includes all work that arrived together. */
-export function manyAtOnce(client) {
+export function createConcurrentUploads(client) {
   const together = (count, one) => () => Promise.all(Array.from({ length: count }, one))
   return [8, 64].flatMap((count) => [
     [

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 
 /** Generates a landscape in shades of one hue as a JPEG with the size of a photo. */
-export const landscape = (hue) =>
+export const createLandscape = (hue) =>
   sharp(
     Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="1600" height="1067">
       <defs><linearGradient id="sky" x2="0" y2="1"><stop stop-color="hsl(${hue} 70% 45%)"/><stop offset="1" stop-color="hsl(${hue + 40} 80% 85%)"/></linearGradient></defs>
@@ -13,7 +13,7 @@ export const landscape = (hue) =>
     .toBuffer()
 
 /** Generates a two-page invoice as a PDF. */
-export function invoicePdf(number) {
+export function createInvoicePdf(number) {
   const line = (x, y, size, text) => `BT /F1 ${size} Tf ${x} ${y} Td (${text}) Tj ET`
   const items = ['Paper, A4, 500 sheets', 'Envelopes, C5', 'Toner, black', 'Labels, 70 x 37 mm', 'Ring binders'].map(
     (item, row) => [item, `${(row + 1) * 7}.50 EUR`],

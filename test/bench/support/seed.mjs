@@ -53,7 +53,7 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
     )
   ).rows.map((row) => row.context_id)
   await client.query('UPDATE tenants SET storage_quota_mb = 2147483647 WHERE tenant_id = $1', [tenantId])
-  await partitions(client)
+  await createPartitions(client)
 
   const started = Date.now()
   // Batches are inserted in time order so that indexes grow at their end as in production.
@@ -65,7 +65,7 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   await client.query(own(filesStatement), [tenantId, files])
   await client.query(reportsStatement, [tenantId])
   say(`${files} files after ${Math.round((Date.now() - started) / 1000)} s`)
-  await count(client, tenantId, own(hoursStatement))
+  await updateCounters(client, tenantId, own(hoursStatement))
   for (const table of [
     'call_logs',
     'files',
@@ -84,7 +84,7 @@ async function seedTenant(client, { tenantId, rows, files, say, letter }) {
   return { common: keys[0], rare: keys[18], idle: keys[19], contexts }
 }
 
-async function partitions(client) {
+async function createPartitions(client) {
   await client.query(`DO $$
     DECLARE month timestamptz; name text; bound text[];
     BEGIN
@@ -130,7 +130,7 @@ SELECT tenant_id, file_id, created_at, jsonb_build_object('rulesVersion', 1, 'ou
     FROM unnest('{invalid_extension,size_exceeded,blank_file,corrupt_file,virus_detected}'::text[]) name))
 FROM files WHERE tenant_id = $1`
 
-async function count(client, tenantId, hours) {
+async function updateCounters(client, tenantId, hours) {
   await client.query(`CREATE TEMP TABLE seeded_hours AS ${hours}`, [tenantId])
   const columns = [...callCounts.map(({ column }) => column), 'files_uploaded', 'bytes_uploaded']
   await client.query(

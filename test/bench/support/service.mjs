@@ -135,7 +135,7 @@ export function multipart(context, name, content) {
 }
 
 /** Runs `one` on a number of connections for some seconds and returns the rate per second. */
-export async function perSecond(connections, seconds, one) {
+export async function measureRate(connections, seconds, one) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const until = performance.now() + seconds * 1000
   const start = performance.now()

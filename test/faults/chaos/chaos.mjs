@@ -19,7 +19,7 @@ const hour = 3_600_000
 const answerMs = 45_000
 
 /** Creates a seeded random generator. The order of faults is reproducible, but not their exact timing. */
-function randomOf(seed) {
+function createRandom(seed) {
   let state = seed % 2_147_483_647 || 1
   return () => {
     state = (state * 48_271) % 2_147_483_647
@@ -29,7 +29,7 @@ function randomOf(seed) {
 
 /** Runs the chaos test and returns statistics and errors. */
 async function chaos({ seed, seconds, clients = 10, say }) {
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   const folder = mkdtempSync(join(tmpdir(), 'assay-chaos-'))
   const database = await startDatabase(folder)
   const env = {
@@ -75,22 +75,22 @@ async function chaos({ seed, seconds, clients = 10, say }) {
     const work = [
       run.lives.live(),
       run.rescans.live(),
-      ...Array.from({ length: clients }, (_, index) => uploader(run, index % 3 === 0 ? other : busy, index)),
-      quotas(run, busy),
-      sweeps(run),
-      tenants(run),
+      ...Array.from({ length: clients }, (_, index) => runUploader(run, index % 3 === 0 ? other : busy, index)),
+      changeQuotas(run, busy),
+      runSweeps(run),
+      deleteTenants(run),
       checkNeighbors(run, database.url, busy, other),
     ]
-    const readers = [busy, other].map((tenant) => reader(run, tenant))
+    const readers = [busy, other].map((tenant) => startReader(run, tenant))
     const until = performance.now() + seconds * 1000
-    for (const step of order(random, until)) await step({ database, replicas, random, counts, say, run })
+    for (const step of scheduleFaults(random, until)) await step({ database, replicas, random, counts, say, run })
     run.over = true
     for (const replica of replicas) replica.clock(0)
     say('everything is left alone now')
     await Promise.all(work)
     await run.rescans.finish(database.url)
-    await prove(run, database.url)
-    await proveEvents(run, database.url, readers)
+    await verifyFinalState(run, database.url)
+    await verifyEvents(run, database.url, readers)
     return {
       seed,
       seconds,
@@ -112,7 +112,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
 }
 
 /** Yields faults in random sequence with pauses. */
-function* order(random, until) {
+function* scheduleFaults(random, until) {
   const pick = (items) => items[Math.floor(random() * items.length)]
   const happenings = {
     'replica killed': ({ replicas }) => pick(replicas).kill(),
@@ -175,7 +175,7 @@ async function requestUntilAnswered(run, request) {
 }
 
 /** Uploads files with unique keys and names, retried until a response arrives, and deletes some. */
-async function uploader(run, tenant, index) {
+async function runUploader(run, tenant, index) {
   for (let turn = 0; !run.over; turn++) {
     const name = `${index}-${turn}.txt`
     const content = Buffer.from(`${name} ${randomBytes(20 + Math.floor(Math.random() * 20_000)).toString('base64')}`)
@@ -242,7 +242,7 @@ async function hold(run, tenant, fileId) {
 const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 
 /** Follows the events of a tenant on alternating replicas from the last cursor. */
-function reader(run, tenant) {
+function startReader(run, tenant) {
   const abort = new AbortController()
   const sequences = []
   const over = (async () => {
@@ -281,7 +281,7 @@ function reader(run, tenant) {
 }
 
 /** Checks that events are complete, unique and in order, with one event per change and verdict. */
-async function proveEvents(run, databaseUrl, readers) {
+async function verifyEvents(run, databaseUrl, readers) {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   for (const { tenant, sequences, end } of readers) {
@@ -309,7 +309,7 @@ async function proveEvents(run, databaseUrl, readers) {
 }
 
 /** Lowers the quota of one tenant to zero and raises it again. */
-async function quotas(run, tenant) {
+async function changeQuotas(run, tenant) {
   for (let turn = 0; !run.over; turn++) {
     const body = JSON.stringify({ storage_quota_mb: turn % 4 === 3 ? 1 : 1024 })
     const response = await requestUntilAnswered(run, (url) =>
@@ -320,7 +320,7 @@ async function quotas(run, tenant) {
   }
 }
 
-async function sweeps(run) {
+async function runSweeps(run) {
   while (!run.over) {
     await run.command('sweep')
     await run.command('expire')
@@ -330,7 +330,7 @@ async function sweeps(run) {
 }
 
 /** Deletes tenants while clients use them. */
-async function tenants(run) {
+async function deleteTenants(run) {
   for (let turn = 0; !run.over; turn++) {
     const tenant = await newTenant(run, `gone ${turn}`)
     let deleted = false
@@ -377,7 +377,7 @@ async function checkNeighbors(run, databaseUrl, held, other) {
   }
 }
 
-async function prove(run, databaseUrl) {
+async function verifyFinalState(run, databaseUrl) {
   const { faults } = run
   for (const [fileId, { tenant, digest }] of run.files) {
     const { status, body } = await requestUntilAnswered(run, (url) => request(url, tenant, `/files/${fileId}`))

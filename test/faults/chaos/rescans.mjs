@@ -21,12 +21,12 @@ export function openRules(folder) {
   return rules
 }
 
-const virusOf = (round) => `virus of round ${round};`
+const getVirus = (round) => `virus of round ${round};`
 
 /** Replaces the file atomically because replicas may start at the same time. */
 function writeRule(rules, round) {
   const temporary = join(rules, `round-${round}.new`)
-  writeFileSync(temporary, `rule round_${round} { strings: $a = "${virusOf(round)}" condition: $a }\n`)
+  writeFileSync(temporary, `rule round_${round} { strings: $a = "${getVirus(round)}" condition: $a }\n`)
   renameSync(temporary, join(rules, `round-${round}.yar`))
 }
 
@@ -136,7 +136,7 @@ export class Rescans {
   }
 
   async #upload(name, fate, size) {
-    const text = `${name} ${fate === 'clean' ? 'a note' : virusOf(this.counts.rounds + 1)} `.padEnd(size, 'words ')
+    const text = `${name} ${fate === 'clean' ? 'a note' : getVirus(this.counts.rounds + 1)} `.padEnd(size, 'words ')
     const response = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')

@@ -33,7 +33,7 @@ const key = `assay_${randomBytes(32).toString('base64url')}`
 const masterKey = randomBytes(32).toString('base64')
 
 /** Starts one replica that restarts at the same address. */
-async function replica(name) {
+async function startReplica(name) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
   let child
@@ -106,7 +106,7 @@ async function call({ what, url, init, right }, failures) {
   }
 }
 
-async function roll(kind, replicas) {
+async function restartReplicas(kind, replicas) {
   const urls = replicas.map(({ url }) => url)
   const balancer = await (kind === 'nginx'
     ? nginx(urls, { folder: mkdtempSync(join(folder, 'nginx-')) })
@@ -141,7 +141,7 @@ async function roll(kind, replicas) {
 
 const replicas = []
 try {
-  replicas.push(await replica('one'), await replica('two'))
+  replicas.push(await startReplica('one'), await startReplica('two'))
   const context = {
     context_key: 'notes',
     display_name: 'Notes',
@@ -156,7 +156,7 @@ try {
   })
   if (created.status !== 201) throw new Error(await created.text())
   for (const kind of values.balancers.split(',')) {
-    const result = await roll(kind, replicas)
+    const result = await restartReplicas(kind, replicas)
     console.log(JSON.stringify(result))
     if (result.failed > 0) process.exitCode = 1
   }

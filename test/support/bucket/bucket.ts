@@ -77,7 +77,7 @@ export class BucketEmulator {
 
   /** Starts the emulator at the same port as before. */
   async start(): Promise<void> {
-    const handle: http.RequestListener = (request, response) => void this.#answer(request, response)
+    const handle: http.RequestListener = (request, response) => void this.#handleRequest(request, response)
     const { tls } = this.options
     const server = tls ? https.createServer(tls, handle) : http.createServer(handle)
     // Idle connections stay open because closing one would be an unplanned fault.
@@ -102,7 +102,7 @@ export class BucketEmulator {
     await closed
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#underWay.add(response)
     response.on('close', () => this.#underWay.delete(response))
     const url = new URL(request.url ?? '/', this.url)
@@ -159,7 +159,7 @@ export class BucketEmulator {
     const { fault, request, response } = call
     // Reads the request because otherwise the server would not detect a closed connection.
     if (fault?.kind === 'silent') return void request.resume()
-    if (fault?.kind === 'cut' && !sends(call.kind)) {
+    if (fault?.kind === 'cut' && !hasRequestBody(call.kind)) {
       if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.socket.destroy())
       else request.socket.destroy()
       return
@@ -190,7 +190,7 @@ export class BucketEmulator {
     const query = url.searchParams
     const fault = call.fault?.kind
     const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
-    const respondWithObject = (stored: StoredObject) => json(response, 200, this.#described(stored, wrong), fault === 'half')
+    const respondWithObject = (stored: StoredObject) => json(response, 200, this.#describeObject(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
       upload: () => respondWithObject(storeMultipart(this.objects, request, body, query)),
       session: () =>
@@ -198,13 +198,13 @@ export class BucketEmulator {
       chunk: () => this.#chunk(call, body, respondWithObject),
       metadata: () => respondWithObject(this.objects.get(object)),
       media: () => this.#send(call, {}),
-      signed: () => this.#signed(call),
+      signed: () => this.#serveSignedUrl(call),
       list: () => {
         const { items, nextPageToken } = this.objects.page(query)
         json(
           response,
           200,
-          { kind: 'storage#objects', items: items.map((item) => this.#described(item)), nextPageToken },
+          { kind: 'storage#objects', items: items.map((item) => this.#describeObject(item)), nextPageToken },
           fault === 'half',
         )
       },
@@ -230,7 +230,7 @@ export class BucketEmulator {
     await doing[call.kind]()
   }
 
-  #described(stored: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') {
+  #describeObject(stored: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') {
     const { size, ...rest } = toObjectResource(stored, wrong)
     return this.omitsZeroSize && size === '0' ? rest : { ...rest, size }
   }
@@ -247,7 +247,7 @@ export class BucketEmulator {
     else respondWithObject(state)
   }
 
-  #signed(call: Call): Promise<void> {
+  #serveSignedUrl(call: Call): Promise<void> {
     const { request, url } = call
     const headers = { ...(request.headers as Record<string, string>), host: url.hostname }
     const signed = { method: request.method ?? '', target: request.url ?? '', headers }
@@ -280,7 +280,7 @@ export class BucketEmulator {
   }
 }
 
-const sends = (kind: BucketCall) => kind === 'media' || kind === 'signed'
+const hasRequestBody = (kind: BucketCall) => kind === 'media' || kind === 'signed'
 
 async function read(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(await request.toArray())

@@ -24,7 +24,7 @@ export class GoogleIdentityEmulator {
   readonly #server: http.Server
 
   private constructor(readonly account: ServiceAccount) {
-    this.#server = http.createServer((request, response) => void this.#answer(request, response))
+    this.#server = http.createServer((request, response) => void this.#handleRequest(request, response))
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
@@ -53,7 +53,7 @@ export class GoogleIdentityEmulator {
   readonly knowsToken = (token: string): boolean => this.#tokens.has(token)
 
   /** Invalidates all issued tokens. */
-  forgetTokens(): void {
+  invalidateTokens(): void {
     this.#tokens.clear()
   }
 
@@ -66,7 +66,10 @@ export class GoogleIdentityEmulator {
   }
 
   /** Returns a workload identity federation configuration like `gcloud iam workload-identity-pools create-cred-config`. */
-  federation(source: object, { impersonate = true, universe }: { impersonate?: boolean; universe?: string } = {}): object {
+  createFederationConfig(
+    source: object,
+    { impersonate = true, universe }: { impersonate?: boolean; universe?: string } = {},
+  ): object {
     return {
       type: 'external_account',
       audience: '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/tests/providers/tests',
@@ -86,9 +89,9 @@ export class GoogleIdentityEmulator {
     await closed
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname
-    const call = callOf(path)
+    const call = getCall(path)
     this.calls.push(call)
     this.#waiting.add(response)
     response.on('close', () => this.#waiting.delete(response))
@@ -97,7 +100,7 @@ export class GoogleIdentityEmulator {
     if (fault?.kind === 'silent') return
     if (fault?.kind === 'slow') await sleep(fault.ms)
     if (fault?.kind === 'status')
-      return refuse(
+      return sendError(
         response,
         fault.status,
         call === 'sign' ? `Permission 'iam.serviceAccounts.signBlob' denied (as asked).` : 'As asked.',
@@ -110,15 +113,15 @@ export class GoogleIdentityEmulator {
         const form = new URLSearchParams(body)
         if (form.get('subject_token') !== this.subjectToken)
           return json(response, { error: 'invalid_grant', error_description: 'The subject token is not known.' }, 400)
-        json(response, { access_token: this.#give(this.#exchanged), token_type: 'Bearer', expires_in: this.tokenSeconds })
+        json(response, { access_token: this.#issueToken(this.#exchanged), token_type: 'Bearer', expires_in: this.tokenSeconds })
       },
       impersonate: () => {
-        if (!this.#exchanged.has(token)) return refuse(response, 401, 'Invalid Credentials')
+        if (!this.#exchanged.has(token)) return sendError(response, 401, 'Invalid Credentials')
         const expireTime = new Date(Date.now() + this.tokenSeconds * 1000).toISOString()
-        json(response, { accessToken: this.#give(this.#tokens), expireTime })
+        json(response, { accessToken: this.#issueToken(this.#tokens), expireTime })
       },
       sign: () => {
-        if (!this.#tokens.has(token)) return refuse(response, 401, 'Invalid Credentials')
+        if (!this.#tokens.has(token)) return sendError(response, 401, 'Invalid Credentials')
         const { payload } = JSON.parse(body) as { payload: string }
         json(response, { keyId: '1', signedBlob: this.account.sign(Buffer.from(payload, 'base64')).toString('base64') })
       },
@@ -128,31 +131,35 @@ export class GoogleIdentityEmulator {
 
   #metadata(path: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.headers['metadata-flavor'] !== 'Google')
-      return void refuse(response, 403, 'Missing Metadata-Flavor:Google header.')
+      return void sendError(response, 403, 'Missing Metadata-Flavor:Google header.')
     response.setHeader('Metadata-Flavor', 'Google')
     const name = path.replace(/^\/computeMetadata\/v1\/?/, '')
     if (name === 'instance/service-accounts/default/token')
-      return void json(response, { access_token: this.#give(this.#tokens), expires_in: this.tokenSeconds, token_type: 'Bearer' })
+      return void json(response, {
+        access_token: this.#issueToken(this.#tokens),
+        expires_in: this.tokenSeconds,
+        token_type: 'Bearer',
+      })
     if (name === 'instance/service-accounts/default/email') return void response.end(this.account.email)
     if (name === 'instance') return void response.end('service-accounts/')
-    refuse(response, 404, 'Not found.')
+    sendError(response, 404, 'Not found.')
   }
 
-  #give(to: Set<string>): string {
+  #issueToken(to: Set<string>): string {
     const token = `token-${this.calls.length}-${to.size}`
     to.add(token)
     return token
   }
 }
 
-function callOf(path: string): IdentityCall {
+function getCall(path: string): IdentityCall {
   if (path.startsWith('/computeMetadata/')) return 'metadata'
   if (path === '/v1/token') return 'exchange'
   if (path.endsWith(':generateAccessToken')) return 'impersonate'
   return path.endsWith(':signBlob') ? 'sign' : 'subject'
 }
 
-const refuse = (response: ServerResponse, status: number, message: string) =>
+const sendError = (response: ServerResponse, status: number, message: string) =>
   json(response, { error: { code: status, message, status: 'REFUSED' } }, status)
 
 function json(response: ServerResponse, body: object, status = 200): void {

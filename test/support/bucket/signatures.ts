@@ -21,7 +21,7 @@ export function findSignatureError(
   request: SignedRequest,
   { getKey: keyOf, getSecret: secretOf, now }: SignatureCheck,
 ): string | null {
-  const query = queryOf(request.target)
+  const query = parseQuery(request.target)
   const algorithm = query.get('X-Goog-Algorithm') ?? ''
   if (!['GOOG4-RSA-SHA256', 'GOOG4-HMAC-SHA256'].includes(algorithm)) return `X-Goog-Algorithm is '${algorithm}'`
   const [email = '', ...scope] = (query.get('X-Goog-Credential') ?? '').split('/')
@@ -37,7 +37,9 @@ export function findSignatureError(
   const signature = Buffer.from(query.get('X-Goog-Signature') ?? '', 'hex')
   const text = stringToSign(request)
   const right =
-    typeof key === 'string' ? hmacOf(key, scope, text).equals(signature) : verify('RSA-SHA256', Buffer.from(text), key, signature)
+    typeof key === 'string'
+      ? computeHmac(key, scope, text).equals(signature)
+      : verify('RSA-SHA256', Buffer.from(text), key, signature)
   if (!right) return 'the signature does not match'
   const begins = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
   if (!(now.getTime() < begins + expires * 1000)) return 'it has expired'
@@ -45,19 +47,19 @@ export function findSignatureError(
 }
 
 export function stringToSign(request: SignedRequest): string {
-  const query = queryOf(request.target)
+  const query = parseQuery(request.target)
   const scope = (query.get('X-Goog-Credential') ?? '').split('/').slice(1).join('/')
   const digest = createHash('sha256').update(canonicalRequest(request)).digest('hex')
   return [query.get('X-Goog-Algorithm'), query.get('X-Goog-Date'), scope, digest].join('\n')
 }
 
-function hmacOf(secret: string, scope: string[], text: string): Buffer {
+function computeHmac(secret: string, scope: string[], text: string): Buffer {
   const mac = (key: Buffer, part: string) => createHmac('sha256', key).update(part).digest()
   return mac(scope.reduce(mac, Buffer.from(`GOOG4${secret}`)), text)
 }
 
 export function canonicalRequest({ method, target, headers }: SignedRequest): string {
-  const query = queryOf(target)
+  const query = parseQuery(target)
   const pairs = [...query].filter(([name]) => name !== 'X-Goog-Signature').map(([name, value]) => [encoded(name), encoded(value)])
   const sorted = pairs.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)).map((pair) => pair.join('='))
   const signed = query.get('X-Goog-SignedHeaders') ?? ''
@@ -66,7 +68,7 @@ export function canonicalRequest({ method, target, headers }: SignedRequest): st
   return [method, target.split('?')[0], sorted.join('&'), lines.join(''), signed, payload].join('\n')
 }
 
-const queryOf = (target: string) => new URLSearchParams(target.split('?')[1] ?? '')
+const parseQuery = (target: string) => new URLSearchParams(target.split('?')[1] ?? '')
 
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -64,15 +64,18 @@ export class Sessions {
     if (session.stored) return session.stored
     const range = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(request.headers['content-range'] ?? '')
     if (!range) throw new BucketError(400, `Invalid Content-Range '${request.headers['content-range']}'`)
-    const have = () => session.received.reduce((sum, chunk) => sum + chunk.length, 0)
-    if (range[1] === undefined) return have()
+    const getReceivedBytes = () => session.received.reduce((sum, chunk) => sum + chunk.length, 0)
+    if (range[1] === undefined) return getReceivedBytes()
     const [start, end, total] = [Number(range[1]), Number(range[2]), Number(range[3])]
-    if (end - start + 1 !== body.length || start !== have())
-      throw new BucketError(400, `Chunk ${start}-${end} of ${body.length} bytes does not follow the ${have()} stored bytes.`)
+    if (end - start + 1 !== body.length || start !== getReceivedBytes())
+      throw new BucketError(
+        400,
+        `Chunk ${start}-${end} of ${body.length} bytes does not follow the ${getReceivedBytes()} stored bytes.`,
+      )
     const last = end + 1 === total
     if (!last && body.length % (256 * 1024) !== 0) throw new BucketError(400, 'The chunk size is not a multiple of 256 KiB.')
     session.received.push(body)
-    if (!last) return have()
+    if (!last) return getReceivedBytes()
     this.objects.assertGeneration(session.draft.name, session.ifGenerationMatch)
     const promised = /crc32c=([^,]+)/.exec(String(request.headers['x-goog-hash'] ?? ''))?.[1]
     session.stored = this.objects.store(

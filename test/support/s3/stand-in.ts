@@ -87,7 +87,7 @@ export class S3StandIn {
 
   async start(): Promise<void> {
     if (this.#server) return
-    const server = http.createServer((request, response) => void this.#answer(request, response))
+    const server = http.createServer((request, response) => void this.#handleRequest(request, response))
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
@@ -109,7 +109,7 @@ export class S3StandIn {
     this.#planned.set(call, [...(this.#planned.get(call) ?? []), ...Array.from({ length: times }, () => fault)])
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #handleRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '', this.url)
     const name = decodeURIComponent(url.pathname.split('/').slice(2).join('/'))
     const call = toCall(request, name, url.searchParams)
