@@ -13,7 +13,7 @@ const { decodeImagesWith } = await import('@assay/formats/image')
 const { MemorySource } = await import('@assay/formats')
 const { examine } = await from('inspection/engine/examine')
 const mutantsEach = Number(process.env.MUTANTS ?? 24)
-decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 30), task))
+decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 30), task))
 
 const verdicts = {}
 for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort(compareByPath)) {

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { type Container, recognise, recogniseTail } from '../../packages/formats/src/archive/containers.js'
+import { type Container, detectContainer, detectContainerAtEnd } from '../../packages/formats/src/archive/containers.js'
 import { createTar, noise, sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import * as made from '../../packages/formats/test/support/samples/containers.js'
 import { chm, udf } from '../../packages/formats/test/support/samples/images-of-disks.js'
@@ -85,7 +85,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
 const only = Object.keys(samples) as Container[]
 test.each(only)('ClamAV recognizes %s', async (container) => {
   const bytes = await samples[container](thrice)
-  expect(recognise(bytes) ?? recogniseTail(bytes)).toBe(container)
+  expect(detectContainer(bytes) ?? detectContainerAtEnd(bytes)).toBe(container)
 })
 
 const found = { verdict: 'infected', signature: expect.stringContaining('EICAR') }
@@ -119,7 +119,7 @@ describe('the built-in scanner', () => {
     async (container) => {
       const complete = await samples[container](noise(3000))
       const cut = container === 'iso' ? complete.subarray(0, 35_000) : complete.subarray(0, Math.floor(complete.length / 2))
-      if (container !== 'dmg' && recognise(cut)) expect(await scan(cut)).toMatchObject(incomplete)
+      if (container !== 'dmg' && detectContainer(cut)) expect(await scan(cut)).toMatchObject(incomplete)
     },
   )
 })

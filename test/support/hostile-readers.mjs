@@ -5,7 +5,7 @@ const valid = { sound: true, notes: [], evidence: {} }
 
 /** Crashes on the first file and succeeds later. The text of the file is the path of its marker. */
 const firstTime = (source, then) => {
-  const mark = source.whole(4096).toString('utf8').trim()
+  const mark = source.readAll(4096).toString('utf8').trim()
   if (existsSync(mark)) return valid
   writeFileSync(mark, '')
   return then()

@@ -14,7 +14,7 @@ import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { createZip } from '../support/eicar.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
-decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
 const examined = (extension: string, bytes: Buffer) =>
   examine(new MemorySource(bytes, extension), { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 })

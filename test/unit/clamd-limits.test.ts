@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { fromBufferPromise } from 'yauzl'
-import { keyOfEmptyPassword } from '../../packages/formats/src/pdf/password.js'
+import { getKeyForEmptyPassword } from '../../packages/formats/src/pdf/password.js'
 import { sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import { compound, doc, ppt, xls } from '../../packages/formats/test/support/samples/office.js'
 import { reachProbe } from '../../src/inspection/scanners/clamd/reach-probe.js'
@@ -108,9 +108,9 @@ describe('scan coverage', () => {
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
     const userKey = Buffer.alloc(32)
     const other = { owner: Buffer.alloc(48), userKey, permissions: -4, keyBytes: 32, id: Buffer.alloc(0), metadata: true }
-    expect(keyOfEmptyPassword({ ...other, revision: 5, user })).toHaveLength(32)
-    expect(keyOfEmptyPassword({ ...other, revision: 5, user: Buffer.alloc(48) })).toBeUndefined()
-    expect(keyOfEmptyPassword({ ...other, revision: 6, user })).toBeUndefined()
+    expect(getKeyForEmptyPassword({ ...other, revision: 5, user })).toHaveLength(32)
+    expect(getKeyForEmptyPassword({ ...other, revision: 5, user: Buffer.alloc(48) })).toBeUndefined()
+    expect(getKeyForEmptyPassword({ ...other, revision: 6, user })).toBeUndefined()
   })
 })
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
-import { rc4 } from '../../packages/formats/src/pdf/password.js'
+import { applyRc4 } from '../../packages/formats/src/pdf/password.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
 import { encrypted7z, hidden7z, hiddenZip, noise, sevenZip, zip } from '../../packages/formats/test/support/samples/archive.js'
@@ -273,8 +273,8 @@ function printingForbidden(data: Buffer): Buffer {
   const id = Buffer.alloc(16, 'i')
   const md5 = (bytes: Buffer) => createHash('md5').update(bytes).digest()
   const key = md5(Buffer.concat([padding, owner, Buffer.from([0xfc, 0xff, 0xff, 0xff]), id])).subarray(0, 5)
-  const packed = rc4(md5(Buffer.concat([key, Buffer.from([4, 0, 0, 0, 0])])).subarray(0, 10), data)
-  const encrypt = `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U <${rc4(key, padding).toString('hex')}> >>`
+  const packed = applyRc4(md5(Buffer.concat([key, Buffer.from([4, 0, 0, 0, 0])])).subarray(0, 10), data)
+  const encrypt = `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U <${applyRc4(key, padding).toString('hex')}> >>`
   const complete = pdfWith('/Filter /FlateDecode', packed).toString('latin1')
   return Buffer.from(
     complete.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt ${encrypt} /ID [<${id.toString('hex')}> <00>]`),

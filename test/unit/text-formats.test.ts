@@ -4,7 +4,7 @@ import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { readJson, readJsonLines } from '../../packages/formats/src/text/json.js'
 import { JsonScanner } from '../../packages/formats/src/text/json-scanner.js'
-import { readText, textSign } from '../../packages/formats/src/text/text.js'
+import { detectText, readText } from '../../packages/formats/src/text/text.js'
 import { readSvg, readXml } from '../../packages/formats/src/text/xml.js'
 import * as sample from '../../packages/formats/test/support/samples/text.js'
 import { isBlank } from '../../src/inspection/engine/examine.js'
@@ -35,7 +35,7 @@ describe('plain text', () => {
     ['terminal colors', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
     ['a last block filled with zeros', Buffer.concat([Buffer.from('words'), Buffer.alloc(400)]), 'utf-8'],
   ])('accepts plain text as %s', async (_, bytes, encoding) => {
-    expect(textSign(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
+    expect(detectText(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
     expect(await read(readText, bytes)).toMatchObject({ sound: true, evidence: { encoding } })
   })
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { readerOf } from '../../packages/formats/src/readers.js'
+import { getReaderNameByType } from '../../packages/formats/src/readers.js'
 import { textTypes, types } from '../../packages/formats/src/types.js'
 import { typeTable } from '../../src/inspection/scanners/type-table.js'
 
@@ -12,5 +12,5 @@ test('every type is unique, has an extension, and every text type has a reader',
   expect(Object.keys(types).filter((type) => type in textTypes)).toEqual([])
   for (const [type, { extensions }] of Object.entries({ ...types, ...textTypes }))
     expect([type, extensions.length > 0]).toEqual([type, true])
-  expect(Object.keys(textTypes).filter((type) => !readerOf(type))).toEqual([])
+  expect(Object.keys(textTypes).filter((type) => !getReaderNameByType(type))).toEqual([])
 })

@@ -4,11 +4,11 @@
 // DETAILS=1 also prints why inspect() rejected copies that the library accepts, and the number of copies that only the library
 // rejects.
 import { detect, inspect, MemorySource } from '@assay/formats'
-import { damagedCopies, kinds } from './damage/kinds.mjs'
+import { generateDamagedCopies, kinds } from './damage/kinds.mjs'
 import { libraries } from './damage/libraries.mjs'
 import { libraryRejects } from './damage/library-process.mjs'
-import { partsOf } from './damage/parts.mjs'
-import { samples } from './damage/samples.mjs'
+import { findParts } from './damage/parts.mjs'
+import { loadSampleFiles } from './damage/samples.mjs'
 
 const count = Number(process.env.COPIES ?? 10)
 const onlyTypes = process.env.TYPES?.split(' ')
@@ -22,7 +22,7 @@ const groups = {
   'Data and text': 'json xml svg csv',
 }
 
-async function problemOf(bytes, extension) {
+async function findProblem(bytes, extension) {
   const source = () => new MemorySource(bytes, extension)
   const { fits, type } = await detect(source())
   if (!fits) return `it has the type ${type}`
@@ -32,30 +32,30 @@ async function problemOf(bytes, extension) {
   return verdict.evidence?.incomplete ? 'reported as incomplete' : undefined
 }
 
-const add = (map, key, amount = 1) => map.set(key, (map.get(key) ?? 0) + amount)
+const incrementCount = (map, key, amount = 1) => map.set(key, (map.get(key) ?? 0) + amount)
 /** Replaces the values in a message, so that similar messages are counted together. */
-const pattern = (problem) =>
+const removeValues = (problem) =>
   problem
     .replace(/\d+/g, 'N')
     .replace(/'[^']*'/g, "'…'")
     .slice(0, 110)
 
-async function measure(extension, bytes, result) {
+async function measureFile(extension, bytes, result) {
   const seed = [...bytes.subarray(0, 4096)].reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.length)
-  if ((await problemOf(bytes, extension)) !== undefined) return add(result.skipped, extension)
+  if ((await findProblem(bytes, extension)) !== undefined) return incrementCount(result.skipped, extension)
   // Skips the library if it cannot read the undamaged file.
   const comparable = libraries.has(extension) && !(await libraryRejects(extension, bytes))
-  add(result.files, extension)
+  incrementCount(result.files, extension)
   for (const [index, kind] of Object.keys(kinds).entries()) {
     const cell = result.cell(extension, kind)
-    for (const copy of damagedCopies(kind, partsOf(bytes, extension), { count, seed: seed + index })) {
-      const problem = await problemOf(copy, extension)
+    for (const copy of generateDamagedCopies(kind, findParts(bytes, extension), { count, seed: seed + index })) {
+      const problem = await findProblem(copy, extension)
       const rejects = comparable && (await libraryRejects(extension, copy))
       cell.copies++
       if (problem !== undefined) cell.ours++
       if (rejects) cell.library++
-      if (problem !== undefined && !rejects) add(result.reasons, `${extension}: ${pattern(problem)}`)
-      if (problem === undefined && rejects) add(result.missed, `${extension}: ${kind}`)
+      if (problem !== undefined && !rejects) incrementCount(result.reasons, `${extension}: ${removeValues(problem)}`)
+      if (problem === undefined && rejects) incrementCount(result.missed, `${extension}: ${kind}`)
     }
   }
 }
@@ -70,9 +70,9 @@ function createResult() {
   return { cell, files: new Map(), skipped: new Map(), reasons: new Map(), missed: new Map() }
 }
 
-const percent = (part, whole) => Math.round((part * 100) / whole)
-const toText = ({ copies, ours, library }, hasLibrary) =>
-  copies === 0 ? '' : `${percent(ours, copies)} / ${hasLibrary ? percent(library, copies) : '–'}`
+const formatPercent = (part, whole) => Math.round((part * 100) / whole)
+const formatShares = ({ copies, ours, library }, hasLibrary) =>
+  copies === 0 ? '' : `${formatPercent(ours, copies)} / ${hasLibrary ? formatPercent(library, copies) : '–'}`
 
 function printTable(title, types, result) {
   const present = types.filter((type) => result.files.has(type))
@@ -82,24 +82,24 @@ function printTable(title, types, result) {
   row(['damage', ...present])
   row(['---', ...present.map(() => '---')])
   for (const kind of Object.keys(kinds))
-    row([kind, ...present.map((type) => toText(result.cell(type, kind), libraries.has(type)))])
+    row([kind, ...present.map((type) => formatShares(result.cell(type, kind), libraries.has(type)))])
   const totals = present.map((type) => {
     const sum = { copies: 0, ours: 0, library: 0 }
     for (const kind of Object.keys(kinds)) for (const name of Object.keys(sum)) sum[name] += result.cell(type, kind)[name]
-    return toText(sum, libraries.has(type))
+    return formatShares(sum, libraries.has(type))
   })
   row(['**all**', ...totals.map((total) => `**${total}**`)])
   row(['library', ...present.map((type) => libraries.get(type)?.name ?? 'none')])
 }
 
 const result = createResult()
-for (const [extension, bytes] of await samples(process.argv[2]))
-  if (!onlyTypes || onlyTypes.includes(extension)) await measure(extension, bytes, result)
+for (const [extension, bytes] of await loadSampleFiles(process.argv[2]))
+  if (!onlyTypes || onlyTypes.includes(extension)) await measureFile(extension, bytes, result)
 for (const [title, types] of Object.entries(groups)) printTable(title, types.split(' '), result)
-const list = (map) => [...map].sort((a, b) => b[1] - a[1]).map(([key, number]) => `${number}\t${key}`)
-if (result.skipped.size > 0) console.error(`Valid files that were rejected:\n${list(result.skipped).join('\n')}`)
+const formatCounts = (map) => [...map].sort((a, b) => b[1] - a[1]).map(([key, number]) => `${number}\t${key}`)
+if (result.skipped.size > 0) console.error(`Valid files that were rejected:\n${formatCounts(result.skipped).join('\n')}`)
 if (process.env.DETAILS) {
-  console.log(`\nRejected by inspect() only:\n${list(result.reasons).join('\n')}`)
-  console.log(`\nRejected by the library only:\n${list(result.missed).join('\n')}`)
+  console.log(`\nRejected by inspect() only:\n${formatCounts(result.reasons).join('\n')}`)
+  console.log(`\nRejected by the library only:\n${formatCounts(result.missed).join('\n')}`)
 }
 process.exit()

@@ -10,7 +10,7 @@ import sharp from 'sharp'
 
 const rounds = 7
 
-async function generated() {
+async function createSamples() {
   const size = { width: 800, height: 600, channels: 3 }
   const picture = sharp(randomBytes(size.width * size.height * 3), { raw: size }).blur(4)
   const text = Array.from({ length: 20_000 }, (_, row) => `${row},item ${row % 97},${(row * 7) % 1000}.50\n`).join('')
@@ -26,36 +26,36 @@ async function generated() {
   ]
 }
 
-const filesIn = (folder) =>
+const readFiles = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .map((path) => ({ extension: extname(path).slice(1).toLowerCase(), bytes: readFileSync(path) }))
 
-async function milliseconds(work) {
+async function measureMilliseconds(work) {
   const start = performance.now()
   await work()
   return performance.now() - start
 }
 
-const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
+const getMedian = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]
 
 /** Returns median times for one file. Hash, detect and inspect alternate, so that system load affects all three equally. */
-async function measure({ extension, bytes }) {
+async function measureFile({ extension, bytes }) {
   const times = { hash: [], detect: [], inspect: [] }
   for (let round = 0; round < rounds; round++) {
     const source = () => new MemorySource(bytes, extension)
-    times.hash.push(await milliseconds(() => createHash('sha256').update(bytes).digest()))
-    times.detect.push(await milliseconds(() => detect(source())))
-    times.inspect.push(await milliseconds(() => inspect(source())))
+    times.hash.push(await measureMilliseconds(() => createHash('sha256').update(bytes).digest()))
+    times.detect.push(await measureMilliseconds(() => detect(source())))
+    times.inspect.push(await measureMilliseconds(() => inspect(source())))
   }
-  return { hash: median(times.hash), detect: median(times.detect), inspect: median(times.inspect) }
+  return { hash: getMedian(times.hash), detect: getMedian(times.detect), inspect: getMedian(times.inspect) }
 }
 
 const byType = new Map()
-for (const file of process.argv[2] ? filesIn(process.argv[2]) : await generated()) {
+for (const file of process.argv[2] ? readFiles(process.argv[2]) : await createSamples()) {
   const sum = byType.get(file.extension) ?? { files: 0, bytes: 0, hash: 0, detect: 0, inspect: 0 }
-  const times = await measure(file)
+  const times = await measureFile(file)
   for (const name of Object.keys(times)) sum[name] += times[name]
   byType.set(file.extension, { ...sum, files: sum.files + 1, bytes: sum.bytes + file.bytes.length })
 }

@@ -1,5 +1,5 @@
 import type { Recognition } from './detect/detect.js'
-import { binaryTypeFor } from './extensions.js'
+import { getBinaryType } from './extensions.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /**
@@ -30,7 +30,7 @@ const textForms: Record<string, RegExp> = {
  */
 export function acceptsWithoutSignature(source: RandomAccessSource, { kind }: Recognition): boolean {
   const { extension } = source
-  const type = binaryTypeFor(extension)
+  const type = getBinaryType(extension)
   if (type === undefined || kind === 'empty' || sharedExtensions.has(extension)) return true
   if (kind !== 'text') return typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
   return textForms[type]?.test(source.read(0, 4096).toString('latin1')) ?? false

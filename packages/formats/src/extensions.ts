@@ -19,40 +19,40 @@ const binaryTypesByExtension = mapExtensions(types)
 for (const extension of rawPhotos.split(' ')) binaryTypesByExtension.set(extension, 'raw-photo')
 const textTypesByExtension = mapExtensions(textTypes)
 
-export const textTypeFor = (extension: string): string | undefined => textTypesByExtension.get(extension)
+export const getTextType = (extension: string): string | undefined => textTypesByExtension.get(extension)
 
 /** True if browsers render text files with this extension and run their scripts. */
-export const isPage = (extension: string): boolean =>
-  textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
+export const isWebPageExtension = (extension: string): boolean =>
+  getTextType(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
-export const binaryTypeFor = (extension: string): string | undefined =>
+export const getBinaryType = (extension: string): string | undefined =>
   textTypesByExtension.has(extension) ? undefined : binaryTypesByExtension.get(extension)
 
-export function isExtensionFor(extension: string, type: string): boolean {
+export function isExtensionOfType(extension: string, type: string): boolean {
   if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
-  if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
+  if (getBinaryType(extension) ?? getTextType(extension)) return false
   // An allowed extension of an unknown type accepts any content except programs.
   return !programTypes.has(type)
 }
 
-export function mimeOfExtension(extension: string): string | null {
+export function getMimeTypeByExtension(extension: string): string | null {
   if (genericExtensions.has(extension)) return null
   const fine = mimeByExtension[extension]
   if (fine) return fine
-  const text = textTypeFor(extension)
+  const text = getTextType(extension)
   if (text) return textTypes[text]!.mime
-  const binary = binaryTypeFor(extension)
+  const binary = getBinaryType(extension)
   return binary ? types[binary]!.mime : null
 }
 
 const coarseTypes = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
 
 /** Returns the content type for a detected type. If the type has several content types, the extension decides. */
-export function mimeOf(type: string, extension: string): string | null {
+export function getMimeType(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
-  if (!known) return mimeOfExtension(extension)
+  if (!known) return getMimeTypeByExtension(extension)
   const describesSameContent = known.extensions.includes(extension)
-  const isCoarse = coarseTypes.has(type) && textTypeFor(extension) === undefined
-  return (describesSameContent && (isCoarse || mimeByExtension[extension]) && mimeOfExtension(extension)) || known.mime
+  const isCoarse = coarseTypes.has(type) && getTextType(extension) === undefined
+  return (describesSameContent && (isCoarse || mimeByExtension[extension]) && getMimeTypeByExtension(extension)) || known.mime
 }

@@ -1,4 +1,4 @@
-import { broken, type FormatVerdict, maliciousVerdict } from './format.js'
+import { createInvalidVerdict, createMaliciousVerdict, type FormatVerdict } from './format.js'
 
 export class FormatError extends Error {
   override readonly name = 'Refusal'
@@ -14,11 +14,11 @@ export class FormatError extends Error {
 
 type Unsound = Extract<FormatVerdict, { sound: false }>
 
-export const damaged = (problem: string, evidence: Record<string, unknown> = {}) =>
-  new FormatError(broken(problem, evidence) as Unsound)
+export const createDamageError = (problem: string, evidence: Record<string, unknown> = {}) =>
+  new FormatError(createInvalidVerdict(problem, evidence) as Unsound)
 
-export const malicious = (name: string, problem: string, evidence: Record<string, unknown> = {}) =>
-  new FormatError(maliciousVerdict(name, problem, evidence) as Unsound)
+export const createMaliciousError = (construction: string, problem: string, evidence: Record<string, unknown> = {}) =>
+  new FormatError(createMaliciousVerdict(construction, problem, evidence) as Unsound)
 
 export async function catchFormatError(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
@@ -30,10 +30,10 @@ export async function catchFormatError(work: () => FormatVerdict | Promise<Forma
 }
 
 /** Makes text from a file safe for messages: replaces control characters and truncates it to 100 characters. */
-export function printable(text: string): string {
+export function toPrintable(text: string): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
 /** Quotes a member name for a message. */
-export const quoted = (name: string): string => `'${printable(name)}'`
+export const quote = (name: string): string => `'${toPrintable(name)}'`

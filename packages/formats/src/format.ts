@@ -31,17 +31,17 @@ export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'
 }
 
-export const sound = (notes: string[] = [], evidence: Record<string, unknown> = {}): FormatVerdict => ({
+export const createValidVerdict = (notes: string[] = [], evidence: Record<string, unknown> = {}): FormatVerdict => ({
   sound: true,
   notes,
   evidence,
 })
-export const broken = (problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({
+export const createInvalidVerdict = (problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({
   sound: false,
   problem,
   evidence,
 })
-export const maliciousVerdict = (
+export const createMaliciousVerdict = (
   maliciousConstruction: string,
   problem: string,
   evidence: Record<string, unknown> = {},
@@ -58,7 +58,7 @@ export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
 }
 
 /** Creates a deadline that expires after a number of checks, regardless of the machine load. */
-export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
+export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
   return {
     get deadline() {
@@ -70,5 +70,5 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
 /**
  * Accepts audio or video with missing or damaged parts, because players play the intact parts. The report states what is missing.
  */
-export const playsPartially = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
-  sound([...notes, `${what}; players play the remaining part`], { ...evidence, incomplete: true })
+export const createPartialVerdict = (problem: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
+  createValidVerdict([...notes, `${problem}; players play the remaining part`], { ...evidence, incomplete: true })

@@ -1,16 +1,24 @@
 export { sharedExtensions } from './content-rule.js'
 export type { Recognition } from './detect/detect.js'
-export { binaryTypeFor, isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor, types } from './extensions.js'
 export {
-  broken,
+  getBinaryType,
+  getMimeType,
+  getMimeTypeByExtension,
+  getTextType,
+  isExtensionOfType,
+  isWebPageExtension,
+  types,
+} from './extensions.js'
+export {
   checkDeadline,
-  countedDeadline,
+  createCountedDeadline,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createValidVerdict,
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
   type ReaderLimits,
-  sound,
 } from './format.js'
 export { FormatError } from './format-error.js'
 export {
@@ -23,7 +31,7 @@ export {
   openDetected,
 } from './inspect.js'
 export type { MemberObserver } from './member-observer.js'
-export { polyglot } from './polyglot.js'
+export { detectPolyglot } from './polyglot.js'
 export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
-export { loadReader, readerName, readerOf } from './readers.js'
+export { getReaderName, getReaderNameByType, loadReader } from './readers.js'
 export { textTypes } from './types.js'

@@ -1,21 +1,21 @@
 import { findActiveContent } from './active-content.js'
 import { acceptsWithoutSignature } from './content-rule.js'
 import { findPdfHeader, type Recognition, recognise } from './detect/detect.js'
-import { isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor } from './extensions.js'
+import { getMimeType, getMimeTypeByExtension, getTextType, isExtensionOfType, isWebPageExtension } from './extensions.js'
 import {
-  broken,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createValidVerdict,
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
   type ReaderLimits,
-  sound,
 } from './format.js'
 import { decodeImagesWith, hasImageDecoder } from './image/image-decoder.js'
 import type { MemberObserver } from './member-observer.js'
-import { polyglot } from './polyglot.js'
+import { detectPolyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
-import { loadReader, readerName } from './readers.js'
+import { getReaderName, loadReader } from './readers.js'
 
 const megabyte = 1024 * 1024
 
@@ -56,11 +56,12 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
   const { extension } = source
   if (recognised.kind === 'binary') {
     const { type } = recognised
-    return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: isExtensionFor(extension, type) }
+    return { recognised, type, mime: recognised.mime ?? getMimeType(type, extension), fits: isExtensionOfType(extension, type) }
   }
   if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
   const type = (await detectOtherTextType(source, limits)) ?? 'text'
-  const mime = type !== 'text' ? mimeOf(type, type) : textTypeFor(extension) ? mimeOfExtension(extension) : 'text/plain'
+  const mime =
+    type !== 'text' ? getMimeType(type, type) : getTextType(extension) ? getMimeTypeByExtension(extension) : 'text/plain'
   return { recognised, type, mime, fits: type === 'text' }
 }
 
@@ -76,7 +77,7 @@ export async function inspect(
   const file = type === undefined || type === source.extension ? source : new WindowSource(source, 0, source.size, type)
   if (!hasImageDecoder()) {
     const { decodeImage } = await import('./image/libvips.js')
-    decodeImagesWith((image, task) => decodeImage(image.whole(image.size), task))
+    decodeImagesWith((image, task) => decodeImage(image.readAll(image.size), task))
   }
   const detection = await detect(file, limits)
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
@@ -91,17 +92,17 @@ export async function openDetected(
   observer?: MemberObserver,
 ): Promise<Inspection> {
   const ambiguity = findPolyglot(source, recognised, limits)
-  if (ambiguity) return { verdict: maliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
-  const name = readerName(source.extension, recognised)
+  if (ambiguity) return { verdict: createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
+  const name = getReaderName(source.extension, recognised)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
   const textProblem = reader && findTextDocument(source, recognised)
-  if (textProblem) return { verdict: broken(textProblem), reader: name ?? null }
+  if (textProblem) return { verdict: createInvalidVerdict(textProblem), reader: name ?? null }
   const verdict = await runReader(async () => {
     const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
     return addActiveContent(read, { source, recognised, limits })
   })
-  if (!verdict.sound && isVolume(source, recognised, verdict)) verdict.problem = volumeProblem
-  const note = noteUnusualName(source.extension, recognised)
+  if (!verdict.sound && isArchiveVolume(source, recognised, verdict)) verdict.problem = volumeProblem
+  const note = getUnusualNameNote(source.extension, recognised)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
@@ -109,7 +110,11 @@ export async function openDetected(
 const volumeProblem = 'the file is one part of several. Join the parts of the archive, or upload an archive that is not split'
 
 /** True if an unreadable archive is part of a multi-volume archive, based on its extension (.7z.001, .z01) or its first bytes. */
-function isVolume(source: RandomAccessSource, recognised: Recognition, verdict: { maliciousConstruction?: string }): boolean {
+function isArchiveVolume(
+  source: RandomAccessSource,
+  recognised: Recognition,
+  verdict: { maliciousConstruction?: string },
+): boolean {
   if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
 }
@@ -119,14 +124,14 @@ const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
   const ambiguity = findPolyglot(source, recognised, limits)
   const verdict = ambiguity
-    ? maliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem)
+    ? createMaliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem)
     : checkSignature(source, recognised)
   return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
 }
 
 /** Detects XML with the extension of JSON, or JSON with the extension of XML, if it parses as the detected type. */
 async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
-  const named = textTypeFor(source.extension)
+  const named = getTextType(source.extension)
   const first = source
     .read(0, 256)
     .toString('latin1')
@@ -143,7 +148,7 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
 
 /** Text without a PDF header cannot be a polyglot. */
 const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
-  recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : polyglot(source, recognised, limits)
+  recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : detectPolyglot(source, recognised, limits)
 
 interface ReaderInput {
   source: RandomAccessSource
@@ -153,7 +158,9 @@ interface ReaderInput {
 
 function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: ReaderInput): FormatVerdict {
   const found =
-    recognised.kind === 'text' && !isPage(source.extension) ? [] : findActiveContent(source, recognised, limits, verdict)
+    recognised.kind === 'text' && !isWebPageExtension(source.extension)
+      ? []
+      : findActiveContent(source, recognised, limits, verdict)
   const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
@@ -172,7 +179,7 @@ function findTextDocument(source: RandomAccessSource, recognised: Recognition): 
   return undefined
 }
 
-function noteUnusualName(extension: string, recognised: Recognition): string | undefined {
+function getUnusualNameNote(extension: string, recognised: Recognition): string | undefined {
   const type = recognised.kind === 'binary' ? recognised.type : undefined
   if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'its brand is that of a QuickTime film'
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type is that of a Matroska file' : undefined
@@ -180,9 +187,10 @@ function noteUnusualName(extension: string, recognised: Recognition): string | u
 
 /** Checks only the first bytes. For types without a format reader. */
 function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
-  if (recognised.kind === 'binary') return sound(['only its signature was checked'])
-  if (!acceptsWithoutSignature(source, recognised)) return broken(`the file does not start like a .${source.extension} file`)
-  return sound([recognised.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
+  if (recognised.kind === 'binary') return createValidVerdict(['only its signature was checked'])
+  if (!acceptsWithoutSignature(source, recognised))
+    return createInvalidVerdict(`the file does not start like a .${source.extension} file`)
+  return createValidVerdict([recognised.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
 }
 
 /** Runs a format reader. An unexpected error counts as damage of the file. */
@@ -190,8 +198,10 @@ async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Pr
   try {
     return await work()
   } catch (error) {
-    if (error instanceof DeadlineExceeded) return maliciousVerdict('too_slow', error.message)
-    if (error instanceof TooLarge) return sound([`only its signature was checked: ${error.message}`])
-    return broken(`the file cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
+    if (error instanceof DeadlineExceeded) return createMaliciousVerdict('too_slow', error.message)
+    if (error instanceof TooLarge) return createValidVerdict([`only its signature was checked: ${error.message}`])
+    return createInvalidVerdict(
+      `the file cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`,
+    )
   }
 }

@@ -3,16 +3,16 @@ import type { RandomAccessSource } from './random-access-source.js'
 /** Receives the members of a container while a format reader unpacks them, so that a scan does not unpack them again. */
 export interface MemberObserver {
   /** Receives a member of a zip archive. `offset` is the offset of its local header. */
-  member(offset: number, content: RandomAccessSource): Promise<void>
+  visitMember(offset: number, content: RandomAccessSource): Promise<void>
   /**
-   * Returns an observer for a member that is a container. Afterwards, `member` receives that member. Returns undefined if the
+   * Returns an observer for a member that is a container. Afterwards, `visitMember` receives that member. Returns undefined if the
    * nesting is too deep.
    */
-  inside(offset: number): MemberObserver | undefined
+  createNestedObserver(offset: number): MemberObserver | undefined
   /** Wraps the chunks of a zip member or of a gzip file (`offset` 0), and receives each chunk that the reader takes. */
-  stream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
+  visitStream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
   /** Returns an observer for the members that 7-Zip unpacks. Returns undefined to skip them. */
-  sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
+  observeSevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
 }
 
 export interface PartSink {

@@ -13,9 +13,9 @@ export interface Polyglot {
 }
 
 /** Detects a file that programs can also open as another type. Attachments of a PDF and members of an archive are allowed. */
-export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
+export function detectPolyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
-    return found('the GIF is also a ZIP archive')
+    return createPolyglot('the GIF is also a ZIP archive')
   const header = findPdfHeader(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
@@ -33,27 +33,27 @@ const noContainer = new Set(
 )
 
 function checkMediaForPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
-  return endsWithPdf(source) ? found(`the ${type.toUpperCase()} file is also a PDF`) : undefined
+  return endsWithPdf(source) ? createPolyglot(`the ${type.toUpperCase()} file is also a PDF`) : undefined
 }
 
 const endsWithPdf = (source: RandomAccessSource): boolean =>
   /startxref\s+\d+\s+%%EOF/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
 
-const found = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
+const createPolyglot = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
 
 function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
-  if (endsWithZip(source, limits) || hasZipBehind(source, limits)) return found('the PDF is also a ZIP archive')
+  if (endsWithZip(source, limits) || hasTrailingZip(source, limits)) return createPolyglot('the PDF is also a ZIP archive')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
   const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
-  if (webPage.test(preamble)) return found('the PDF is also an HTML page')
+  if (webPage.test(preamble)) return createPolyglot('the PDF is also an HTML page')
   const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
   const end = tail.lastIndexOf('%%EOF')
-  return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is also an HTML page') : undefined
+  return end >= 0 && webPage.test(tail.slice(end)) ? createPolyglot('the PDF is also an HTML page') : undefined
 }
 
 /** True if a zip archive follows the end of the PDF. Attachments are located before the end. */
-function hasZipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
+function hasTrailingZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   return end > tail.lastIndexOf('%%EOF', undefined, 'latin1') && (listZipEntries(source, limits)?.length ?? 0) > 0
@@ -65,10 +65,10 @@ const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4)
 function checkZipForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
-  return header < dataStart ? found('the ZIP archive is also a PDF') : undefined
+  return header < dataStart ? createPolyglot('the ZIP archive is also a PDF') : undefined
 }
 
 function checkPageForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
-  return endsWithPdf(source) ? found('the HTML page is also a PDF') : undefined
+  return endsWithPdf(source) ? createPolyglot('the HTML page is also a PDF') : undefined
 }

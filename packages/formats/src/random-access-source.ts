@@ -21,7 +21,7 @@ export abstract class RandomAccessSource {
   /** Returns `length` bytes from `offset`, or fewer at the end. Later reads do not overwrite the result. */
   abstract read(offset: number, length: number): Buffer
 
-  whole(limit: number): Buffer {
+  readAll(limit: number): Buffer {
     if (this.size > limit) throw new TooLarge(`the file has ${this.size} bytes. The maximum for this type is ${limit}`)
     return this.read(0, this.size)
   }
@@ -103,10 +103,10 @@ export class FileSource extends RandomAccessSource {
     const start = clamp(offset, this.size)
     const wanted = clamp(offset + Math.max(0, length), this.size) - start
     if (wanted <= 0) return Buffer.alloc(0)
-    if (this.#pages.length > 0) return this.#ofPages(start, start + wanted)
-    if (wanted > windowSize / 2) return this.#fill(Buffer.allocUnsafeSlow(wanted), start)
+    if (this.#pages.length > 0) return this.#readFromPages(start, start + wanted)
+    if (wanted > windowSize / 2) return this.#readFully(Buffer.allocUnsafeSlow(wanted), start)
     if (start < this.#windowStart || start + wanted > this.#windowStart + this.#window.length) {
-      this.#window = this.#fill(Buffer.allocUnsafeSlow(Math.min(windowSize, this.size - start)), start)
+      this.#window = this.#readFully(Buffer.allocUnsafeSlow(Math.min(windowSize, this.size - start)), start)
       this.#windowStart = start
     }
     return this.#window.subarray(start - this.#windowStart, start - this.#windowStart + wanted)
@@ -115,7 +115,7 @@ export class FileSource extends RandomAccessSource {
   override readInto(room: () => Buffer, offset: number, length: number): Buffer {
     if (this.#pages.length > 0) return this.read(offset, length)
     const start = clamp(offset, this.size)
-    return this.#fill(room().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
+    return this.#readFully(room().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
   }
 
   override *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
@@ -124,7 +124,7 @@ export class FileSource extends RandomAccessSource {
     let at = clamp(start, this.size)
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkSize, Math.max(1, last - at)))
     while (at < last) {
-      const filled = this.#fill(chunk.subarray(0, Math.min(chunk.length, last - at)), at)
+      const filled = this.#readFully(chunk.subarray(0, Math.min(chunk.length, last - at)), at)
       if (filled.length === 0) return
       yield filled
       at += filled.length
@@ -139,7 +139,7 @@ export class FileSource extends RandomAccessSource {
     this.#content = undefined
   }
 
-  #ofPages(start: number, end: number): Buffer {
+  #readFromPages(start: number, end: number): Buffer {
     if (this.#closed) throw new Error('the file is closed')
     if (!this.#content) {
       this.#content = idleBuffer ?? Buffer.allocUnsafeSlow(maxCachedBytes)
@@ -152,7 +152,7 @@ export class FileSource extends RandomAccessSource {
       let after = page + 1
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
-      const filled = this.#fill(content.subarray(from, to), from)
+      const filled = this.#readFully(content.subarray(from, to), from)
       // Clears bytes of the previous file in the reused buffer if this file was truncated while it was read.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
@@ -161,7 +161,7 @@ export class FileSource extends RandomAccessSource {
     return content.subarray(start, end)
   }
 
-  #fill(target: Buffer, position: number): Buffer {
+  #readFully(target: Buffer, position: number): Buffer {
     if (this.#closed) throw new Error('the file is closed')
     let filled = 0
     while (filled < target.length) {

@@ -1,5 +1,5 @@
 import type { Recognition } from './detect/detect.js'
-import { binaryTypeFor, textTypeFor } from './extensions.js'
+import { getBinaryType, getTextType } from './extensions.js'
 import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
@@ -70,21 +70,23 @@ const readers = new Map(
 // Types that are too generic to determine the reader, so that the extension decides.
 const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
-export function readerName(extension: string, recognised: Recognition): string | undefined {
+export function getReaderName(extension: string, recognised: Recognition): string | undefined {
   if (extension === 'svgz') return 'svgz'
-  const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
-  if (recognised.kind !== 'binary') return readerOf(byName)
-  if (byName === undefined) return readerOf(recognised.type)
+  const byName = getTextType(extension) ?? getBinaryType(extension)
+  if (recognised.kind !== 'binary') return getReaderNameByType(byName)
+  if (byName === undefined) return getReaderNameByType(recognised.type)
   // Extensions such as .key belong to a text type and a binary type.
-  if (textTypeFor(extension)) return readerOf(recognised.type)
+  if (getTextType(extension)) return getReaderNameByType(recognised.type)
   // Flash projects (.fla) are compound files or zip archives.
   if (byName === 'zip' && recognised.type === 'ole') return undefined
-  const asCalled = readerOf(byName)
+  const asCalled = getReaderNameByType(byName)
   // A document with the extension .zip is checked as a plain archive.
-  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type) ? asCalled : readerOf(recognised.type)
+  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type)
+    ? asCalled
+    : getReaderNameByType(recognised.type)
 }
 
-export const readerOf = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
+export const getReaderNameByType = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name
 
 const loaded = new Map<string, Promise<FormatReader> | undefined>()
 

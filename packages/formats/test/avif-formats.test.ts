@@ -7,7 +7,7 @@ import { avifGrid } from './support/samples/avif.js'
 import { avif } from './support/samples/image.js'
 import { mutate } from './support/samples/mutations.js'
 
-decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
 let picture: Buffer
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { extensionsWithoutSignature, sharedExtensions, typesWithoutSignature } from '../src/content-rule.js'
-import { binaryTypeFor, textTypeFor } from '../src/extensions.js'
+import { getBinaryType, getTextType } from '../src/extensions.js'
 import { inspect, MemorySource } from '../src/index.js'
 import { types } from '../src/types.js'
 
@@ -12,7 +12,7 @@ const accepts = async (bytes: Buffer, extension: string): Promise<boolean> => {
   return fits && verdict.sound
 }
 const extensionsOf = (type: string): string[] =>
-  (types[type]?.extensions ?? []).filter((extension) => binaryTypeFor(extension) === type && !sharedExtensions.has(extension))
+  (types[type]?.extensions ?? []).filter((extension) => getBinaryType(extension) === type && !sharedExtensions.has(extension))
 
 describe('content of a binary extension without its signature', () => {
   test.each(Object.keys(types))(
@@ -29,7 +29,7 @@ describe('content of a binary extension without its signature', () => {
   test.each([...sharedExtensions])(
     'accepts any content with the extension .%s, which several formats share',
     async (extension) => {
-      expect(textTypeFor(extension)).toBeUndefined()
+      expect(getTextType(extension)).toBeUndefined()
       expect(await accepts(prose, extension)).toBe(true)
       expect(await accepts(noise, extension)).toBe(true)
     },

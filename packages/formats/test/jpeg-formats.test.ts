@@ -8,7 +8,7 @@ import { jpeg, progressiveJpeg } from './support/samples/image.js'
 import { emptyBlock, fullBlock, handmadeJpeg, withBeforeEnd } from './support/samples/jpeg.js'
 import { mutate } from './support/samples/mutations.js'
 
-decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
 const codes = Array.from({ length: 40 }, (_, index) => (index * 37) & 0x7f)
 const zeros = Array<number>(40).fill(0)

@@ -110,7 +110,7 @@ test('replaces a PDF engine that was interrupted during a read', async () => {
       return complete.read(offset, length)
     },
     readInto: (room, offset, length) => complete.readInto(room, offset, length),
-    whole: (limit) => complete.whole(limit),
+    readAll: (limit) => complete.readAll(limit),
     chunks: (start, end, size) => complete.chunks(start, end, size),
   }
   await expect(Promise.resolve(readPdf(failing, limits()))).rejects.toThrow(DeadlineExceeded)
@@ -135,7 +135,7 @@ test('reads a large PDF without copying it into the engine', async () => {
       return complete.read(offset, length)
     },
     readInto: (room, offset, length) => complete.readInto(room, offset, length),
-    whole: (limit) => complete.whole(limit),
+    readAll: (limit) => complete.readAll(limit),
     chunks: (start = 0, end = complete.size, size) => {
       max += end - start
       return complete.chunks(start, end, size)

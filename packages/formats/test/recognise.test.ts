@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { recognise } from '../src/detect/detect.js'
-import { isExtensionFor, mimeOf, mimeOfExtension } from '../src/extensions.js'
+import { getMimeType, getMimeTypeByExtension, isExtensionOfType } from '../src/extensions.js'
 import { defaultLimits } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
 import * as basic from './support/samples/basic.js'
@@ -54,14 +54,14 @@ const valid: [type: string, extension: string, make: () => Buffer | Promise<Buff
 describe('type detection', () => {
   test.each(valid)('detects %s and accepts the extension .%s for it', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
-    expect(isExtensionFor(extension, type)).toBe(true)
+    expect(isExtensionOfType(extension, type)).toBe(true)
   })
 
   test('rejects the extensions of all other binary types for each binary type', async () => {
     const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of valid)
-      for (const extension of extensions) if (isExtensionFor(extension, type)) wrong.push(`${type} as ${extension}`)
+      for (const extension of extensions) if (isExtensionOfType(extension, type)) wrong.push(`${type} as ${extension}`)
     const kin = [
       'encrypted-ooxml as xlsx',
       'encrypted-ooxml as pptx',
@@ -91,12 +91,12 @@ describe('type detection', () => {
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
   ])('accepts for the type %s the extensions %j, but not %j', (type, may, mayNot) => {
-    expect(may.filter((extension) => !isExtensionFor(extension, type))).toEqual([])
-    expect(mayNot.filter((extension) => isExtensionFor(extension, type))).toEqual([])
+    expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
+    expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
 
   test('accepts any content except programs for an unknown extension', () => {
-    expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionFor('acme', type))).toEqual(['zip', 'ole', 'gif'])
+    expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionOfType('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
 
@@ -141,8 +141,8 @@ describe('damaged content', () => {
   test('detects a truncated Office document as damaged, not as a zip', async () => {
     const complete = basic.docx()
     expect(await typeOf(complete.subarray(0, complete.length - 200))).toBe('zip-damaged')
-    expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionFor(extension, 'zip-damaged'))).toBe(true)
-    expect(isExtensionFor('pdf', 'zip-damaged')).toBe(false)
+    expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionOfType(extension, 'zip-damaged'))).toBe(true)
+    expect(isExtensionOfType('pdf', 'zip-damaged')).toBe(false)
   })
 
   test('detects an Office document with a damaged directory as damaged, not as a zip', async () => {
@@ -161,7 +161,7 @@ describe('damaged content', () => {
   test('accepts any MP4 extension for an MP4 file that is truncated before its movie header', async () => {
     const complete = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(complete.subarray(0, 20))).toBe('iso-damaged')
-    expect(isExtensionFor('m4a', 'iso-damaged')).toBe(true)
+    expect(isExtensionOfType('m4a', 'iso-damaged')).toBe(true)
   })
 
   test('detects a compound file with an unreadable directory as the generic type ole', async () => {
@@ -228,7 +228,7 @@ describe('content types', () => {
     ['m4a', 'm4a', 'audio/mp4'],
     ['png', 'dat', 'image/png'],
   ])('maps %s with the extension .%s to the content type %s', (type, extension, mime) => {
-    expect(mimeOf(type, extension)).toBe(mime)
+    expect(getMimeType(type, extension)).toBe(mime)
   })
 
   test.each([
@@ -242,6 +242,6 @@ describe('content types', () => {
     ['bin', null],
     ['old', null],
   ])('maps the extension .%s without content to %s', (extension, mime) => {
-    expect(mimeOfExtension(extension)).toBe(mime)
+    expect(getMimeTypeByExtension(extension)).toBe(mime)
   })
 })

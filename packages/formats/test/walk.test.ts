@@ -318,7 +318,7 @@ describe('a walk that observes a reader', () => {
       throw new Error('it unpacks to more than its header says')
     }
     const take = async () => {
-      for await (const _ of observing.observer.stream('zip', 0, untilDamage()));
+      for await (const _ of observing.observer.visitStream('zip', 0, untilDamage()));
     }
     await expect(take()).rejects.toThrow('more than its header says')
     await observing.finish()

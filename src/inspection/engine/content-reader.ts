@@ -1,12 +1,12 @@
 import {
-  binaryTypeFor,
-  countedDeadline,
+  createCountedDeadline,
   DeadlineExceeded,
   defaultLimits,
+  getBinaryType,
+  getTextType,
   MemorySource,
   type RandomAccessSource,
   type ReaderLimits,
-  textTypeFor,
 } from '@assay/formats'
 import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import { isProgressive } from '@assay/formats/image'
@@ -100,7 +100,7 @@ const decodedFormats = new Set(['webp', 'tif', 'heic', 'avif'])
 
 /** Returns true if the format needs a native decoder. PNG and most JPEG files do not. */
 const needsDecoder = (extension: string, bytes: Uint8Array | undefined): boolean => {
-  const type = binaryTypeFor(extension) ?? ''
+  const type = getBinaryType(extension) ?? ''
   return decodedFormats.has(type) || (type === 'jpg' && bytes !== undefined && isProgressive(new MemorySource(bytes)))
 }
 
@@ -120,13 +120,13 @@ function readOnEventLoop(
 ): Promise<Findings | undefined> | undefined {
   const source = new MemorySource(bytes, job.extension)
   if (!readersReplaced && job.extension !== 'svgz') {
-    const type = binaryTypeFor(job.extension) ?? textTypeFor(job.extension) ?? ''
+    const type = getBinaryType(job.extension) ?? getTextType(job.extension) ?? ''
     if (archives.has(type) && isSmallArchive(source))
       return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
     if (source.size <= (briefBytes[type] ?? -1)) return examineWithinLimits(source, job, briefLimits(job.deadlineMs))
   }
   if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
-  if (job.size <= (quickBytes[textTypeFor(job.extension) ?? ''] ?? -1)) return examine(source, job)
+  if (job.size <= (quickBytes[getTextType(job.extension) ?? ''] ?? -1)) return examine(source, job)
   const lenient = !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
   const canSkipReader = needsNoReader({ extension: job.extension, lenient })
   return canSkipReader() && !readersReplaced ? examineWithoutReader(source, job, canSkipReader) : undefined
@@ -155,7 +155,7 @@ const maxSteps = 500
 
 function briefLimits(deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
-  const counted = countedDeadline(maxSteps, deadline)
+  const counted = createCountedDeadline(maxSteps, deadline)
   return {
     ...limits,
     ...briefPictures,

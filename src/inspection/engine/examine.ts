@@ -1,20 +1,20 @@
 import {
-  binaryTypeFor,
   checkDeadline,
   checkWithoutReader,
   defaultLimits,
   detect,
   type FormatReader,
+  getBinaryType,
+  getReaderName,
+  getReaderNameByType,
+  getTextType,
   type Inspection,
-  isPage,
+  isWebPageExtension,
   type MemberObserver,
   openDetected,
   type RandomAccessSource,
   type ReaderLimits,
   type Recognition,
-  readerName,
-  readerOf,
-  textTypeFor,
 } from '@assay/formats'
 import type { Findings, Job } from '../report.js'
 
@@ -41,9 +41,9 @@ export async function examine(
 export const needsNoReader =
   ({ extension, lenient }: { extension: string; lenient: boolean }) =>
   (recognised?: Recognition): boolean => {
-    const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
-    const name = recognised ? readerName(extension, recognised) : readerOf(byName)
-    return name === undefined || (lenient && name === 'txt' && !isPage(extension))
+    const byName = getTextType(extension) ?? getBinaryType(extension)
+    const name = recognised ? getReaderName(extension, recognised) : getReaderNameByType(byName)
+    return name === undefined || (lenient && name === 'txt' && !isWebPageExtension(extension))
   }
 
 /** Examines a file without a reader. Returns undefined if the detected type requires a reader. */

@@ -14,7 +14,7 @@ const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/im
 
 decodeImagesWith(async (source, task) => {
   const path = currentPath()
-  if (path === undefined) return decodeImage(source.whole(source.size), task)
+  if (path === undefined) return decodeImage(source.readAll(source.size), task)
   // Read the file here if its name ends with `]`, because libvips parses brackets at the end of a name as options.
   return decodeImage(path.endsWith(']') ? await readFile(path) : path, task)
 })

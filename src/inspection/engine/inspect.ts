@@ -1,4 +1,4 @@
-import { mimeOfExtension } from '@assay/formats'
+import { getMimeTypeByExtension } from '@assay/formats'
 import { currentTime } from '../../platform/clock.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
@@ -129,7 +129,7 @@ async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; re
 async function describeContent(file: StartedChecks) {
   const { content, sizeBytes, rules } = file.submission
   return {
-    detectedContentType: (await file.detectedMime()) ?? mimeOfExtension(file.extension),
+    detectedContentType: (await file.detectedMime()) ?? getMimeTypeByExtension(file.extension),
     sizeBytes,
     checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,
     rulesVersion: rules.rulesVersion ?? null,

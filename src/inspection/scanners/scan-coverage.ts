@@ -1,5 +1,5 @@
 import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
-import { headLength, recognise, recogniseTail, tailLength } from '@assay/formats/archive'
+import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '@assay/formats/archive'
 import { WalkEnded, walk } from '@assay/formats/walk'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { Content } from '../../platform/spool/content.js'
@@ -37,7 +37,7 @@ const deadlineMs = 120_000
 export async function hasContainer(content: Content): Promise<boolean> {
   const head = await readRange(content, 0, headLength)
   const tail = await readRange(content, content.size - tailLength, content.size)
-  return recognise(head) !== undefined || recogniseTail(tail) !== undefined
+  return detectContainer(head) !== undefined || detectContainerAtEnd(tail) !== undefined
 }
 
 /**

@@ -1,9 +1,9 @@
-import { readerOf, sharedExtensions, textTypes, types } from '@assay/formats'
+import { getReaderNameByType, sharedExtensions, textTypes, types } from '@assay/formats'
 import { containers } from './containers.js'
 
 export function typeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
-    const reader = readerOf(type)
+    const reader = getReaderNameByType(type)
     const how = reader ? `opened${reader === type ? '' : `, as ${reader}`}` : 'signature'
     return `| ${type} | ${mime} | ${how} | \`${extensions.join(' ')}\` |`
   })

@@ -1,4 +1,4 @@
 import type { FileParts } from './parts.d.mts'
 
 export declare const kinds: Record<string, unknown>
-export declare function damagedCopies(kind: string, file: FileParts, options: { count: number; seed: number }): Buffer[]
+export declare function generateDamagedCopies(kind: string, file: FileParts, options: { count: number; seed: number }): Buffer[]

@@ -2,7 +2,7 @@
 const blockBytes = 512
 
 /** Creates a seeded random number generator (mulberry32), so that every run damages the same bytes. */
-export function seeded(seed) {
+export function createRandom(seed) {
   let state = seed | 0
   return (below) => {
     state = (state + 0x6d2b79f5) | 0
@@ -12,20 +12,20 @@ export function seeded(seed) {
   }
 }
 
-const replaced = (bytes, start, end, inserted = Buffer.alloc(0)) =>
+const replaceRange = (bytes, start, end, inserted = Buffer.alloc(0)) =>
   Buffer.concat([bytes.subarray(0, start), inserted, bytes.subarray(end)])
 
-const overwritten = (bytes, at, length, fill) => {
+const overwriteRange = (bytes, at, length, fill) => {
   const copy = Buffer.from(bytes)
   for (let index = at; index < Math.min(at + length, copy.length); index++) copy[index] = fill()
   return copy
 }
 
 /** Returns the block size. Small files consist of eight smaller blocks. */
-const blockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
-const blockAt = (bytes, random) => random(Math.floor(bytes.length / blockSize(bytes))) * blockSize(bytes)
+const getBlockSize = (bytes) => Math.max(1, Math.min(blockBytes, bytes.length >> 3))
+const pickBlockOffset = (bytes, random) => random(Math.floor(bytes.length / getBlockSize(bytes))) * getBlockSize(bytes)
 
-const swapped = (bytes, first, second) => {
+const swapRanges = (bytes, first, second) => {
   const [a, b] = first.start < second.start ? [first, second] : [second, first]
   return Buffer.concat([
     bytes.subarray(0, a.start),
@@ -36,54 +36,54 @@ const swapped = (bytes, first, second) => {
   ])
 }
 
-const flipped = (bytes, at, bit) => {
+const flipBit = (bytes, at, bit) => {
   const copy = Buffer.from(bytes)
   copy[at] ^= 1 << bit
   return copy
 }
 
-const pick = (list, random) => list[random(list.length)]
+const pickRandom = (list, random) => list[random(list.length)]
 
 export const kinds = {
   'cut in the last 5 %': ({ bytes, random }) => bytes.subarray(0, bytes.length - 1 - random(Math.ceil(bytes.length / 20))),
   'cut in the middle': ({ bytes, random }) => bytes.subarray(0, Math.floor((bytes.length * (20 + random(60))) / 100)),
   'byte missing': ({ bytes, random }) => {
     const at = random(bytes.length)
-    return replaced(bytes, at, at + 1)
+    return replaceRange(bytes, at, at + 1)
   },
   'byte inserted': ({ bytes, random }) => {
     const at = random(bytes.length)
-    return replaced(bytes, at, at, Buffer.from([random(256)]))
+    return replaceRange(bytes, at, at, Buffer.from([random(256)]))
   },
-  'bit flipped in the first 64 bytes': ({ bytes, random }) => flipped(bytes, random(Math.min(64, bytes.length)), random(8)),
+  'bit flipped in the first 64 bytes': ({ bytes, random }) => flipBit(bytes, random(Math.min(64, bytes.length)), random(8)),
   'bit flipped in a part': ({ bytes, parts, random }) => {
-    const { start, end } = pick(parts, random)
-    return flipped(bytes, start + random(end - start), random(8))
+    const { start, end } = pickRandom(parts, random)
+    return flipBit(bytes, start + random(end - start), random(8))
   },
   '16 bits flipped': ({ bytes, random }) => {
     let copy = bytes
-    for (let count = 0; count < 16; count++) copy = flipped(copy, random(bytes.length), random(8))
+    for (let count = 0; count < 16; count++) copy = flipBit(copy, random(bytes.length), random(8))
     return copy
   },
-  '64 bytes zeroed': ({ bytes, random }) => overwritten(bytes, random(bytes.length), 64, () => 0),
-  'eighth zeroed': ({ bytes, random }) => overwritten(bytes, random(bytes.length), bytes.length >> 3, () => 0),
+  '64 bytes zeroed': ({ bytes, random }) => overwriteRange(bytes, random(bytes.length), 64, () => 0),
+  'eighth zeroed': ({ bytes, random }) => overwriteRange(bytes, random(bytes.length), bytes.length >> 3, () => 0),
   'end zeroed': ({ bytes, random }) => {
     const start = Math.floor((bytes.length * (50 + random(45))) / 100)
-    return overwritten(bytes, start, bytes.length, () => 0)
+    return overwriteRange(bytes, start, bytes.length, () => 0)
   },
-  '256 random bytes': ({ bytes, random }) => overwritten(bytes, random(bytes.length), 256, () => random(256)),
+  '256 random bytes': ({ bytes, random }) => overwriteRange(bytes, random(bytes.length), 256, () => random(256)),
   'block missing': ({ bytes, random }) => {
-    const at = blockAt(bytes, random)
-    return replaced(bytes, at, at + blockSize(bytes))
+    const at = pickBlockOffset(bytes, random)
+    return replaceRange(bytes, at, at + getBlockSize(bytes))
   },
   'block repeated': ({ bytes, random }) => {
-    const at = blockAt(bytes, random)
-    return replaced(bytes, at, at, bytes.subarray(at, at + blockSize(bytes)))
+    const at = pickBlockOffset(bytes, random)
+    return replaceRange(bytes, at, at, bytes.subarray(at, at + getBlockSize(bytes)))
   },
   'two blocks swapped': ({ bytes, random }) => {
-    const [one, other] = [blockAt(bytes, random), blockAt(bytes, random)]
-    const size = blockSize(bytes)
-    return one === other ? undefined : swapped(bytes, { start: one, end: one + size }, { start: other, end: other + size })
+    const [one, other] = [pickBlockOffset(bytes, random), pickBlockOffset(bytes, random)]
+    const size = getBlockSize(bytes)
+    return one === other ? undefined : swapRanges(bytes, { start: one, end: one + size }, { start: other, end: other + size })
   },
   'line ends converted': ({ bytes }) =>
     Buffer.from(
@@ -92,21 +92,22 @@ export const kinds = {
     ),
   'decoded as UTF-8': ({ bytes }) => Buffer.from(bytes.toString('utf8'), 'utf8'),
   'part missing': ({ bytes, parts, random }) => {
-    const { start, end } = pick(parts, random)
-    return replaced(bytes, start, end)
+    const { start, end } = pickRandom(parts, random)
+    return replaceRange(bytes, start, end)
   },
   'two parts swapped': ({ bytes, parts, random }) => {
-    const [one, other] = [pick(parts, random), pick(parts, random)]
-    return one === other ? undefined : swapped(bytes, one, other)
+    const [one, other] = [pickRandom(parts, random), pickRandom(parts, random)]
+    return one === other ? undefined : swapRanges(bytes, one, other)
   },
   'wrong length': ({ bytes, lengths, random }) =>
-    lengths.length === 0 ? undefined : flipped(bytes, pick(lengths, random), random(3)),
-  'wrong checksum': ({ bytes, sums, random }) => (sums.length === 0 ? undefined : flipped(bytes, pick(sums, random), random(8))),
+    lengths.length === 0 ? undefined : flipBit(bytes, pickRandom(lengths, random), random(3)),
+  'wrong checksum': ({ bytes, sums, random }) =>
+    sums.length === 0 ? undefined : flipBit(bytes, pickRandom(sums, random), random(8)),
 }
 
 /** Yields damaged copies of one kind, without copies that equal the original. */
-export function damagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
-  const random = seeded(seed)
+export function generateDamagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
+  const random = createRandom(seed)
   const copies = []
   for (let tries = 0; tries < count * 3 && copies.length < count; tries++) {
     const copy = kinds[kind]({ bytes, parts, lengths, sums, random })

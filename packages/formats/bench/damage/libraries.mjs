@@ -13,7 +13,7 @@ import yauzl from 'yauzl'
 
 sharp.cache(false)
 
-const fail = (message) => {
+const throwError = (message) => {
   throw new Error(message)
 }
 
@@ -24,7 +24,7 @@ async function openPdf(bytes) {
   pdfium ??= await PDFiumLibrary.init()
   try {
     const document = await pdfium.loadDocument(bytes)
-    if (document.getPageCount() === 0) fail('no pages')
+    if (document.getPageCount() === 0) throwError('no pages')
     document.getPage(0)
     document.destroy()
   } catch (error) {
@@ -73,15 +73,15 @@ async function testArchive(bytes) {
     instantiateWasm: (...input) => instantiateWasm(...input) ?? {},
   })
   program.FS.writeFile('/archive', bytes)
-  if (program.callMain(['t', '-y', '-p-', '/archive']) !== 0) fail('7-Zip reports an error')
+  if (program.callMain(['t', '-y', '-p-', '/archive']) !== 0) throwError('7-Zip reports an error')
 }
 
 const readCompound = (bytes) => CFB.read(bytes, { type: 'buffer' })
-const readMedia = async (bytes) => (await parseBuffer(bytes)).format.container ?? fail('unknown container')
+const readMedia = async (bytes) => (await parseBuffer(bytes)).format.container ?? throwError('unknown container')
 
 function readXml(bytes) {
   const parser = new SaxesParser()
-  parser.on('error', (error) => fail(error.message))
+  parser.on('error', (error) => throwError(error.message))
   parser.write(bytes.toString('utf8')).close()
 }
 
@@ -103,11 +103,11 @@ const rows = [
 /** Maps each type to the name of its library and a function that tests whether the library rejects the bytes. */
 export const libraries = new Map(
   rows.flatMap(([name, types, open]) =>
-    types.split(' ').map((type) => [type, { name, rejects: (bytes) => throws(() => open(bytes)) }]),
+    types.split(' ').map((type) => [type, { name, rejects: (bytes) => isRejectedBy(() => open(bytes)) }]),
   ),
 )
 
-async function throws(open) {
+async function isRejectedBy(open) {
   try {
     await open()
     return false

@@ -7,4 +7,4 @@ export interface FileParts {
   sums: number[]
 }
 
-export declare function partsOf(bytes: Buffer, extension: string): FileParts
+export declare function findParts(bytes: Buffer, extension: string): FileParts

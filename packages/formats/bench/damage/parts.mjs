@@ -2,14 +2,14 @@
  * Finds the chunks, boxes, pages or members of a file. Each part is a byte range. `lengthAt` is the offset of the least
  * significant byte of its length field, and `sumAt` that of its checksum, if any.
  */
-export function partsOf(bytes, extension) {
+export function findParts(bytes, extension) {
   const found = (finders[extension] ?? (() => []))(bytes).filter(({ start, end }) => end > start && end <= bytes.length)
   const offsets = (name) => found.map((part) => part[name]).filter((at) => at !== undefined && at < bytes.length)
-  const parts = found.length > 1 ? found : eighths(bytes)
+  const parts = found.length > 1 ? found : splitIntoEighths(bytes)
   return { bytes, parts, lengths: offsets('lengthAt'), sums: offsets('sumAt') }
 }
 
-function eighths(bytes) {
+function splitIntoEighths(bytes) {
   const size = Math.max(1, bytes.length >> 3)
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => ({
     start: index * size,
@@ -17,7 +17,7 @@ function eighths(bytes) {
   }))
 }
 
-function png(bytes) {
+function findPngParts(bytes) {
   const parts = []
   for (let at = 8; at + 12 <= bytes.length; ) {
     const end = at + 12 + bytes.readUInt32BE(at)
@@ -27,7 +27,7 @@ function png(bytes) {
   return parts
 }
 
-function jpeg(bytes) {
+function findJpegParts(bytes) {
   const parts = []
   for (let at = 2; at + 4 <= bytes.length && bytes[at] === 0xff; ) {
     const end = at + 2 + bytes.readUInt16BE(at + 2)
@@ -43,7 +43,7 @@ function jpeg(bytes) {
   return parts
 }
 
-function gif(bytes) {
+function findGifParts(bytes) {
   const table = (flags) => (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0)
   const parts = []
   for (let at = 13 + table(bytes[10]); at < bytes.length && bytes[at] !== 0x3b; ) {
@@ -56,7 +56,7 @@ function gif(bytes) {
   return parts
 }
 
-function riff(bytes) {
+function findRiffParts(bytes) {
   const parts = []
   for (let at = 12; at + 8 <= bytes.length; ) {
     const end = at + 8 + bytes.readUInt32LE(at + 4)
@@ -66,9 +66,9 @@ function riff(bytes) {
   return [...parts, { start: 4, end: 8, lengthAt: 4 }]
 }
 
-const bmp = (bytes) => [{ start: 0, end: 54, lengthAt: 2 }, ...eighths(bytes).slice(1)]
+const findBmpParts = (bytes) => [{ start: 0, end: 54, lengthAt: 2 }, ...splitIntoEighths(bytes).slice(1)]
 
-function tiff(bytes) {
+function findTiffParts(bytes) {
   const little = bytes[0] === 0x49
   const u16 = (at) => (little ? bytes.readUInt16LE(at) : bytes.readUInt16BE(at))
   const u32 = (at) => (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at))
@@ -80,26 +80,26 @@ function tiff(bytes) {
     const next = at + 2 + count * 12
     at = next + 4 <= bytes.length ? u32(next) : 0
   }
-  return [...parts, ...eighths(bytes)]
+  return [...parts, ...splitIntoEighths(bytes)]
 }
 
 const parentBoxes = new Set('moov trak mdia minf stbl dinf edts udta mvex moof traf iprp ipco'.split(' '))
 
 /** Returns the boxes of MP4, QuickTime, HEIC and AVIF files at all levels. */
-function boxes(bytes, from = 0, to = bytes.length) {
+function findBoxes(bytes, from = 0, to = bytes.length) {
   const parts = []
   for (let at = from; at + 8 <= to; ) {
     const end = at + bytes.readUInt32BE(at)
     const type = bytes.toString('latin1', at + 4, at + 8)
     if (end < at + 8 || end > to) break
     parts.push({ start: at, end, lengthAt: at + 3 })
-    if (parentBoxes.has(type) || type === 'meta') parts.push(...boxes(bytes, at + (type === 'meta' ? 12 : 8), end))
+    if (parentBoxes.has(type) || type === 'meta') parts.push(...findBoxes(bytes, at + (type === 'meta' ? 12 : 8), end))
     at = end
   }
   return parts
 }
 
-function ogg(bytes) {
+function findOggParts(bytes) {
   const parts = []
   for (let at = 0; bytes.toString('latin1', at, at + 4) === 'OggS'; ) {
     const segments = bytes.subarray(at + 27, at + 27 + bytes[at + 26])
@@ -110,7 +110,7 @@ function ogg(bytes) {
   return parts
 }
 
-function flac(bytes) {
+function findFlacParts(bytes) {
   const parts = []
   let at = 4
   for (let last = false; !last && at + 4 < bytes.length; ) {
@@ -133,7 +133,7 @@ function flac(bytes) {
 const parentElements = new Set([0x18538067, 0x1654ae6b, 0xae, 0x1f43b675, 0xa0])
 
 /** Returns the elements of WebM and Matroska files at all levels. */
-function ebml(bytes, from = 0, to = bytes.length) {
+function findEbmlElements(bytes, from = 0, to = bytes.length) {
   const parts = []
   for (let at = from; at + 2 <= to && bytes[at] !== 0; ) {
     const idLength = Math.clz32(bytes[at]) - 23
@@ -144,14 +144,14 @@ function ebml(bytes, from = 0, to = bytes.length) {
     for (let index = 1; index < sizeLength; index++) size = size * 256 + bytes[at + idLength + index]
     const end = Math.min(start + size, to)
     parts.push({ start: at, end, lengthAt: start - 1 })
-    if (parentElements.has(bytes.readUIntBE(at, idLength))) parts.push(...ebml(bytes, start, end))
+    if (parentElements.has(bytes.readUIntBE(at, idLength))) parts.push(...findEbmlElements(bytes, start, end))
     at = end
   }
   return parts
 }
 
 /** Returns the members and directory entries of a zip archive. */
-function zip(bytes) {
+function findZipParts(bytes) {
   const end = bytes.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const parts = [{ start: end, end: bytes.length, lengthAt: end + 12 }]
   const members = []
@@ -168,7 +168,7 @@ function zip(bytes) {
   return parts
 }
 
-function tar(bytes) {
+function findTarParts(bytes) {
   const parts = []
   for (let at = 0; at + 512 <= bytes.length && bytes[at] !== 0; ) {
     const size = Number.parseInt(bytes.toString('latin1', at + 124, at + 135), 8) || 0
@@ -179,20 +179,20 @@ function tar(bytes) {
   return parts
 }
 
-const gzip = (bytes) => [
+const findGzipParts = (bytes) => [
   { start: 0, end: 10 },
-  ...eighths(bytes).slice(1),
+  ...splitIntoEighths(bytes).slice(1),
   { start: bytes.length - 8, end: bytes.length, lengthAt: bytes.length - 4, sumAt: bytes.length - 8 },
 ]
 
-const sevenZip = (bytes) => [
+const findSevenZipParts = (bytes) => [
   { start: 0, end: 32, lengthAt: 20, sumAt: 28 },
   { start: 8, end: 12, sumAt: 8 },
-  ...eighths(bytes).slice(1),
+  ...splitIntoEighths(bytes).slice(1),
 ]
 
 /** Returns the sectors of a compound file. Lengths are those of the streams in the directory. */
-function ole(bytes) {
+function findOleParts(bytes) {
   const size = 2 ** bytes.readUInt16LE(30)
   const parts = []
   for (let at = size; at + size <= bytes.length; at += size) parts.push({ start: at, end: at + size })
@@ -202,7 +202,7 @@ function ole(bytes) {
   return parts
 }
 
-function pdf(bytes) {
+function findPdfParts(bytes) {
   const text = bytes.toString('latin1')
   return [...text.matchAll(/\d+ \d+ obj\b.*?endobj|xref.*?startxref/gs)].map(({ 0: part, index }) => {
     const length = /\/Length (\d+)/.exec(part)
@@ -214,7 +214,7 @@ function pdf(bytes) {
 const bitRates = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const sampleRates = [44100, 48000, 32000]
 
-function mp3(bytes) {
+function findMp3Parts(bytes) {
   const parts = []
   let at = bytes.toString('latin1', 0, 3) === 'ID3' ? 10 + ((bytes[8] & 127) << 7) + (bytes[9] & 127) : 0
   while (at + 4 <= bytes.length && bytes[at] === 0xff && bytes[at + 1] >> 5 === 7) {
@@ -227,7 +227,7 @@ function mp3(bytes) {
   return parts
 }
 
-function aac(bytes) {
+function findAacParts(bytes) {
   const parts = []
   for (let at = 0; at + 7 <= bytes.length && bytes[at] === 0xff; ) {
     const end = at + (((bytes[at + 3] & 3) << 11) | (bytes[at + 4] << 3) | (bytes[at + 5] >> 5))
@@ -238,41 +238,41 @@ function aac(bytes) {
   return parts
 }
 
-const textParts = (pattern) => (bytes) =>
+const createTextPartFinder = (pattern) => (bytes) =>
   [...bytes.toString('latin1').matchAll(pattern)].map(({ 0: part, index }) => ({ start: index, end: index + part.length }))
-const markup = textParts(/<[^>]*>/g)
+const markup = createTextPartFinder(/<[^>]*>/g)
 
 const finders = {
-  png,
-  jpg: jpeg,
-  gif,
-  webp: riff,
-  wav: riff,
-  bmp,
-  tif: tiff,
-  ...Object.fromEntries('heic avif mp4 m4a mov'.split(' ').map((name) => [name, boxes])),
-  ogg,
-  flac,
-  webm: ebml,
-  mkv: ebml,
-  ...Object.fromEntries('zip docx xlsx pptx odt ods epub'.split(' ').map((name) => [name, zip])),
-  tar,
-  gz: gzip,
-  '7z': sevenZip,
+  png: findPngParts,
+  jpg: findJpegParts,
+  gif: findGifParts,
+  webp: findRiffParts,
+  wav: findRiffParts,
+  bmp: findBmpParts,
+  tif: findTiffParts,
+  ...Object.fromEntries('heic avif mp4 m4a mov'.split(' ').map((name) => [name, findBoxes])),
+  ogg: findOggParts,
+  flac: findFlacParts,
+  webm: findEbmlElements,
+  mkv: findEbmlElements,
+  ...Object.fromEntries('zip docx xlsx pptx odt ods epub'.split(' ').map((name) => [name, findZipParts])),
+  tar: findTarParts,
+  gz: findGzipParts,
+  '7z': findSevenZipParts,
   xz: (bytes) => [
     { start: 0, end: 12, sumAt: 8 },
-    ...eighths(bytes).slice(1),
+    ...splitIntoEighths(bytes).slice(1),
     { start: bytes.length - 12, end: bytes.length, sumAt: bytes.length - 12, lengthAt: bytes.length - 8 },
   ],
-  bz2: (bytes) => [{ start: 0, end: 10 }, { start: 10, end: 14, sumAt: 10 }, ...eighths(bytes).slice(1)],
-  rar: (bytes) => [{ start: 8, end: 12, sumAt: 8 }, { start: 12, end: 13, lengthAt: 12 }, ...eighths(bytes).slice(1)],
-  cab: (bytes) => [{ start: 8, end: 12, lengthAt: 8 }, ...eighths(bytes)],
-  ...Object.fromEntries('doc xls ppt'.split(' ').map((name) => [name, ole])),
-  pdf,
-  mp3,
-  aac,
+  bz2: (bytes) => [{ start: 0, end: 10 }, { start: 10, end: 14, sumAt: 10 }, ...splitIntoEighths(bytes).slice(1)],
+  rar: (bytes) => [{ start: 8, end: 12, sumAt: 8 }, { start: 12, end: 13, lengthAt: 12 }, ...splitIntoEighths(bytes).slice(1)],
+  cab: (bytes) => [{ start: 8, end: 12, lengthAt: 8 }, ...splitIntoEighths(bytes)],
+  ...Object.fromEntries('doc xls ppt'.split(' ').map((name) => [name, findOleParts])),
+  pdf: findPdfParts,
+  mp3: findMp3Parts,
+  aac: findAacParts,
   xml: markup,
   svg: markup,
-  json: textParts(/"[^"]*"|[[\]{},:]|[\d.]+/g),
-  csv: textParts(/[^,\n]*[,\n]/g),
+  json: createTextPartFinder(/"[^"]*"|[[\]{},:]|[\d.]+/g),
+  csv: createTextPartFinder(/[^,\n]*[,\n]/g),
 }

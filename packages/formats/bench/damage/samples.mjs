@@ -32,7 +32,7 @@ const text = rowsOfText.join('\n')
 const xml = `<?xml version="1.0"?>\n<rows>\n${rowsOfText.map((row) => `<row id="${row.split(',')[0]}">${row}</row>`).join('\n')}\n</rows>\n`
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 200">${rowsOfText.map((_, row) => `<circle cx="${row}" cy="${(row * 7) % 200}" r="3"/>`).join('\n')}</svg>\n`
 
-async function generated() {
+async function createSamples() {
   const { archive, avif, containers, image, media, office, pdf } = await loadSamples()
   const members = Object.fromEntries([0, 1, 2, 3, 4].map((part) => [`${part}.txt`, text.slice(part * 700, (part + 1) * 700)]))
   const file = { name: 'A.TXT', bytes: Buffer.from(text) }
@@ -92,7 +92,7 @@ async function generated() {
 const aliases = { jpeg: 'jpg', tiff: 'tif', opus: 'ogg' }
 
 /** Returns the files in a folder, by extension. Skips files above 1 MiB, because measuring damage in them takes long. */
-function filesIn(path) {
+function readFiles(path) {
   return readdirSync(path, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
@@ -102,6 +102,6 @@ function filesIn(path) {
     .map(([extension, bytes]) => [aliases[extension] ?? extension, bytes])
 }
 
-export async function samples(path) {
-  return path ? filesIn(path) : [...(await generated()), ...filesIn(encoded)]
+export async function loadSampleFiles(path) {
+  return path ? readFiles(path) : [...(await createSamples()), ...readFiles(encoded)]
 }

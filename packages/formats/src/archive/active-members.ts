@@ -1,11 +1,11 @@
 import { findOleActiveContent } from '../active-content.js'
-import { oleType } from '../detect/ole.js'
+import { detectOleType } from '../detect/ole.js'
 import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../format.js'
 import { type OleKind, readOle } from '../office/ole/ole.js'
-import { surveyObjects } from '../pdf/page-tree.js'
+import { analyzeObjects } from '../pdf/page-tree.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { findPageActiveContent, findRtfActiveContent } from '../text/active-text.js'
-import { textSign } from '../text/text.js'
+import { detectText } from '../text/text.js'
 import { readSvg } from '../text/xml.js'
 
 type Search = (source: RandomAccessSource, limits: ReaderLimits) => string[] | Promise<string[]>
@@ -13,13 +13,13 @@ type Search = (source: RandomAccessSource, limits: ReaderLimits) => string[] | P
 const oleKinds = new Set<string>(['doc', 'xls', 'ppt'])
 
 const searchOle: Search = async (source, limits) => {
-  const type = oleType(source)
+  const type = detectOleType(source)
   const read = oleKinds.has(type) ? await readOle(type as OleKind)(source, limits) : undefined
   return [...findOleActiveContent(source), ...getActiveContent(read)]
 }
 
 const searchPage: Search = (source, limits) => {
-  const sign = textSign(source)
+  const sign = detectText(source)
   return sign ? findPageActiveContent(source, sign, limits) : []
 }
 
@@ -32,7 +32,7 @@ const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
 export function selectSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOle
-  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).activeContent
+  if (start.includes('%PDF-')) return (source, limits) => analyzeObjects(source, limits).activeContent
   if (start.startsWith('{\\rtf')) return findRtfActiveContent
   if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return searchSvg
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchPage : undefined

@@ -1,7 +1,7 @@
 import { looksLikeTar } from './tar/header.js'
 
 /** Detects a nested archive. An end record without a local header is an empty zip, which does not count as an archive. */
-export function archiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
+export function detectArchiveKind(head: Buffer): 'zip' | 'gzip' | 'tar' | '7z' | undefined {
   const start = head.toString('latin1', 0, 6)
   if (start.startsWith('PK\x03\x04')) return 'zip'
   if (start.startsWith('\x1f\x8b\x08')) return 'gzip'

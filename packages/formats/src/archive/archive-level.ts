@@ -1,8 +1,8 @@
-import { FormatError, malicious, quoted } from '../format-error.js'
+import { createMaliciousError, FormatError, quote } from '../format-error.js'
 import type { MemberObserver } from '../member-observer.js'
 import type { ArchiveBudget } from './budget.js'
 import type { ByteStream } from './byte-stream.js'
-import { type Container, recognise } from './containers.js'
+import { type Container, detectContainer } from './containers.js'
 
 const maxNotes = 10
 
@@ -25,25 +25,28 @@ export class ArchiveLevel {
     return this.budget.limits
   }
 
-  inside(name: string, observer?: MemberObserver): ArchiveLevel {
+  createNestedLevel(name: string, observer?: MemberObserver): ArchiveLevel {
     if (this.depth + 1 > this.limits.maxNesting) {
-      throw malicious('nesting', `archives are nested more than ${this.limits.maxNesting} levels deep, at ${quoted(name)}`)
+      throw createMaliciousError(
+        'nesting',
+        `archives are nested more than ${this.limits.maxNesting} levels deep, at ${quote(name)}`,
+      )
     }
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
 
   /** Adds a note if a nested archive is damaged. A malicious nested archive causes the rejection of the whole file. */
-  async readNested(stream: ByteStream, name: string, offset?: number): Promise<void> {
+  async checkNestedArchive(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.readNestedArchive(stream, name, this, offset)
     } catch (error) {
       if (!(error instanceof FormatError) || error.isMalicious) throw error
-      this.note(`the member ${quoted(name)} is an archive that cannot be opened: ${error.message}`)
+      this.addNote(`the member ${quote(name)} is an archive that cannot be opened: ${error.message}`)
     }
   }
 
-  noteContainer(head: Buffer): void {
-    const kind = recognise(head)
+  recordContainer(head: Buffer): void {
+    const kind = detectContainer(head)
     if (kind && !weakSignatures.has(kind)) this.budget.containers.add(kind)
   }
 
@@ -51,11 +54,12 @@ export class ArchiveLevel {
    * Skips a member that is too large to search. Limits without nesting cause an error, so that the caller retries in a worker.
    */
   skipSearch(name: string): void {
-    if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is too large to be searched`)
-    this.note(`the member ${quoted(name)} was not searched for active content`)
+    if (this.limits.maxNesting === 0)
+      throw createMaliciousError('nesting', `the member ${quote(name)} is too large to be searched`)
+    this.addNote(`the member ${quote(name)} was not searched for active content`)
   }
 
-  note(text: string): void {
+  addNote(text: string): void {
     if (this.notes.length < maxNotes && !this.notes.includes(text)) this.notes.push(text)
   }
 }

@@ -1,4 +1,4 @@
-import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { createValidVerdict, type FormatReader, type ReaderLimits } from '../format.js'
 import { catchFormatError } from '../format-error.js'
 import type { MemberObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -26,7 +26,7 @@ export const getScanEvidence = ({ budget: { encrypted, containers, activeContent
 })
 
 /** Creates a format reader from a function that checks an archive and returns evidence about it. */
-export const archiveReader =
+export const createArchiveReader =
   (check: (source: RandomAccessSource, level: ArchiveLevel) => Promise<Record<string, unknown>>): FormatReader =>
   (source, limits, observer) =>
     catchFormatError(async () => {
@@ -34,7 +34,11 @@ export const archiveReader =
       const facts = await check(source, level)
       const closed = getScanEvidence(level)
       const activeContent = [facts.active_content, closed.active_content].flatMap((each) => (each as string[] | undefined) ?? [])
-      return sound(level.notes, { ...facts, ...closed, ...(activeContent.length > 0 && { active_content: activeContent }) })
+      return createValidVerdict(level.notes, {
+        ...facts,
+        ...closed,
+        ...(activeContent.length > 0 && { active_content: activeContent }),
+      })
     })
 
 /** Checks a zip archive. 7-Zip unpacks the members with other compression methods. */
@@ -45,32 +49,32 @@ export async function checkWholeZip(source: RandomAccessSource, level: ArchiveLe
 }
 
 /** Checks zip archives as strictly as `unzip -t` and 7-Zip. */
-export const readZip = archiveReader(async (source, level) => {
+export const readZip = createArchiveReader(async (source, level) => {
   const { entries, unpackedBytes } = await checkWholeZip(source, level)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks Java archives. The zip must be intact, but the manifest is optional. */
-export const readJar = archiveReader(async (source, level) => {
+export const readJar = createArchiveReader(async (source, level) => {
   const { entries, unpackedBytes, names } = await checkWholeZip(source, level)
-  if (!names.has('META-INF/MANIFEST.MF')) level.note('the archive has no manifest')
+  if (!names.has('META-INF/MANIFEST.MF')) level.addNote('the archive has no manifest')
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks tar archives as strictly as GNU tar. */
-export const readTar = archiveReader(async (source, level) => {
+export const readTar = createArchiveReader(async (source, level) => {
   const { entries, contentBytes } = await checkTar(new SourceStream(source), level)
   return { entries, content_bytes: contentBytes }
 })
 
 /** Checks 7z archives as strictly as `7z t`. */
-export const readSevenZip = archiveReader(async (source, level) => {
+export const readSevenZip = createArchiveReader(async (source, level) => {
   const { entries, unpackedBytes } = await checkSevenZip(source, level)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks all members of a gzip file, and the archive that they contain, if any. */
-export const readGzip = archiveReader(async (source, level) => {
+export const readGzip = createArchiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzip(source, {
     member: () => {
@@ -85,11 +89,11 @@ export const readGzip = archiveReader(async (source, level) => {
       throw error
     },
   })
-  await readGunzipped(level.observer?.stream('gzip', 0, chunks) ?? chunks, level, source.extension === 'tgz')
+  await checkGzipContent(level.observer?.visitStream('gzip', 0, chunks) ?? chunks, level, source.extension === 'tgz')
   return facts
 })
 
-async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel, mustBeTar: boolean): Promise<void> {
+async function checkGzipContent(chunks: AsyncIterable<Buffer>, level: ArchiveLevel, mustBeTar: boolean): Promise<void> {
   let damage: unknown
   const watched = async function* () {
     try {
@@ -104,7 +108,7 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel,
     // A compressed tar counts as one level of nesting, not two.
     const isTar = looksLikeTar(await content.peek(tarBlock))
     if (mustBeTar) await checkTar(content, level)
-    else await level.readNested(content, isTar ? 'tar' : 'content')
+    else await level.checkNestedArchive(content, isTar ? 'tar' : 'content')
     await content.skip(Number.POSITIVE_INFINITY)
   } finally {
     await content.close()

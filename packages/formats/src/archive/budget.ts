@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { malicious } from '../format-error.js'
+import { createMaliciousError } from '../format-error.js'
 
 // Smaller archives may have any compression ratio, because zeros, blank pages and logs compress well.
 const freeBytes = 16 * 1024 * 1024
@@ -24,10 +24,10 @@ export class ArchiveBudget {
     readonly packed: number,
   ) {}
 
-  addEntries(count: number): void {
-    this.entries += count
+  addEntries(entryCount: number): void {
+    this.entries += entryCount
     if (this.entries > this.limits.maxEntries) {
-      throw malicious(
+      throw createMaliciousError(
         'archive_entries',
         `the archive has more than ${this.limits.maxEntries} members, including those of nested archives`,
       )
@@ -37,7 +37,7 @@ export class ArchiveBudget {
   addUnpacked(bytes: number): void {
     checkDeadline(this.limits)
     this.unpacked += bytes
-    this.checkTotal(this.unpacked)
+    this.checkTotalBytes(this.unpacked)
   }
 
   /** Maximum size of the next member to search for active content. */
@@ -45,7 +45,7 @@ export class ArchiveBudget {
     return Math.max(0, Math.min(maxSearchedBytes.one, this.#maxSearchedBytes - this.#searched))
   }
 
-  search(bytes: number): void {
+  countSearchedBytes(bytes: number): void {
     this.#searched += bytes
   }
 
@@ -55,27 +55,29 @@ export class ArchiveBudget {
   }
 
   /** Checks the sizes that the headers declare, before any member is unpacked. */
-  checkAnnounced(bytes: number): void {
-    this.checkTotal(this.unpacked + bytes)
+  checkDeclaredBytes(bytes: number): void {
+    this.checkTotalBytes(this.unpacked + bytes)
   }
 
   /** Checks the compression ratio of one member. Incompressible members could hide a bomb in the ratio of the whole archive. */
-  checkMember(name: string, unpacked: number, packed: number): void {
+  checkMemberRatio(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
-      throw malicious(
+      throw createMaliciousError(
         'archive_ratio',
         `${name} expands from ${packed} to ${unpacked} bytes. The maximum ratio is ${this.limits.maxRatio}`,
       )
     }
   }
 
-  private checkTotal(total: number): void {
+  private checkTotalBytes(total: number): void {
     const { maxUnpackedBytes, maxRatio } = this.limits
     if (total > maxUnpackedBytes) {
-      throw malicious('archive_size', `the archive expands to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
+      throw createMaliciousError('archive_size', `the archive expands to more than ${maxUnpackedBytes} bytes`, {
+        unpacked_bytes: total,
+      })
     }
     if (total > freeBytes && total > this.packed * maxRatio) {
-      throw malicious(
+      throw createMaliciousError(
         'archive_ratio',
         `the archive has ${this.packed} bytes and expands to more than ${maxRatio} times its size`,
         {

@@ -1,53 +1,53 @@
 import { crc32 } from 'node:zlib'
-import { checksumHolds, tarBlock } from './tar/header.js'
+import { hasValidTarChecksum, tarBlock } from './tar/header.js'
 
 type Matches = (head: Buffer) => boolean
 
-const at = (offset: number, ...magics: string[]): Matches => {
+const createSignatureTest = (offset: number, ...magics: string[]): Matches => {
   const wanted = magics.map((magic) => Buffer.from(magic, 'latin1'))
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
 
 /** Container signatures in the order in which they are checked. The least specific signatures come last. */
 const signatures = {
-  zip: at(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
-  gzip: at(0, '\x1f\x8b\x08'),
-  '7z': at(0, "7z\xbc\xaf'\x1c"),
-  xz: at(0, '\xfd7zXZ\0'),
+  zip: createSignatureTest(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
+  gzip: createSignatureTest(0, '\x1f\x8b\x08'),
+  '7z': createSignatureTest(0, "7z\xbc\xaf'\x1c"),
+  xz: createSignatureTest(0, '\xfd7zXZ\0'),
   bzip2: (head) => /^BZh[1-9](1AY&SY|\x17rE8P\x90)/.test(head.toString('latin1', 0, 10)),
   // A Zstandard file may start with a skippable frame.
   zstd: (head) => /^(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)/.test(head.toString('latin1', 0, 4)),
   lzma: isLzma,
   z: (head) => head.readUInt16BE() === 0x1f9d && (head[2]! & 0x60) === 0,
-  cab: at(0, 'MSCF\0\0\0\0'),
-  rar: at(0, 'Rar!\x1a\x07\0'),
-  rar5: at(0, 'Rar!\x1a\x07\x01\0'),
+  cab: createSignatureTest(0, 'MSCF\0\0\0\0'),
+  rar: createSignatureTest(0, 'Rar!\x1a\x07\0'),
+  rar5: createSignatureTest(0, 'Rar!\x1a\x07\x01\0'),
   arj: isArj,
   lzh: (head) => /^..-lh[0-7dx]-/s.test(head.toString('latin1', 0, 7)),
   cpio: (head) => /^07070(7[0-7]{6}|[12][0-9a-fA-F]{8})/.test(head.toString('latin1', 0, 14)),
-  ar: at(0, '!<arch>\n'),
-  rpm: at(0, '\xed\xab\xee\xdb'),
-  xar: at(0, 'xar!'),
-  wim: at(0, 'MSWIM\0\0\0'),
-  iso: at(32_769, 'CD001'),
-  udf: at(32_769, 'BEA01'),
+  ar: createSignatureTest(0, '!<arch>\n'),
+  rpm: createSignatureTest(0, '\xed\xab\xee\xdb'),
+  xar: createSignatureTest(0, 'xar!'),
+  wim: createSignatureTest(0, 'MSWIM\0\0\0'),
+  iso: createSignatureTest(32_769, 'CD001'),
+  udf: createSignatureTest(32_769, 'BEA01'),
   swf: (head) => /^[CZ]WS[\x04-\x40]/.test(head.toString('latin1', 0, 4)),
-  szdd: at(0, "SZDD\x88\xf0'3"),
-  ole: at(0, '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'),
-  chm: at(0, 'ITSF\x03\0\0\0'),
-  tnef: at(0, '\x78\x9f\x3e\x22'),
-  onenote: at(0, '\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3'),
-  alz: at(0, 'ALZ\x01\x0a\0\0\0'),
-  egg: at(0, 'EGGA\0\x01'),
-  lz4: at(0, '\x04\x22\x4d\x18', '\x02\x21\x4c\x18'),
-  lzip: at(0, 'LZIP\x01'),
-  ace: at(7, '**ACE**'),
-  zoo: at(20, '\xdc\xa7\xc4\xfd'),
-  stuffit: at(0, 'SIT!', 'StuffIt (c)1997-'),
-  installshield: at(0, 'ISc('),
-  squashfs: at(0, 'hsqs', 'sqsh'),
-  disk: isDisk,
-  rtf: at(0, '{\\rt'),
+  szdd: createSignatureTest(0, "SZDD\x88\xf0'3"),
+  ole: createSignatureTest(0, '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'),
+  chm: createSignatureTest(0, 'ITSF\x03\0\0\0'),
+  tnef: createSignatureTest(0, '\x78\x9f\x3e\x22'),
+  onenote: createSignatureTest(0, '\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1\x53\x78\xd0\x29\x96\xd3'),
+  alz: createSignatureTest(0, 'ALZ\x01\x0a\0\0\0'),
+  egg: createSignatureTest(0, 'EGGA\0\x01'),
+  lz4: createSignatureTest(0, '\x04\x22\x4d\x18', '\x02\x21\x4c\x18'),
+  lzip: createSignatureTest(0, 'LZIP\x01'),
+  ace: createSignatureTest(7, '**ACE**'),
+  zoo: createSignatureTest(20, '\xdc\xa7\xc4\xfd'),
+  stuffit: createSignatureTest(0, 'SIT!', 'StuffIt (c)1997-'),
+  installshield: createSignatureTest(0, 'ISc('),
+  squashfs: createSignatureTest(0, 'hsqs', 'sqsh'),
+  disk: isDiskImage,
+  rtf: createSignatureTest(0, '{\\rt'),
   pdf: (head) => head.subarray(0, 1024).includes('%PDF-'),
   mail: isMail,
   dmg: () => false,
@@ -58,10 +58,10 @@ export type Container = keyof typeof signatures
 
 const known = Object.entries(signatures) as [Container, Matches][]
 
-/** Number of bytes that `recognise` needs. Mail needs the most, because many headers may precede its MIME header. */
+/** Number of bytes that `detectContainer` needs. Mail needs the most, because many headers may precede its MIME header. */
 export const headLength = 256 * 1024
 
-export function recognise(head: Buffer): Container | undefined {
+export function detectContainer(head: Buffer): Container | undefined {
   if (head.length < 4) return undefined
   return known.find(([, matches]) => matches(head))?.[0]
 }
@@ -83,27 +83,31 @@ function isArj(head: Buffer): boolean {
   )
 }
 
-function isDisk(head: Buffer): boolean {
+function isDiskImage(head: Buffer): boolean {
   const text = (offset: number, length: number) => head.toString('latin1', offset, offset + length)
   if (isNamedDisk(head) || (isBootable(head) && isVolume(head))) return true
   return isExt(head) && /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) && /^[\0\x01]\0\0\0$/.test(text(1100, 4))
 }
-const anyOf =
+const matchesAnyOf =
   (...ways: Matches[]): Matches =>
   (head) =>
     ways.some((matches) => matches(head))
-const isNamedDisk = anyOf(
-  at(0, 'conectix', 'vhdxfile', 'KDMV', 'QFI\xfb', '# Disk DescriptorFile'),
-  at(64, '\x7f\x10\xda\xbe'),
-  at(512, 'EFI PART'),
+const isNamedDisk = matchesAnyOf(
+  createSignatureTest(0, 'conectix', 'vhdxfile', 'KDMV', 'QFI\xfb', '# Disk DescriptorFile'),
+  createSignatureTest(64, '\x7f\x10\xda\xbe'),
+  createSignatureTest(512, 'EFI PART'),
 )
-const isBootable = at(510, '\x55\xaa')
-const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82, 'FAT32   '))
-const isExt = at(1080, '\x53\xef')
+const isBootable = createSignatureTest(510, '\x55\xaa')
+const isVolume = matchesAnyOf(
+  createSignatureTest(3, 'NTFS    '),
+  createSignatureTest(54, 'FAT12   ', 'FAT16   '),
+  createSignatureTest(82, 'FAT32   '),
+)
+const isExt = createSignatureTest(1080, '\x53\xef')
 
 /** Validates the header checksum, because old tar files have no signature. */
 export function isTar(head: Buffer): boolean {
-  return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
+  return head.length >= tarBlock && head[0] !== 0 && hasValidTarChecksum(head.subarray(0, tarBlock))
 }
 
 const firstField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
@@ -120,11 +124,11 @@ function isMail(head: Buffer): boolean {
 export const tailLength = 66_000
 
 /** Detects a container by the trailer at its end, regardless of the bytes before it. */
-export function recogniseTail(tail: Buffer): Container | undefined {
+export function detectContainerAtEnd(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
   // Common programs accept trailing bytes after the `koly` trailer.
   return tail.includes('koly\0\0\0\x04\0\0\x02\0', 0, 'latin1') ? 'dmg' : undefined
 }
 
-export const mayHold = (bytes: Buffer): boolean =>
-  recognise(bytes.subarray(0, headLength)) !== undefined || recogniseTail(bytes.subarray(-tailLength)) !== undefined
+export const mayContainContainer = (bytes: Buffer): boolean =>
+  detectContainer(bytes.subarray(0, headLength)) !== undefined || detectContainerAtEnd(bytes.subarray(-tailLength)) !== undefined

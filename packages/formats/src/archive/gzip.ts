@@ -1,5 +1,5 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import { damaged, type FormatError } from '../format-error.js'
+import { createDamageError, type FormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { getDataError, inflateChunks } from './inflate.js'
 
@@ -15,26 +15,26 @@ export interface GzipHandlers {
 /** Unpacks a gzip file and verifies checksums and lengths. Throws a `FormatError` if the data cannot be inflated. */
 export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
-    if (at > 0 && !startsMember(source, at)) return checkRest(source, at, handlers)
+    if (at > 0 && !isMemberStart(source, at)) return checkTrailingBytes(source, at, handlers)
     handlers.member()
-    at = yield* member(source, at, handlers)
+    at = yield* unpackMember(source, at, handlers)
   }
 }
 
-const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
+const isMemberStart = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
 /** Accepts zero padding, which tape drives write. Like gzip and 7-Zip, rejects other trailing bytes. */
-function checkRest(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
+function checkTrailingBytes(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
     handlers.unpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
-    handlers.onError(damaged(`the ${source.size - at} bytes after the gzip data are neither gzip data nor padding`))
+    handlers.onError(createDamageError(`the ${source.size - at} bytes after the gzip data are neither gzip data nor padding`))
     return
   }
 }
 
-async function* member(source: RandomAccessSource, start: number, handlers: GzipHandlers): AsyncGenerator<Buffer, number> {
-  const dataStart = headerEnd(source, start, handlers)
+async function* unpackMember(source: RandomAccessSource, start: number, handlers: GzipHandlers): AsyncGenerator<Buffer, number> {
+  const dataStart = findHeaderEnd(source, start, handlers)
   const small = inflateSmall(source, dataStart)
   if (small) {
     handlers.unpacked(small.bytes.length)
@@ -53,7 +53,7 @@ async function* member(source: RandomAccessSource, start: number, handlers: Gzip
     }
   } catch (error) {
     const problem = getDataError(error)
-    throw problem ? damaged(`the gzip data cannot be unpacked: ${problem}`) : error
+    throw problem ? createDamageError(`the gzip data cannot be unpacked: ${problem}`) : error
   }
   return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
 }
@@ -79,44 +79,46 @@ function checkTrailer(
   { onError }: GzipHandlers,
 ): number {
   const trailer = source.read(at, 8)
-  if (trailer.length < 8) onError(damaged('the gzip file is truncated before its checksum'))
-  else if (trailer.readUInt32LE(0) !== sum) onError(damaged('the gzip data has a wrong checksum'))
-  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) onError(damaged('the gzip data does not have the declared length'))
+  if (trailer.length < 8) onError(createDamageError('the gzip file is truncated before its checksum'))
+  else if (trailer.readUInt32LE(0) !== sum) onError(createDamageError('the gzip data has a wrong checksum'))
+  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000)
+    onError(createDamageError('the gzip data does not have the declared length'))
   return at + 8
 }
 
-function headerEnd(source: RandomAccessSource, start: number, handlers: GzipHandlers): number {
+function findHeaderEnd(source: RandomAccessSource, start: number, handlers: GzipHandlers): number {
   const fixed = source.read(start, 12)
-  if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start with a gzip header')
+  if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b)
+    throw createDamageError('the file does not start with a gzip header')
   const flags = fixed[3]!
-  if (fixed[2] !== 8) throw damaged(`the gzip file uses the unknown compression method ${fixed[2]}`)
-  if (flags & 0xe0) handlers.onError(damaged('the gzip header uses reserved flags'))
+  if (fixed[2] !== 8) throw createDamageError(`the gzip file uses the unknown compression method ${fixed[2]}`)
+  if (flags & 0xe0) handlers.onError(createDamageError('the gzip header uses reserved flags'))
   let at = start + 10
   if (flags & 4) {
-    if (fixed.length < 12) throw damaged('the gzip header is truncated')
+    if (fixed.length < 12) throw createDamageError('the gzip header is truncated')
     at += 2 + fixed.readUInt16LE(10)
   }
-  if (flags & 8) at = afterText(source, at)
-  if (flags & 16) at = afterText(source, at)
-  if (flags & 2) at = afterChecksum(source, start, at, handlers)
+  if (flags & 8) at = findTextEnd(source, at)
+  if (flags & 16) at = findTextEnd(source, at)
+  if (flags & 2) at = checkHeaderChecksum(source, start, at, handlers)
   return at
 }
 
-function afterText(source: RandomAccessSource, start: number): number {
+function findTextEnd(source: RandomAccessSource, start: number): number {
   let at = start
   for (const chunk of source.chunks(start, undefined, 4096)) {
     const zero = chunk.indexOf(0)
     if (zero >= 0) return at + zero + 1
     at += chunk.length
   }
-  throw damaged('the gzip header is truncated')
+  throw createDamageError('the gzip header is truncated')
 }
 
-function afterChecksum(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
+function checkHeaderChecksum(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
   let sum = 0
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)
   if (written.length < 2 || written.readUInt16LE(0) !== (sum & 0xffff))
-    handlers.onError(damaged('the gzip header has a wrong checksum'))
+    handlers.onError(createDamageError('the gzip header has a wrong checksum'))
   return at + 2
 }

@@ -1,4 +1,11 @@
-export { type Container, headLength, mayHold, recognise, recogniseTail, tailLength } from './containers.js'
+export {
+  type Container,
+  detectContainer,
+  detectContainerAtEnd,
+  headLength,
+  mayContainContainer,
+  tailLength,
+} from './containers.js'
 export { isSmallArchive, smallLimits } from './small-archive.js'
 export { readZipDirectory } from './zip/directory.js'
-export { hidesZipDirectory } from './zip/encrypted-directory.js'
+export { hasEncryptedZipDirectory } from './zip/encrypted-directory.js'

@@ -32,10 +32,10 @@ export async function* inflateChunks(
   const inflater = idle[kind].pop() ?? new Inflater(kind)
   try {
     for await (const chunk of chunks) {
-      yield* inflater.unpacked(chunk, constants.Z_NO_FLUSH)
+      yield* inflater.inflate(chunk, constants.Z_NO_FLUSH)
       if (inflater.ended) break
     }
-    if (!inflater.ended) yield* inflater.unpacked(nothing, constants.Z_FINISH)
+    if (!inflater.ended) yield* inflater.inflate(nothing, constants.Z_FINISH)
     consumed?.(inflater.consumed)
   } finally {
     inflater.reset()
@@ -76,7 +76,7 @@ class Inflater {
     }
   }
 
-  *unpacked(chunk: Buffer, flush: number): Generator<Buffer> {
+  *inflate(chunk: Buffer, flush: number): Generator<Buffer> {
     for (let at = 0; ; ) {
       this.#handle.writeSync(flush, chunk, at, chunk.length - at, this.#room, 0, outputBytes)
       if (this.#fault) throw this.#fault
@@ -101,11 +101,11 @@ class Inflater {
 export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
 /** Size of an output buffer that holds the whole result. With the default size, zlib would concatenate chunks of 16 KiB. */
-export const outputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
+export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
 
 /** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */
-export function inflateWhole(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, announced = 0): Buffer | undefined {
-  const options = { maxOutputLength: maxBytes, ...(announced > 0 && { chunkSize: outputBufferSize(announced) }) }
+export function inflateAtOnce(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, declaredBytes = 0): Buffer | undefined {
+  const options = { maxOutputLength: maxBytes, ...(declaredBytes > 0 && { chunkSize: getOutputBufferSize(declaredBytes) }) }
   try {
     return kind === 'raw' ? inflateRawSync(packed, options) : inflateSync(packed, options)
   } catch {

@@ -1,11 +1,13 @@
-import { malicious, quoted } from '../format-error.js'
+import { createMaliciousError, quote } from '../format-error.js'
 
-export function checkName(name: string): void {
-  if (name.includes('\0')) throw malicious('archive_name', `the member ${quoted(name)} has a NUL character in its name`)
+export function checkMemberName(name: string): void {
+  if (name.includes('\0')) throw createMaliciousError('archive_name', `the member ${quote(name)} has a NUL character in its name`)
   const path = name.replaceAll('\\', '/')
-  if (path.startsWith('/')) throw malicious('archive_path', `the member ${quoted(name)} has an absolute path`)
-  if (/^[A-Za-z]:/.test(path)) throw malicious('archive_path', `the member ${quoted(name)} has a path with a drive letter`)
-  if (path.split('/').includes('..')) throw malicious('archive_path', `the member ${quoted(name)} points outside the archive`)
+  if (path.startsWith('/')) throw createMaliciousError('archive_path', `the member ${quote(name)} has an absolute path`)
+  if (/^[A-Za-z]:/.test(path))
+    throw createMaliciousError('archive_path', `the member ${quote(name)} has a path with a drive letter`)
+  if (path.split('/').includes('..'))
+    throw createMaliciousError('archive_path', `the member ${quote(name)} points outside the archive`)
 }
 
 /** Links of one archive. They are checked together at the end, because the path of a link may contain another link. */
@@ -16,17 +18,18 @@ export class ArchiveLinks {
     this.links.push({ name, target, symbolic })
   }
 
-  check(): void {
-    const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => segments(link.name).join('/')))
+  checkAll(): void {
+    const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => toPathSegments(link.name).join('/')))
     for (const link of this.links) this.checkLink(link, symbolic)
   }
 
   private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
     const path = target.replaceAll('\\', '/')
-    const refusal = () => malicious('archive_link', `the link ${quoted(name)} points outside the archive, to ${quoted(target)}`)
+    const refusal = () =>
+      createMaliciousError('archive_link', `the link ${quote(name)} points outside the archive, to ${quote(target)}`)
     if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw refusal()
-    const at = symbolic ? segments(name).slice(0, -1) : []
-    for (const segment of segments(path)) {
+    const at = symbolic ? toPathSegments(name).slice(0, -1) : []
+    for (const segment of toPathSegments(path)) {
       if (segment !== '..') at.push(segment)
       // The parent of a symbolic link depends on its target, so the resulting path is unknown.
       else if (at.length === 0 || links.has(at.join('/'))) throw refusal()
@@ -35,7 +38,7 @@ export class ArchiveLinks {
   }
 }
 
-const segments = (path: string) =>
+const toPathSegments = (path: string) =>
   path
     .replaceAll('\\', '/')
     .split('/')

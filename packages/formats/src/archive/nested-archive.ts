@@ -1,8 +1,8 @@
-import { damaged, quoted } from '../format-error.js'
+import { createDamageError, quote } from '../format-error.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { runSearch, selectSearch } from './active-members.js'
 import { findActiveParts } from './active-parts.js'
-import { archiveKind } from './archive-kind.js'
+import { detectArchiveKind } from './archive-kind.js'
 import type { ArchiveLevel } from './archive-level.js'
 import { type ByteStream, IteratorStream, SourceStream } from './byte-stream.js'
 import { getDataError, inflateChunks } from './inflate.js'
@@ -14,37 +14,37 @@ import { checkZip } from './zip/check.js'
 
 export async function readNestedArchive(stream: ByteStream, name: string, level: ArchiveLevel, offset?: number): Promise<void> {
   const head = await stream.peek(tarBlock)
-  const kind = archiveKind(head)
+  const kind = detectArchiveKind(head)
   if (!kind) {
-    level.noteContainer(head)
-    return searchActive(stream, name, level)
+    level.recordContainer(head)
+    return searchForActiveContent(stream, name, level)
   }
-  if (kind === 'tar') return void (await checkTar(stream, level.inside(name)))
-  if (kind === 'gzip') return checkNestedGzip(stream, name, level.inside(name))
-  const inner = level.inside(name, offset === undefined ? undefined : level.observer?.inside(offset))
-  await withSource(stream, async (source) => {
+  if (kind === 'tar') return void (await checkTar(stream, level.createNestedLevel(name)))
+  if (kind === 'gzip') return checkNestedGzip(stream, name, level.createNestedLevel(name))
+  const inner = level.createNestedLevel(name, offset === undefined ? undefined : level.observer?.createNestedObserver(offset))
+  await withRandomAccess(stream, async (source) => {
     if (kind === '7z') await checkSevenZip(source, inner)
     else await checkNestedZip(source, name, inner)
-    if (inner.observer) await level.observer?.member(offset!, source)
+    if (inner.observer) await level.observer?.visitMember(offset!, source)
   })
 }
 
 async function checkNestedZip(source: RandomAccessSource, name: string, inner: ArchiveLevel): Promise<void> {
   const facts = await checkZip(source, inner)
-  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quoted(name)}`)
-  if (facts.otherMethods.size > 0) inner.note(`the member ${quoted(name)} is a zip with members that were not unpacked`)
+  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quote(name)}`)
+  if (facts.otherMethods.size > 0) inner.addNote(`the member ${quote(name)} is a zip with members that were not unpacked`)
 }
 
 /** Searches a document or web page for active content, within the search limit of the archive. */
-async function searchActive(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
+async function searchForActiveContent(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
   const search = selectSearch(await stream.peek(tarBlock), name)
   if (!search) return
   const maxBytes = level.budget.searchableBytes
   const held = stream instanceof SourceStream ? undefined : await stream.peek(maxBytes + 1)
   const source = stream instanceof SourceStream ? toRandomAccessSource(stream) : new MemorySource(held!)
   if (source.size > maxBytes) return level.skipSearch(name)
-  level.budget.search(source.size)
-  for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quoted(name)}`)
+  level.budget.countSearchedBytes(source.size)
+  for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quote(name)}`)
 }
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
@@ -52,11 +52,11 @@ async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveL
   const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
   try {
     if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
-    else await inner.readNested(content, name)
+    else await inner.checkNestedArchive(content, name)
     await content.skip(Number.POSITIVE_INFINITY)
   } catch (error) {
     const problem = getDataError(error)
-    throw problem ? damaged(problem) : error
+    throw problem ? createDamageError(problem) : error
   } finally {
     await content.close()
   }
@@ -70,7 +70,7 @@ async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): 
 }
 
 /** Provides random access, which zip and 7z archives need. Content that is not part of a file is spooled first. */
-function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+function withRandomAccess(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(toRandomAccessSource(stream))
   return withSpooled(stream.take(Number.POSITIVE_INFINITY), use)
 }

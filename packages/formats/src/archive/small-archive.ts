@@ -1,6 +1,6 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { headLength, recognise } from './containers.js'
+import { detectContainer, headLength } from './containers.js'
 import { listZipEntries } from './zip/directory.js'
 
 const maxBytes = 16 * 1024
@@ -12,7 +12,7 @@ export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEnt
 /** True if the archive has few members and zlib can unpack all of them. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
   if (source.size > maxBytes) return false
-  const kind = recognise(source.read(0, headLength))
+  const kind = detectContainer(source.read(0, headLength))
   if (kind !== 'zip') return kind === 'gzip' || kind === 'tar'
   const limits: ReaderLimits = { ...smallLimits, maxPictureBits: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
   const entries = listZipEntries(source, limits)

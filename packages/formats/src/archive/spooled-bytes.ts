@@ -18,14 +18,14 @@ export class SpooledBytes {
   write(chunk: Buffer): void {
     if (this.#file === undefined && this.#size + chunk.length > maxMemoryBytes) {
       this.#file = openUnnamedFile()
-      for (const part of this.#parts.splice(0)) writeWhole(this.#file, part)
+      for (const part of this.#parts.splice(0)) writeFully(this.#file, part)
     }
     if (this.#file === undefined) this.#parts.push(Buffer.from(chunk))
-    else writeWhole(this.#file, chunk)
+    else writeFully(this.#file, chunk)
     this.#size += chunk.length
   }
 
-  source(): RandomAccessSource {
+  toSource(): RandomAccessSource {
     return this.#file === undefined ? new MemorySource(Buffer.concat(this.#parts)) : new FileSource(this.#file)
   }
 
@@ -40,7 +40,7 @@ export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source
   const held = new SpooledBytes()
   try {
     for await (const chunk of chunks) held.write(chunk)
-    return await use(held.source())
+    return await use(held.toSource())
   } finally {
     held.close()
   }
@@ -56,6 +56,6 @@ function openUnnamedFile(): number {
   }
 }
 
-function writeWhole(file: number, bytes: Buffer): void {
+function writeFully(file: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
 }

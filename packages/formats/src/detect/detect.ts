@@ -1,15 +1,15 @@
 import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
-import { checksumHolds } from '../archive/tar/header.js'
+import { hasValidTarChecksum } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
 import { skipId3 } from '../media/tags.js'
 import { isOlderExcel, isOlderWord } from '../office/ole/pre-ole-formats.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type TextSign, textSign } from '../text/text.js'
-import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
-import { oleType } from './ole.js'
-import { binarySignature } from './signatures.js'
-import { endsWithZip, zipType } from './zip.js'
+import { detectText, type TextSign } from '../text/text.js'
+import { detectIsoMediaType, hasId3, isAdts, isMpegAudio } from './media.js'
+import { detectOleType } from './ole.js'
+import { detectBinarySignature } from './signatures.js'
+import { detectZipType, endsWithZip } from './zip.js'
 
 export type Recognition =
   | { kind: 'empty' }
@@ -25,23 +25,25 @@ export type Recognition =
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
   const family = detectFamily(source, limits) ?? detectTextLike(source)
-  if (family) return binary(family)
-  const sign = textSign(source)
+  if (family) return createBinaryRecognition(family)
+  const sign = detectText(source)
   if (sign && !hasBinaryStart(source)) {
     const found = mayBeTextual(source) ? await detectFileType(source) : undefined
-    return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source) ? binary(found.ext) : asText(source, sign)
+    return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source)
+      ? createBinaryRecognition(found.ext)
+      : createTextRecognition(source, sign)
   }
   const found = await detectFileType(source)
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
-    if (isConfirmed(type, found.ext, source)) return binary(type, found.mime)
+    if (isConfirmed(type, found.ext, source)) return createBinaryRecognition(type, found.mime)
   }
   if (sign) {
-    const own = binarySignature(source)
-    return own ? binary(own) : asText(source, sign)
+    const own = detectBinarySignature(source)
+    return own ? createBinaryRecognition(own) : createTextRecognition(source, sign)
   }
   const deeper = detectByStructure(source, limits)
-  return deeper ? binary(deeper) : { kind: 'unknown' }
+  return deeper ? createBinaryRecognition(deeper) : { kind: 'unknown' }
 }
 
 /**
@@ -53,18 +55,18 @@ function hasBinaryStart(source: RandomAccessSource): boolean {
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
 }
 
-const binary = (type: string, mime?: string): Recognition =>
+const createBinaryRecognition = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
 // Checked before file-type, which would inflate zip and gzip files and returns one type for all compound files.
 function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
-  if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
-  if (head.equals(compoundFile)) return oleType(source)
+  if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return detectZipType(source, limits)
+  if (head.equals(compoundFile)) return detectOleType(source)
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gz'
   if (isDicomBehindTiff(source, head)) return 'dcm'
-  return firstBox.test(head.toString('latin1', 4, 8)) ? isoMediaType(source, limits) : undefined
+  return firstBox.test(head.toString('latin1', 4, 8)) ? detectIsoMediaType(source, limits) : undefined
 }
 // Possible first boxes of an ISO base media file. Old QuickTime files have no `ftyp` box.
 const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
@@ -89,7 +91,7 @@ const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 async function detectFileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {
   if (source.size < 2) return undefined
   try {
-    return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))
+    return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.readAll(wholeLimit)) : fileTypeFromBlob(toBlob(source)))
   } catch {
     // file-type may throw if the file is damaged.
     return undefined
@@ -97,7 +99,7 @@ async function detectFileType(source: RandomAccessSource): Promise<{ ext: string
 }
 const wholeLimit = 64 * 1024
 
-function asBlob(source: RandomAccessSource): Blob {
+function toBlob(source: RandomAccessSource): Blob {
   const slice = (start: number, end: number) => ({
     arrayBuffer: async () => new Uint8Array(source.read(start, end - start)).buffer,
   })
@@ -131,14 +133,14 @@ const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
 function isConfirmed(type: string, ext: string, source: RandomAccessSource): boolean {
-  if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
+  if (type === 'mp3' && ext !== 'mp3') return isMpegAudio(source)
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliableTypes.has(ext)
 }
 const unreliableTypes = new Set('dmg Z ac3 arj icc shp nes it s3m asar avro lzh eot jmp fits'.split(' '))
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
-  mp3: (source) => hasId3(source) || isMpegSound(source),
+  mp3: (source) => hasId3(source) || isMpegAudio(source),
   aac: isAdts,
   cab: (source) => source.read(0, 4).toString('latin1') === 'MSCF',
   bmp: (source) => source.size >= 26 && dibSizes.has(source.read(14, 4).readUInt32LE(0)),
@@ -168,23 +170,23 @@ const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif
  * Detects types that file-type misses, such as types with a trailer, a signature at another offset or a recognisable structure.
  */
 function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
-  if (pdfInside(source)) return 'pdf'
+  if (containsPdf(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
   if (hasId3(source)) return source.read(skipId3(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
   if (isOldTar(source)) return 'tar'
-  const ours = binarySignature(source)
+  const ours = detectBinarySignature(source)
   if (ours) return ours
   if (isOlderExcel(source)) return 'xls'
   if (isOlderWord(source)) return 'doc'
-  if (endsWithZip(source, limits)) return zipType(source, limits)
-  return isMpegSound(source) ? 'mp3' : undefined
+  if (endsWithZip(source, limits)) return detectZipType(source, limits)
+  return isMpegAudio(source) ? 'mp3' : undefined
 }
 
 /** PDF readers accept a header anywhere in the first 1024 bytes. */
 export const findPdfHeader = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
 
-function pdfInside(source: RandomAccessSource): boolean {
+function containsPdf(source: RandomAccessSource): boolean {
   return (
     findPdfHeader(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
   )
@@ -192,11 +194,11 @@ function pdfInside(source: RandomAccessSource): boolean {
 
 function isOldTar(source: RandomAccessSource): boolean {
   const block = source.read(0, 512)
-  return block.length === 512 && block[0] !== 0 && checksumHolds(block)
+  return block.length === 512 && block[0] !== 0 && hasValidTarChecksum(block)
 }
 
 /** Returns PDF for text that a PDF reader could also open. */
-function asText(source: RandomAccessSource, sign: TextSign): Recognition {
+function createTextRecognition(source: RandomAccessSource, sign: TextSign): Recognition {
   const at = findPdfHeader(source)
-  return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
+  return at >= 0 && at < 16 && containsPdf(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
 }

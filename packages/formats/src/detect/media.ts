@@ -1,7 +1,7 @@
 import type { ReaderLimits } from '../format.js'
-import { adtsFrame } from '../media/aac.js'
+import { parseAdtsFrame } from '../media/aac.js'
 import { type Box, findBox, readBoxes } from '../media/boxes.js'
-import { mp3Frame } from '../media/mp3-frame.js'
+import { parseMp3Frame } from '../media/mp3-frame.js'
 import { skipId3 } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
@@ -12,22 +12,27 @@ const stillBrands: [type: string, brands: RegExp][] = [
 ]
 
 /** Returns the type of an ISO base media file (mp4, m4a, mov, 3gp, avif, heic) based on its brands and tracks. */
-export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+export function detectIsoMediaType(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 16)
   const first = head.toString('latin1', 4, 8)
   if (first !== 'ftyp')
-    return first === 'styp' || first === 'moof' || first === 'sidx' ? 'mp4' : plausibleSize(source, head) ? 'mov' : undefined
+    return first === 'styp' || first === 'moof' || first === 'sidx'
+      ? 'mp4'
+      : hasPlausibleBoxSize(source, head)
+        ? 'mov'
+        : undefined
   const box = source.read(8, Math.min(256, Math.max(0, head.readUInt32BE(0) - 8)))
   const brands = [0, ...Array.from({ length: Math.max(0, Math.floor(box.length / 4) - 2) }, (_, index) => 8 + index * 4)].map(
     (at) => box.toString('latin1', at, at + 4),
   )
-  return typeFromBrands(brands) ?? typeFromTracks(source, limits)
+  return detectTypeByBrands(brands) ?? detectTypeByTracks(source, limits)
 }
 
 // Rejects text such as "Buy free stuff": as a box length, its first four bytes would exceed the file.
-const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
+const hasPlausibleBoxSize = (source: RandomAccessSource, head: Buffer): boolean =>
+  head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
-function typeFromBrands(brands: string[]): string | undefined {
+function detectTypeByBrands(brands: string[]): string | undefined {
   const major = brands[0] ?? ''
   const rest = brands.slice(1)
   for (const [type, pattern] of stillBrands) {
@@ -42,7 +47,7 @@ function typeFromBrands(brands: string[]): string | undefined {
   return rest.includes('qt  ') ? 'mov-mp4' : undefined
 }
 
-function typeFromTracks(source: RandomAccessSource, limits: ReaderLimits): string {
+function detectTypeByTracks(source: RandomAccessSource, limits: ReaderLimits): string {
   const moov = findBox(source, limits, 0, source.size, ['moov'])
   const handlers = moov ? getHandlers(source, limits, moov) : []
   if (handlers.length === 0) return 'iso-damaged'
@@ -55,12 +60,12 @@ function getHandlers(source: RandomAccessSource, limits: ReaderLimits, moov: Box
     if (track.type !== 'trak' || handlers.length > 100) continue
     const handler = findBox(source, limits, track.start, track.end, ['mdia', 'hdlr'])
     const kind = handler && source.read(handler.start + 8, 4).toString('latin1')
-    if (kind) handlers.push(kind === 'vide' && isSlides(source, limits, track) ? 'slides' : kind)
+    if (kind) handlers.push(kind === 'vide' && isSlideTrack(source, limits, track) ? 'slides' : kind)
   }
   return handlers
 }
 
-function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
+function isSlideTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): boolean {
   const samples = findBox(source, limits, track.start, track.end, ['mdia', 'minf', 'stbl', 'stsd'])
   return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
 }
@@ -68,7 +73,7 @@ function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box):
 const maxSearchedBytes = 256 * 1024
 const minFrames = 4
 
-export function isMpegSound(source: RandomAccessSource): boolean {
+export function isMpegAudio(source: RandomAccessSource): boolean {
   const start = Math.min(skipId3(source), source.size)
   const bytes = source.read(start, maxSearchedBytes)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
@@ -81,7 +86,7 @@ function countFrames(bytes: Buffer, start: number): number {
   let count = 0
   let kind: number | undefined
   for (let at = start; count < minFrames; count++) {
-    const frame = mp3Frame(bytes, at)
+    const frame = parseMp3Frame(bytes, at)
     if (!frame || (kind !== undefined && frame.kind !== kind)) break
     kind = frame.kind
     at += frame.length
@@ -102,7 +107,7 @@ export function isAdts(source: RandomAccessSource): boolean {
   let at = 0
   for (let count = 0; count < 3; count++) {
     if (count > 0 && start + at === source.size) return true
-    const frame = adtsFrame(bytes, at)
+    const frame = parseAdtsFrame(bytes, at)
     if (!frame) return false
     at += frame.length
   }

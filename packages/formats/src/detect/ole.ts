@@ -13,7 +13,7 @@ const typeByStream: Record<string, string> = {
   quill: 'pub',
 }
 
-export function oleType(source: RandomAccessSource): string {
+export function detectOleType(source: RandomAccessSource): string {
   const roots = (listOleStreams(source) ?? []).filter(({ parents }) => parents.length === 0)
   const found = new Set(roots.flatMap(({ name }) => typeByStream[name.toLowerCase()] ?? []))
   if (found.has('encrypted-ooxml')) return 'encrypted-ooxml'

@@ -2,39 +2,40 @@ import type { RandomAccessSource } from '../random-access-source.js'
 
 type Signature = (source: RandomAccessSource) => boolean
 
-const at =
+const createSignatureTest =
   (offset: number, pattern: RegExp): Signature =>
   (source) =>
     pattern.test(source.read(offset, 64).toString('latin1'))
 
 const signatures: Record<string, Signature> = {
-  iso: at(32_769, /^(CD001|BEA01)/),
-  avro: at(0, /^Obj\x01/),
-  exr: at(0, /^v\/1\x01/),
-  djvu: at(0, /^AT&TFORM....DJV[UMI]/s),
-  npy: at(0, /^\x93NUMPY[\x01-\x03]\0/),
+  iso: createSignatureTest(32_769, /^(CD001|BEA01)/),
+  avro: createSignatureTest(0, /^Obj\x01/),
+  exr: createSignatureTest(0, /^v\/1\x01/),
+  djvu: createSignatureTest(0, /^AT&TFORM....DJV[UMI]/s),
+  npy: createSignatureTest(0, /^\x93NUMPY[\x01-\x03]\0/),
   // A user block may precede the HDF5 signature.
-  h5: (source) => [0, 512, 1024, 2048].some((place) => at(place, /^\x89HDF\r\n\x1a\n/)(source)),
-  nii: (source) => at(344, /^n[+i]1\0/)(source) || at(4, /^n[+i]2\0/)(source),
-  shp: (source) => at(0, /^\0\0\x27\x0a\0{20}/)(source) && at(28, /^\xe8\x03\0\0/)(source),
+  h5: (source) => [0, 512, 1024, 2048].some((place) => createSignatureTest(place, /^\x89HDF\r\n\x1a\n/)(source)),
+  nii: (source) => createSignatureTest(344, /^n[+i]1\0/)(source) || createSignatureTest(4, /^n[+i]2\0/)(source),
+  shp: (source) => createSignatureTest(0, /^\0\0\x27\x0a\0{20}/)(source) && createSignatureTest(28, /^\xe8\x03\0\0/)(source),
   dbf: isDbf,
-  tga: (source) => at(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
+  tga: (source) => createSignatureTest(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
   der: isDer,
-  bplist: at(0, /^bplist00/),
+  bplist: createSignatureTest(0, /^bplist00/),
   // A legacy frame, or a skippable frame, which Zstandard files may also start with.
   lz4: (source) =>
-    at(0, /^\x02\x21\x4c\x18/)(source) || (source.extension === 'lz4' && at(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
-  tta: at(0, /^TTA[12]/),
+    createSignatureTest(0, /^\x02\x21\x4c\x18/)(source) ||
+    (source.extension === 'lz4' && createSignatureTest(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
+  tta: createSignatureTest(0, /^TTA[12]/),
   // OneNote sections and tables of contents ([MS-ONESTORE] 2.3.1).
-  one: at(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
-  'is-cab': at(0, /^ISc\(/),
+  one: createSignatureTest(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
+  'is-cab': createSignatureTest(0, /^ISc\(/),
   // TrueType and PostScript fonts of classic macOS.
-  ttf: at(0, /^(true|typ1)\0[\x01-\x40]/),
-  mid: at(0, /^RIFF....RMID/s),
-  'raw-photo': at(0, /^(IIR[OS]|MMOR|IIU\0)/),
+  ttf: createSignatureTest(0, /^(true|typ1)\0[\x01-\x40]/),
+  mid: createSignatureTest(0, /^RIFF....RMID/s),
+  'raw-photo': createSignatureTest(0, /^(IIR[OS]|MMOR|IIU\0)/),
 }
 
-export const binarySignature = (source: RandomAccessSource): string | undefined =>
+export const detectBinarySignature = (source: RandomAccessSource): string | undefined =>
   Object.keys(signatures).find((type) => signatures[type]!(source))
 
 function isDbf(source: RandomAccessSource): boolean {

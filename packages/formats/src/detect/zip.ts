@@ -1,5 +1,5 @@
-import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
-import { hidesZipDirectory } from '../archive/zip/encrypted-directory.js'
+import { isZipDirectoryIntact, listZipEntries, type ZipEntry } from '../archive/zip/directory.js'
+import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { ZipPackage } from '../archive/zip/package.js'
 import type { ReaderLimits } from '../format.js'
 import { FormatError } from '../format-error.js'
@@ -39,18 +39,20 @@ const folders: [type: string, folder: string][] = [
  * Detects the type of a zip-based file by its member names. If the directory is unreadable, the type is `zip-damaged`, because
  * the file may be a truncated document.
  */
-export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
+export function detectZipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
-  if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
+  if (!entries) return hasEncryptedZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
   // Office ignores the case of part names, accepts backslashes and accepts a leading slash.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type =
-    typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names, (name) => readMember(source, limits, name))
+    detectTypeByParts(names) ??
+    detectTypeByMimetype(source, entries) ??
+    detectTypeByNames(names, (name) => readMemberStart(source, limits, name))
   // A truncated directory may omit the parts of a document, so the file is not necessarily a plain zip.
-  return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
+  return type ?? (isZipDirectoryIntact(source, limits) ? 'zip' : 'zip-damaged')
 }
 
-function typeFromParts(names: Set<string>): string | undefined {
+function detectTypeByParts(names: Set<string>): string | undefined {
   const all = [...names]
   const macros = all.some((name) => name.endsWith('/vbaproject.bin'))
   const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
@@ -62,7 +64,7 @@ function typeFromParts(names: Set<string>): string | undefined {
 }
 
 /** OpenDocument and EPUB files declare their media type in an uncompressed member named `mimetype`. */
-function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
+function detectTypeByMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
   const entry = entries.find(({ name }) => name === 'mimetype')
   if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
   const header = source.read(entry.localHeaderOffset, 30)
@@ -76,7 +78,7 @@ function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): stri
  * Detects formats by member names. The content of a container or manifest decides, because MusicXML, InDesign, Hancom and XMind
  * use the same names.
  */
-function typeFromNames(names: Set<string>, read: (name: string) => string): string | undefined {
+function detectTypeByNames(names: Set<string>, read: (name: string) => string): string | undefined {
   const container = 'meta-inf/container.xml'
   if (names.has(container) && /\.opf\b|oebps-package/.test(read(container))) return 'epub'
   const manifest = 'meta-inf/manifest.xml'
@@ -88,7 +90,7 @@ function typeFromNames(names: Set<string>, read: (name: string) => string): stri
 }
 
 /** Returns the start of a member, or an empty string if it is unreadable. The reader of the detected type reports the damage. */
-function readMember(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
+function readMemberStart(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
   try {
     return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''
   } catch (error) {

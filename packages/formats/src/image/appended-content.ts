@@ -12,17 +12,19 @@ const starts: [RegExp, string][] = [
 const windowBytes = 64 * 1024
 const jpegEnd = Buffer.from([0xff, 0xd9])
 
-export function findAppendedContent(source: RandomAccessSource, after: number | 'jpeg'): string | undefined {
-  if (after !== 'jpeg')
-    return after > 0 ? (findStart(source, source.size - after) ?? further(source, source.size - after)) : undefined
-  for (const end of jpegEnds(source)) {
-    const found = findStart(source, end)
+export function findAppendedContent(source: RandomAccessSource, trailingBytes: number | 'jpeg'): string | undefined {
+  if (trailingBytes !== 'jpeg')
+    return trailingBytes > 0
+      ? (detectContentAt(source, source.size - trailingBytes) ?? searchForContent(source, source.size - trailingBytes))
+      : undefined
+  for (const end of findJpegEnds(source)) {
+    const found = detectContentAt(source, end)
     if (found) return found
   }
   return undefined
 }
 
-function findStart(source: RandomAccessSource, at: number): string | undefined {
+function detectContentAt(source: RandomAccessSource, at: number): string | undefined {
   const bytes = source.read(at, 512)
   const blank = bytes.findIndex((byte) => byte !== 0 && byte !== 10 && byte !== 13 && byte !== 32)
   if (blank < 0) return undefined
@@ -32,7 +34,7 @@ function findStart(source: RandomAccessSource, at: number): string | undefined {
 }
 
 /** Searches the first 64 KiB after the end of the image, at any offset, for an archive or a page. */
-function further(source: RandomAccessSource, at: number): string | undefined {
+function searchForContent(source: RandomAccessSource, at: number): string | undefined {
   const text = source.read(at, windowBytes).toString('latin1')
   if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archive
   return /<\?php|<script[\s>]|<html[\s>]|<!doctype html/i.test(text) ? page : undefined
@@ -44,7 +46,7 @@ function isWindowsProgram(source: RandomAccessSource, at: number): boolean {
   return source.read(at + head.readUInt32LE(60), 4).toString('latin1') === 'PE\0\0'
 }
 
-function* jpegEnds(source: RandomAccessSource): Iterable<number> {
+function* findJpegEnds(source: RandomAccessSource): Iterable<number> {
   for (let at = 0; at < source.size; at += windowBytes - 1) {
     const bytes = source.read(at, windowBytes)
     for (let found = bytes.indexOf(jpegEnd); found >= 0; found = bytes.indexOf(jpegEnd, found + 2)) yield at + found + 2

@@ -9,14 +9,14 @@ interface RleImage {
 }
 
 /** Checks that the runs of an RLE bitmap cover all rows. Like other readers, accepts runs beyond the end of a row. */
-export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
+export function checkRunLengths(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0
   let row = 0
   for (let steps = 0; ; steps++) {
     if ((steps & 4095) === 0) checkDeadline(limits)
-    const first = bytes.next()
-    const second = bytes.next()
+    const first = bytes.readByte()
+    const second = bytes.readByte()
     // Like other readers, accepts a missing end mark after the last row.
     if (first < 0 || second < 0)
       return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
@@ -30,8 +30,8 @@ export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image
     } else if (second === 1) {
       return undefined
     } else if (second === 2) {
-      x += Math.max(0, bytes.next())
-      row += Math.max(0, bytes.next())
+      x += Math.max(0, bytes.readByte())
+      row += Math.max(0, bytes.readByte())
     } else {
       const length = image.nibbles ? (second + 1) >> 1 : second
       bytes.skip(length + (length & 1))
@@ -49,7 +49,7 @@ class ByteReader {
     private offset: number,
   ) {}
 
-  next(): number {
+  readByte(): number {
     if (this.index >= this.window.length) {
       this.offset += this.index
       this.window = this.source.read(this.offset, 65536)

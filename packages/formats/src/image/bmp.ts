@@ -1,6 +1,6 @@
-import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import { createInvalidVerdict, createValidVerdict, type FormatReader, type FormatVerdict, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { checkRle } from './bmp-rle.js'
+import { checkRunLengths } from './bmp-rle.js'
 import { checkImageSize } from './image-size.js'
 
 interface Header {
@@ -13,29 +13,29 @@ interface Header {
 }
 
 // Sizes of BITMAPCOREHEADER (12), of OS/2 2.x and Windows 3 headers (16 to 64), and of versions 4 (108) and 5 (124).
-const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
+const isKnownHeaderSize = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
 
 /** Checks the BMP header and the length of the pixel data. The bundled libvips cannot decode BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
   if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM')
-    return broken('the file does not start with a complete BMP header')
+    return createInvalidVerdict('the file does not start with a complete BMP header')
   const size = start.readUInt32LE(14)
-  if (!knownHeaders(size)) return broken(`the BMP header has an unknown size (${size} bytes)`)
+  if (!isKnownHeaderSize(size)) return createInvalidVerdict(`the BMP header has an unknown size (${size} bytes)`)
   const bytes = source.read(14, size)
-  if (bytes.length < size) return broken('the BMP is truncated in its header')
-  const header = size === 12 ? coreHeader(bytes) : infoHeader(bytes)
+  if (bytes.length < size) return createInvalidVerdict('the BMP is truncated in its header')
+  const header = size === 12 ? parseCoreHeader(bytes) : parseInfoHeader(bytes)
   const pixels = start.readUInt32LE(10)
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
-  const problem = pixels < 14 + size ? 'the pixels of the BMP start inside its header' : findProblem(header)
-  if (problem) return broken(problem, evidence)
+  const problem = pixels < 14 + size ? 'the pixels of the BMP start inside its header' : findHeaderProblem(header)
+  if (problem) return createInvalidVerdict(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
   // The file size already limits uncompressed pixels.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
   return checkImageSize('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
 
-const coreHeader = (bytes: Buffer): Header => ({
+const parseCoreHeader = (bytes: Buffer): Header => ({
   width: bytes.readUInt16LE(4),
   height: bytes.readUInt16LE(6),
   planes: bytes.readUInt16LE(8),
@@ -44,7 +44,7 @@ const coreHeader = (bytes: Buffer): Header => ({
   colours: 0,
 })
 
-const infoHeader = (bytes: Buffer): Header => ({
+const parseInfoHeader = (bytes: Buffer): Header => ({
   width: bytes.readInt32LE(4),
   height: bytes.readInt32LE(8),
   planes: bytes.readUInt16LE(12),
@@ -59,7 +59,7 @@ const infoHeader = (bytes: Buffer): Header => ({
  */
 const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
-function findProblem(header: Header): string | undefined {
+function findHeaderProblem(header: Header): string | undefined {
   const { width, height, planes, depth, compression, colours } = header
   if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP has the invalid size ${width}x${height}`
   if (planes !== 1) return `the BMP has ${planes} planes. The only valid number is 1`
@@ -79,11 +79,11 @@ function checkPixels(
   offset: number,
   evidence: Record<string, unknown>,
 ): FormatVerdict {
-  if (offset >= source.size) return broken('the BMP is truncated before its pixels', evidence)
+  if (offset >= source.size) return createInvalidVerdict('the BMP is truncated before its pixels', evidence)
   const rows = Math.abs(header.height)
   if (header.compression === 1 || header.compression === 2) {
-    const problem = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
-    return problem ? broken(problem, evidence) : sound([], evidence)
+    const problem = checkRunLengths(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
+    return problem ? createInvalidVerdict(problem, evidence) : createValidVerdict([], evidence)
   }
   // Rows are padded to four bytes. Like some readers, accepts files without padding in all rows or in the last row.
   const bare = Math.ceil((header.width * header.depth) / 8)
@@ -91,6 +91,6 @@ function checkPixels(
   const there = source.size - offset
   const unpadded = there >= bare * rows && there < bare * rows + 4
   const needed = unpadded ? bare * rows : (bare + padding) * rows - padding
-  if (there < needed) return broken(`the BMP is truncated: it has ${there} of ${needed} bytes of pixels`, evidence)
-  return sound([], evidence)
+  if (there < needed) return createInvalidVerdict(`the BMP is truncated: it has ${there} of ${needed} bytes of pixels`, evidence)
+  return createValidVerdict([], evidence)
 }

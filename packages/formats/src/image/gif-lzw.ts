@@ -20,7 +20,7 @@ export class GifFrameData {
     this.lengths.fill(1, 0, this.clear)
   }
 
-  take(bytes: Buffer): void {
+  addBytes(bytes: Buffer): void {
     if (this.ended || this.problem) return
     for (const byte of bytes) {
       this.held |= byte << this.bits
@@ -29,7 +29,7 @@ export class GifFrameData {
         const code = this.held & ((1 << this.width) - 1)
         this.held >>>= this.width
         this.bits -= this.width
-        this.code(code)
+        this.processCode(code)
         if (this.ended || this.problem) return
       }
     }
@@ -41,7 +41,7 @@ export class GifFrameData {
     return undefined
   }
 
-  private code(code: number): void {
+  private processCode(code: number): void {
     if (code === this.clear) {
       this.width = this.codeSize + 1
       this.next = this.clear + 2

@@ -1,4 +1,11 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import {
+  checkDeadline,
+  createInvalidVerdict,
+  createValidVerdict,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { checkImageSize } from './image-size.js'
@@ -7,16 +14,16 @@ import { checkImageSize } from './image-size.js'
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
-    return broken('the file does not start with a complete GIF header')
+    return createInvalidVerdict('the file does not start with a complete GIF header')
   const width = head.readUInt16LE(6)
   const height = head.readUInt16LE(8)
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
-  return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).checkBlocks()
+  return new GifWalk(source, limits, 13 + getColourTableSize(flags), { width, height }).checkBlocks()
 }
 
-const tableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
+const getColourTableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
 
 class GifWalk {
   private frames = 0
@@ -34,34 +41,38 @@ class GifWalk {
       checkDeadline(this.limits)
       const kind = this.source.read(this.at, 1)[0]
       this.at++
-      if (kind === 0x3b) return this.end(this.source.size - this.at)
+      if (kind === 0x3b) return this.createFinalVerdict(this.source.size - this.at)
       const problem =
-        kind === 0x2c ? this.image() : kind === 0x21 ? this.extension() : `the GIF has no valid block at byte ${this.at - 1}`
+        kind === 0x2c
+          ? this.checkImage()
+          : kind === 0x21
+            ? this.skipExtension()
+            : `the GIF has no valid block at byte ${this.at - 1}`
       if (problem && typeof problem !== 'string') return problem
       if (problem) return this.broken(problem)
     }
     // Like other readers, accepts a missing end mark after a complete image.
     return this.frames > 0
-      ? sound(['the end mark is missing, which readers accept'], this.facts())
+      ? createValidVerdict(['the end mark is missing, which readers accept'], this.facts())
       : this.broken('the GIF contains no image')
   }
 
-  private end(extra: number): FormatVerdict {
+  private createFinalVerdict(extra: number): FormatVerdict {
     if (this.frames === 0) return this.broken('the GIF contains no image')
     return extra > 0
-      ? sound([`${extra} bytes after the end of the image`], { ...this.facts(), bytes_after_end: extra })
-      : sound([], this.facts())
+      ? createValidVerdict([`${extra} bytes after the end of the image`], { ...this.facts(), bytes_after_end: extra })
+      : createValidVerdict([], this.facts())
   }
 
   private facts = () => ({ ...this.evidence, frames: this.frames })
-  private broken = (problem: string) => broken(problem, this.facts())
+  private broken = (problem: string) => createInvalidVerdict(problem, this.facts())
 
-  private extension(): string | undefined {
+  private skipExtension(): string | undefined {
     this.at++
-    return this.blocks()
+    return this.readDataBlocks()
   }
 
-  private image(): string | FormatVerdict | undefined {
+  private checkImage(): string | FormatVerdict | undefined {
     const head = this.source.read(this.at, 9)
     if (head.length < 9) return 'the GIF is truncated in the header of an image'
     const width = head.readUInt16LE(4)
@@ -69,19 +80,19 @@ class GifWalk {
     const flood = checkImageSize('GIF', { width, height, bits: 8 }, this.limits)
     if (flood) return flood
     const flags = head[8] as number
-    this.at += 9 + tableSize(flags)
+    this.at += 9 + getColourTableSize(flags)
     const codeSize = this.source.read(this.at, 1)[0]
     this.at++
     if (codeSize === undefined) return 'the GIF is truncated in the header of an image'
     if (codeSize < 1 || codeSize > 11) return `image ${this.frames + 1} of the GIF has the invalid code size ${codeSize}`
     const data = new GifFrameData(codeSize, width * height)
-    const problem = this.blocks(data) ?? data.findProblem()
+    const problem = this.readDataBlocks(data) ?? data.findProblem()
     if (problem) return `image ${this.frames + 1} of the GIF is damaged: ${problem}`
     this.frames++
     return undefined
   }
 
-  private blocks(data?: GifFrameData): string | undefined {
+  private readDataBlocks(data?: GifFrameData): string | undefined {
     for (;;) {
       checkDeadline(this.limits)
       const block = this.source.read(this.at, 256)
@@ -89,7 +100,7 @@ class GifWalk {
       if (length === undefined || block.length < length + 1) return 'the GIF is truncated'
       this.at += length + 1
       if (length === 0) return undefined
-      data?.take(block.subarray(1, length + 1))
+      data?.addBytes(block.subarray(1, length + 1))
     }
   }
 }

@@ -41,12 +41,12 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
     const list = (type: string) => parseList(source, boxes.get(type))
-    readTypes(source, limits, boxes.get('iinf'), found)
-    found.primary = list('pitm')?.id()
-    readPlaces(limits, list('iloc'), boxes.get('idat'), source.size, found)
-    readProperties(source, limits, boxes.get('iprp'), found)
+    readItemTypes(source, limits, boxes.get('iinf'), found)
+    found.primary = list('pitm')?.readId()
+    readItemLocations(limits, list('iloc'), boxes.get('idat'), source.size, found)
+    readItemProperties(source, limits, boxes.get('iprp'), found)
     try {
-      readReferences(source, limits, boxes.get('iref'), found)
+      readItemReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
       // Readers ignore a damaged reference box. Derived images then lack their sources, which is reported later.
       if (!(error instanceof RangeError)) throw error
@@ -58,25 +58,25 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
   }
 }
 
-function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readItemTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const head = parseList(source, box)!
   const countSize = head.version === 0 ? 2 : 4
-  let left = head.number(countSize)
+  let left = head.readNumber(countSize)
   for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4 + countSize, box.end)) {
     const entry = parseList(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
     // Entries of versions 0 and 1 belong to other file formats.
     if (entry.version < 2) continue
-    const id = entry.number(entry.version === 2 ? 2 : 4)
-    entry.number(2)
+    const id = entry.readNumber(entry.version === 2 ? 2 : 4)
+    entry.readNumber(2)
     items.set(id, { id, type: entry.readText(4), extents: undefined, properties: [], sources: [], belongsTo: [], entry: start })
   }
   if (left > 0) throw new RangeError('iinf')
 }
 
-function readPlaces(
+function readItemLocations(
   limits: ReaderLimits,
   list: List | undefined,
   idat: Box | undefined,
@@ -84,22 +84,22 @@ function readPlaces(
   { items }: HeifItems,
 ): void {
   if (!list) return
-  const sizes = list.number(2)
+  const sizes = list.readNumber(2)
   const [offsetSize, lengthSize, baseSize] = [sizes >> 12, (sizes >> 8) & 15, (sizes >> 4) & 15]
   const indexSize = list.version > 0 ? sizes & 15 : 0
-  const count = list.number(list.version < 2 ? 2 : 4)
+  const count = list.readNumber(list.version < 2 ? 2 : 4)
   for (let index = 0; index < count; index++) {
     checkDeadline(limits)
-    const id = list.number(list.version < 2 ? 2 : 4)
-    const method = list.version > 0 ? list.number(2) & 15 : 0
-    const elsewhere = list.number(2) !== 0
-    const base = list.number(baseSize) + (method === 1 ? (idat?.start ?? size) : 0)
+    const id = list.readNumber(list.version < 2 ? 2 : 4)
+    const method = list.version > 0 ? list.readNumber(2) & 15 : 0
+    const elsewhere = list.readNumber(2) !== 0
+    const base = list.readNumber(baseSize) + (method === 1 ? (idat?.start ?? size) : 0)
     const extents: Extent[] = []
-    for (let left = list.number(2); left > 0; left--) {
-      list.number(indexSize)
-      const start = base + list.number(offsetSize)
+    for (let left = list.readNumber(2); left > 0; left--) {
+      list.readNumber(indexSize)
+      const start = base + list.readNumber(offsetSize)
       // Length 0 means that the extent covers all data.
-      extents.push({ start, length: list.number(lengthSize) || Math.max(0, size - start) })
+      extents.push({ start, length: list.readNumber(lengthSize) || Math.max(0, size - start) })
       if (extents.length > 1 && offsetSize + lengthSize === 0) break
     }
     const item = items.get(id)
@@ -107,7 +107,7 @@ function readPlaces(
   }
 }
 
-function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readItemProperties(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const properties: Box[] = []
   for (const part of readBoxes(source, limits, box.start, box.end)) {
@@ -120,11 +120,11 @@ function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: B
     }
     if (part.type !== 'ipma') continue
     const list = parseList(source, part)!
-    for (let left = list.number(4); left > 0; left--) {
+    for (let left = list.readNumber(4); left > 0; left--) {
       checkDeadline(limits)
-      const item = items.get(list.number(list.version < 1 ? 2 : 4))
-      for (let links = list.number(1); links > 0; links--) {
-        const index = list.flags & 1 ? list.number(2) & 0x7fff : list.number(1) & 0x7f
+      const item = items.get(list.readNumber(list.version < 1 ? 2 : 4))
+      for (let links = list.readNumber(1); links > 0; links--) {
+        const index = list.flags & 1 ? list.readNumber(2) & 0x7fff : list.readNumber(1) & 0x7f
         const property = properties[index - 1]
         if (index > 0 && !property) throw new RangeError('ipma')
         if (property) item?.properties.push(property)
@@ -133,23 +133,23 @@ function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: B
   }
 }
 
-function readReferences(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
+function readItemReferences(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const width = source.read(box.start, 1)[0] === 0 ? 2 : 4
   for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4, box.end)) {
     if (cut) throw new RangeError('iref')
     if (type !== 'dimg' && type !== 'auxl') continue
     const list = new List(source.read(start, Math.min(end - start, maxList)))
-    const item = items.get(list.number(width))
+    const item = items.get(list.readNumber(width))
     const targets = type === 'dimg' ? item?.sources : item?.belongsTo
-    for (let left = list.number(2); left > 0; left--) targets?.push(list.number(width))
+    for (let left = list.readNumber(2); left > 0; left--) targets?.push(list.readNumber(width))
   }
 }
 
 function parseList(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
   if (!box) return undefined
   const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
-  list.head()
+  list.readHeader()
   return list
 }
 
@@ -160,25 +160,25 @@ class List {
 
   constructor(private readonly bytes: Buffer) {}
 
-  head(): void {
-    this.version = this.number(1)
-    this.flags = this.number(3)
+  readHeader(): void {
+    this.version = this.readNumber(1)
+    this.flags = this.readNumber(3)
   }
 
-  id = () => this.number(this.version === 0 ? 2 : 4)
+  readId = () => this.readNumber(this.version === 0 ? 2 : 4)
 
-  number(width: number): number {
+  readNumber(width: number): number {
     if (width === 0) return 0
-    const at = this.take(width)
+    const at = this.advance(width)
     return width === 8 ? Number(this.bytes.readBigUInt64BE(at)) : this.bytes.readUIntBE(at, width)
   }
 
   readText(length: number): string {
-    const at = this.take(length)
+    const at = this.advance(length)
     return this.bytes.toString('latin1', at, at + length)
   }
 
-  private take(length: number): number {
+  private advance(length: number): number {
     const at = this.at
     if (length > 8 || at + length > this.bytes.length) throw new RangeError('past the end of a box')
     this.at += length

@@ -1,4 +1,11 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import {
+  checkDeadline,
+  createInvalidVerdict,
+  createValidVerdict,
+  type FormatReader,
+  type FormatVerdict,
+  type ReaderLimits,
+} from '../format.js'
 import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
@@ -25,40 +32,42 @@ async function readHeif(
   brands: RegExp,
 ): Promise<FormatVerdict> {
   const boxes = [...readBoxes(source, limits, 0, source.size)]
-  const boxProblem = findProblem(source, boxes, name, brands)
-  if (boxProblem) return broken(boxProblem)
+  const boxProblem = findBoxProblem(source, boxes, name, brands)
+  if (boxProblem) return createInvalidVerdict(boxProblem)
   const meta = boxes.find((box) => box.type === 'meta')
   // Image sequences may contain a track but no still image.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
-      ? sound(['an image sequence: only its structure was checked'])
-      : broken(`the ${name} contains no image`)
+      ? createValidVerdict(['an image sequence: only its structure was checked'])
+      : createInvalidVerdict(`the ${name} contains no image`)
   const size = getLargestSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
   const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
-  const changes = name === 'AVIF' ? brandChanges(source) : []
-  const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await getUndecodedReason(source, limits, changes)
+  const changes = name === 'AVIF' ? getBrandPatches(source) : []
+  const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await tryToDecode(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
-  const problem = unread ? explainUndecoded(source, limits, items) : await findTileProblem(source, limits, items, changes)
-  if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
-  return sound(unread ? [`only its structure was checked: ${unread}`] : [], evidence)
+  const problem = unread
+    ? findProblemWithoutDecoding(source, limits, items)
+    : await findTileProblem(source, limits, items, changes)
+  if (problem) return createInvalidVerdict(`the ${name} cannot be opened: ${problem}`, evidence)
+  return createValidVerdict(unread ? [`only its structure was checked: ${unread}`] : [], evidence)
 }
 
 type Items = HeifItems | string
 
-const explainUndecoded = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
+const findProblemWithoutDecoding = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
   typeof items === 'string' ? items : findImageProblem(source, limits, items)
 
 /** Replaces the major brand of an image sequence, which libvips does not support. Its still image is like any other. */
-function brandChanges(source: RandomAccessSource): BytePatch[] {
+function getBrandPatches(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
 /** Decodes the image. Returns a reason if the decoder does not support the image, or a verdict if the image is damaged. */
-async function getUndecodedReason(
+async function tryToDecode(
   source: RandomAccessSource,
   limits: ReaderLimits,
   changes: BytePatch[],
@@ -68,10 +77,10 @@ async function getUndecodedReason(
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to be decoded'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
-  return broken(`the image cannot be decoded: ${decoding.message}`)
+  return createInvalidVerdict(`the image cannot be decoded: ${decoding.message}`)
 }
 
-function findProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
+function findBoxProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
   if (first?.type !== 'ftyp') return `the file does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
@@ -87,7 +96,7 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'the primary item is not declared'
   if (source.read(first.entry + 3, 1)[0]! & 1) return 'its image is marked as hidden'
-  const wanted = new Set([first, ...getTransparency(source, first, items)])
+  const wanted = new Set([first, ...getTransparencyMasks(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
     const problem = findItemProblem(source, limits, item)
@@ -104,7 +113,7 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
 // Auxiliary type of transparency masks. Depth and gain maps are not checked, because they are optional for readers.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
-const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
+const getTransparencyMasks = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
   [...items.values()].filter(
     ({ belongsTo, properties }) =>
       belongsTo.includes(id) &&

@@ -35,7 +35,7 @@ function readLengthSize(source: RandomAccessSource, box: Box): number | string {
       if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
       const unit = bytes.subarray(at + 2, at + 2 + length)
       if (unit[0]! >> 1 !== kind) return 'its decoder configuration (hvcC) contains units of an undeclared type'
-      if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
+      if (hasForbiddenZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
       at += 2 + length
     }
   }
@@ -51,7 +51,7 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number)
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
       return 'the lengths of its units do not add up: it is damaged or truncated'
-    const zeros = damagedWithin(data, limits, at + lengthSize, length)
+    const zeros = findDataDamage(data, limits, at + lengthSize, length)
     if (zeros) return zeros
     at += lengthSize + length
   }
@@ -60,11 +60,11 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, lengthSize: number)
 
 const chunk = 64 * 1024
 
-function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
+function findDataDamage(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
     // Reads two more bytes, so that a sequence across the chunk boundary is found.
-    if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the image data is damaged'
+    if (hasForbiddenZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined
 }
@@ -73,7 +73,7 @@ function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length
  * True if the bytes contain a start code or another forbidden sequence (0 0 0, 0 0 1 or 0 0 2). Encoders insert a 3 after two
  * zeros to prevent them.
  */
-function hasBareZeros(bytes: Buffer): boolean {
+function hasForbiddenZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))
     if (bytes[at + 2]! < 3) return true
   return false

@@ -37,8 +37,8 @@ let decoder: ImageDecoder | undefined
  * Sets the function that decodes images. A service should decode in a child process, because a malicious image can crash libvips
  * and its process.
  */
-export function decodeImagesWith(quoted: ImageDecoder): void {
-  decoder = quoted
+export function decodeImagesWith(newDecoder: ImageDecoder): void {
+  decoder = newDecoder
 }
 
 export const hasImageDecoder = (): boolean => decoder !== undefined

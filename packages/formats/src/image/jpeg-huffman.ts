@@ -18,7 +18,7 @@ const shortBits = 10
  * Builds a table from a DHT segment, which lists the number of codes per length and their symbols. Returns undefined if the codes
  * overflow.
  */
-export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
+export function buildHuffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
   const whole = new Uint16Array(65536)
   const short = new Uint16Array(1 << shortBits)
   let from = 0
@@ -78,7 +78,7 @@ class ScanBits {
     for (;;) {
       while (count <= 16) {
         if (index + 1 >= window.length) {
-          window = this.turn(index)
+          window = this.readNextWindow(index)
           index = 0
         }
         const byte = window[index]
@@ -114,13 +114,13 @@ class ScanBits {
     this.index = index
     this.held = held
     this.count = count
-    while (this.count < 0) this.fill()
+    while (this.count < 0) this.fillBits()
     return at > 64
   }
 
-  private fill(): void {
+  private fillBits(): void {
     if (this.index + 1 >= this.window.length) {
-      this.window = this.turn(this.index)
+      this.window = this.readNextWindow(this.index)
       this.index = 0
     }
     const byte = this.window[this.index]
@@ -132,7 +132,7 @@ class ScanBits {
   }
 
   /** Reads the next window. `index` is its offset from the start of the current window. */
-  private turn(index: number): Buffer {
+  private readNextWindow(index: number): Buffer {
     this.base += index
     return this.source.read(this.base, 16_384)
   }
@@ -144,7 +144,7 @@ export interface FollowResult {
 }
 
 /** Reads the codes of a sequential scan without computing pixels. Returns undefined if the data ends early. */
-export function followCodes(
+export function skipScanCodes(
   source: RandomAccessSource,
   limits: ReaderLimits,
   start: number,

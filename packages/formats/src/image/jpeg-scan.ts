@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
-import { type FollowResult, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
+import { buildHuffmanTable, type FollowResult, type HuffmanTable, type ScanComponent, skipScanCodes } from './jpeg-huffman.js'
 
 /** Result of reading the scans. `plain` is true if all codes were checked and the image uses only common features. */
 export interface ScanResult {
@@ -24,16 +24,16 @@ const noEnd = 'the file is truncated: the end marker (EOI) is missing'
  * Checks the entropy-coded data of a sequential JPEG up to its end, more strictly than libvips: excess codes and a missing end
  * are errors. For other coding processes, returns neither a problem nor `plain`.
  */
-export const followScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
-  new ScanFollower(source, limits).run()
+export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
+  new ScanFollower(source, limits).checkAll()
 
 /** True if the `count` bytes before a marker are image data displaced by damage, because padding is shorter or uniform. */
-export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
+export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false
   let inScans = false
   for (let at = 2; ; ) {
-    const marker = nextMarker(source, limits, at)
+    const marker = findNextMarker(source, limits, at)
     if (!marker) return found
     at = marker.after
     if (inScans && marker.code === code) {
@@ -65,50 +65,50 @@ class ScanFollower {
     private readonly limits: ReaderLimits,
   ) {}
 
-  run(): ScanResult {
+  checkAll(): ScanResult {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
-      const marker = this.marker(at)
+      const marker = this.readMarker(at)
       if (!marker) return this.frame ? { problem: noEnd, plain: false } : odd
       const { code, after } = marker
-      this.expect(after - 2 === at)
+      this.expectCommon(after - 2 === at)
       if (code === 0xd9)
         return { plain: this.plain && this.frame !== undefined && this.scanned.size === this.frame.components.length }
       at = after
       if (code === 0x01 || (code >= 0xd0 && code <= 0xd8)) {
-        this.expect(false)
+        this.expectCommon(false)
         continue
       }
       const head = this.source.read(after, 2)
       const length = head.length < 2 ? 0 : head.readUInt16BE(0)
       const body = this.source.read(after + 2, length - 2)
-      if (length < 2 || !this.takesSegment(code, body)) return odd
-      this.expect(body.length === length - 2)
+      if (length < 2 || !this.readSegment(code, body)) return odd
+      this.expectCommon(body.length === length - 2)
       at += length
       if (code !== 0xda) continue
-      const end = this.followScan(body, at)
+      const end = this.checkScan(body, at)
       if (typeof end !== 'number') return end
       at = end
     }
   }
 
-  private expect(usual: boolean): void {
-    if (!usual) this.plain = false
+  private expectCommon(isCommon: boolean): void {
+    if (!isCommon) this.plain = false
   }
 
   /** Processes a marker segment. Returns false for unsupported coding processes, such as progressive, lossless and arithmetic. */
-  private takesSegment(code: number, body: Buffer): boolean {
+  private readSegment(code: number, body: Buffer): boolean {
     if (code === 0xc4) this.readTables(body)
     else if (code === 0xdb) this.readQuantisations(body)
     else if (code === 0xdd) {
-      this.expect(body.length === 2)
+      this.expectCommon(body.length === 2)
       this.restart = body.length >= 2 ? body.readUInt16BE(0) : 0
     } else if (code === 0xc0 || code === 0xc1) {
-      this.expect(this.frame === undefined)
+      this.expectCommon(this.frame === undefined)
       this.frame = readJpegFrame(body)
-      this.expect(this.frame?.usual === true)
+      this.expectCommon(this.frame?.usual === true)
     } else if ((code >= 0xc2 && code <= 0xcf) || code === 0xdc) return false
-    else this.expect(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
+    else this.expectCommon(code === 0xda || code === 0xfe || (code >= 0xe0 && code <= 0xef))
     return true
   }
 
@@ -118,56 +118,56 @@ class ScanFollower {
       const counts = body.subarray(at + 1, at + 17)
       const size = counts.reduce((sum, count) => sum + count, 0)
       const symbols = body.subarray(at + 17, at + 17 + size)
-      const table = symbols.length === size ? huffmanTable(counts, symbols) : undefined
+      const table = symbols.length === size ? buildHuffmanTable(counts, symbols) : undefined
       const which = body[at]!
       if (table) this.tables.set(which, table)
-      this.expect(table !== undefined && size <= 256 && (which & 0xef) <= 3)
+      this.expectCommon(table !== undefined && size <= 256 && (which & 0xef) <= 3)
       // Symbols of a DC table are bit lengths of a difference.
-      if (which < 0x10) this.expect(symbols.every((symbol) => symbol <= 15))
+      if (which < 0x10) this.expectCommon(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
-    this.expect(at === body.length)
+    this.expectCommon(at === body.length)
   }
 
   private readQuantisations(body: Buffer): void {
     let at = 0
     for (; at < body.length; at += body[at]! >> 4 ? 129 : 65) {
-      this.expect((body[at]! & 0xef) <= 3)
+      this.expectCommon((body[at]! & 0xef) <= 3)
       this.quantisations.add(body[at]! & 15)
     }
-    this.expect(at === body.length)
+    this.expectCommon(at === body.length)
   }
 
   /** Checks one scan and returns the offset of its end. */
-  private followScan(body: Buffer, start: number): number | ScanResult {
-    const parts = this.frame && this.getParts(this.frame, body)
+  private checkScan(body: Buffer, start: number): number | ScanResult {
+    const parts = this.frame && this.getScanComponents(this.frame, body)
     if (!parts) return odd
     let at = start
     let restarts = 0
     for (let done = 0; done < parts.units; ) {
       const units = Math.min(this.restart || parts.units, parts.units - done)
-      const followed = followCodes(this.source, this.limits, at, units, parts.components)
+      const followed = skipScanCodes(this.source, this.limits, at, units, parts.components)
       if (!followed) return { problem: 'the image data ends before the last block', plain: false }
       done += units
-      const marker = this.marker(followed.end)
+      const marker = this.readMarker(followed.end)
       if (!marker) return { problem: noEnd, plain: false }
-      if (this.hasMoreCodes(followed, marker.after - 2))
+      if (this.hasExcessCodes(followed, marker.after - 2))
         return { problem: 'excess codes follow the last block of a scan or restart interval', plain: false }
-      this.expect(!followed.displaced)
+      this.expectCommon(!followed.displaced)
       if (done >= parts.units) return followed.end
       // libvips reports unexpected markers.
       if (marker.code < 0xd0 || marker.code > 0xd7) return odd
-      this.expect(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
+      this.expectCommon(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after
     }
     return at
   }
 
-  private getParts(frame: JpegFrame, body: Buffer): { units: number; components: ScanComponent[] } | undefined {
+  private getScanComponents(frame: JpegFrame, body: Buffer): { units: number; components: ScanComponent[] } | undefined {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
-    this.expect(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
+    this.expectCommon(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -178,30 +178,30 @@ class ScanFollower {
       const dc = this.tables.get(which >> 4)
       const ac = this.tables.get(0x10 | (which & 15))
       if (!component || !dc || !ac) return undefined
-      this.expect(!this.scanned.has(component) && this.quantisations.has(component.quantisation))
+      this.expectCommon(!this.scanned.has(component) && this.quantisations.has(component.quantisation))
       this.scanned.add(component)
       const { across, down } = component
       parts.push({ blocks: count === 1 ? 1 : across * down, dc, ac })
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
-    this.expect(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
+    this.expectCommon(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
     return { units, components: parts }
   }
 
-  private hasMoreCodes({ end, displaced }: FollowResult, marker: number): boolean {
+  private hasExcessCodes({ end, displaced }: FollowResult, marker: number): boolean {
     const bytes = this.source.read(end, Math.min(marker - end, 65536))
     return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > paddingBytes && !isUniform(bytes)
   }
 
-  private marker(at: number): { code: number; after: number } | undefined {
+  private readMarker(at: number): { code: number; after: number } | undefined {
     const next = this.source.read(at, 2)
     if (next.length === 2 && next[0] === 0xff && next[1] !== 0 && next[1] !== 0xff) return { code: next[1]!, after: at + 2 }
-    return nextMarker(this.source, this.limits, at)
+    return findNextMarker(this.source, this.limits, at)
   }
 }
 
-export function nextMarker(
+export function findNextMarker(
   source: RandomAccessSource,
   limits: Pick<ReaderLimits, 'deadline'>,
   at: number,

@@ -1,16 +1,16 @@
 import {
-  broken,
   checkDeadline,
-  countedDeadline,
+  createCountedDeadline,
+  createInvalidVerdict,
+  createValidVerdict,
   DeadlineExceeded,
   type FormatReader,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { decode } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
-import { areCodes, followScans, nextMarker } from './jpeg-scan.js'
+import { checkScans, findNextMarker, isDisplacedData } from './jpeg-scan.js'
 
 interface Frame {
   width: number
@@ -38,29 +38,29 @@ const cameraTimes = 2.25
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
   if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
-    return broken('the file does not start with the JPEG marker')
-  const frame = findFrame(source, limits)
-  if (typeof frame === 'string') return broken(frame)
+    return createInvalidVerdict('the file does not start with the JPEG marker')
+  const frame = findFrameHeader(source, limits)
+  if (typeof frame === 'string') return createInvalidVerdict(frame)
   const evidence = { width: frame.width, height: frame.height }
   const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
-  const walk = followScans(source, limits)
-  if (walk.problem) return broken(`the JPEG is damaged: ${walk.problem}`, evidence)
-  if (walk.plain) return sound([], evidence)
+  const walk = checkScans(source, limits)
+  if (walk.problem) return createInvalidVerdict(`the JPEG is damaged: ${walk.problem}`, evidence)
+  if (walk.plain) return createValidVerdict([], evidence)
   const maxPixels = frame.width * frame.height
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
   if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
     const [, count, code] = extraneous.exec(decoding.message) ?? []
-    if (count && areCodes(source, limits, Number(count), Number.parseInt(code!, 16)))
-      return broken(`the JPEG is damaged: ${decoding.message}`, evidence)
+    if (count && isDisplacedData(source, limits, Number(count), Number.parseInt(code!, 16)))
+      return createInvalidVerdict(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`repaired by readers: ${decoding.message}`)
     decoding = await decode(source, limits, { failOn: 'error', maxPixels })
   }
-  if (decoding.outcome === 'decoded') return sound(notes, evidence)
+  if (decoding.outcome === 'decoded') return createValidVerdict(notes, evidence)
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))
-    return broken(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
-  return sound(
+    return createInvalidVerdict(`the JPEG is damaged or truncated: ${decoding.message}`, evidence)
+  return createValidVerdict(
     [
       ...notes,
       `only its structure was checked: ${decoding.outcome === 'too_large' ? 'too large to be decoded' : decoding.message}`,
@@ -75,7 +75,7 @@ const maxSteps = 500
 /** True if the image is not sequential, so that only libvips can check it. Fast enough for the event loop. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
-    const frame = findFrame(source, countedDeadline(maxSteps))
+    const frame = findFrameHeader(source, createCountedDeadline(maxSteps))
     return typeof frame !== 'string' && frame.process > 1
   } catch (error) {
     if (error instanceof DeadlineExceeded) return false
@@ -83,11 +83,11 @@ export function isProgressive(source: RandomAccessSource): boolean {
   }
 }
 
-function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadline'>): Frame | string {
+function findFrameHeader(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadline'>): Frame | string {
   let at = 2
   for (;;) {
     checkDeadline(limits)
-    const marker = nextMarker(source, limits, at)
+    const marker = findNextMarker(source, limits, at)
     if (!marker) return 'the JPEG contains no image (the frame header is missing)'
     const { code, after } = marker
     if (code === 0xd9) return 'the JPEG is truncated before its image'
@@ -99,14 +99,14 @@ function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadl
     const head = source.read(after, 8)
     const length = head.length >= 2 ? head.readUInt16BE(0) : 0
     if (length < 2 || after + length > source.size) return 'the JPEG is truncated in one of its header segments'
-    if (isFrameHeader(code)) return readFrame(code, head, length)
+    if (isFrameHeader(code)) return parseFrameHeader(code, head, length)
     at = after + length
   }
 }
 
 const isFrameHeader = (code: number) => code >= 0xc0 && code <= 0xcf && code !== 0xc4 && code !== 0xc8 && code !== 0xcc
 
-function readFrame(code: number, head: Buffer, length: number): Frame | string {
+function parseFrameHeader(code: number, head: Buffer, length: number): Frame | string {
   if (length < 8 || head.length < 8) return 'the frame header of the JPEG is truncated'
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
   // A height of 0 is valid if a DNL marker follows, but no known program opens such files.

@@ -30,9 +30,9 @@ export async function findPixelProblem(
 ): Promise<string | undefined> {
   const rows = new Rows(picture)
   try {
-    for await (const chunk of inflateChunks('zlib', packed(source, parts))) {
+    for await (const chunk of inflateChunks('zlib', readParts(source, parts))) {
       checkDeadline(limits)
-      const problem = rows.take(chunk)
+      const problem = rows.checkChunk(chunk)
       if (problem || rows.surplus > maxSurplusBytes) return problem
     }
   } catch (error) {
@@ -40,10 +40,10 @@ export async function findPixelProblem(
     if (problem === undefined) throw error
     return problem
   }
-  return rows.missing()
+  return rows.findMissingRows()
 }
 
-function* packed(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
+function* readParts(source: RandomAccessSource, parts: DataPart[]): Generator<Buffer> {
   for (const { start, end } of parts) yield* source.chunks(start, end)
 }
 
@@ -84,7 +84,7 @@ class Rows {
     return this.#taken - this.bytes
   }
 
-  take(chunk: Buffer): string | undefined {
+  checkChunk(chunk: Buffer): string | undefined {
     this.#taken += chunk.length
     let next = this.#next
     for (let pass = this.#passes[this.#pass]; pass && next < chunk.length; pass = this.#passes[this.#pass]) {
@@ -98,7 +98,7 @@ class Rows {
     return undefined
   }
 
-  missing(): string | undefined {
+  findMissingRows(): string | undefined {
     return this.surplus >= 0 ? undefined : `they end after ${this.#taken} of ${this.bytes} bytes`
   }
 }

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatReader, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { checkImageSize } from './image-size.js'
 import { type DataPart, findPixelProblem, type PngPicture } from './png-data.js'
@@ -23,20 +23,20 @@ interface Walk {
 
 /** Checks the chunk order, all CRCs and all rows of a PNG or APNG. Accepts bytes after IEND. */
 export const readPng: FormatReader = async (source, limits) => {
-  if (!source.read(0, 8).equals(signature)) return broken('the file does not start with the PNG signature')
+  if (!source.read(0, 8).equals(signature)) return createInvalidVerdict('the file does not start with the PNG signature')
   const header = readHeader(source.read(8, 25))
-  if (typeof header === 'string') return broken(header)
+  if (typeof header === 'string') return createInvalidVerdict(header)
   const evidence = { width: header.width, height: header.height }
   const flood = checkImageSize('PNG', header, limits)
   if (flood) return flood
   const walk: Walk = { notes: [], data: [] }
   const end = walkChunks(source, limits, header, walk)
-  if (typeof end === 'string') return broken(end, evidence)
+  if (typeof end === 'string') return createInvalidVerdict(end, evidence)
   const problem = await findPixelProblem(source, walk.data, header, limits)
-  if (problem) return broken(`the pixels cannot be decoded: ${problem}`, evidence)
+  if (problem) return createInvalidVerdict(`the pixels cannot be decoded: ${problem}`, evidence)
   const after = source.size - end
-  if (after === 0) return sound(walk.notes, evidence)
-  return sound([...walk.notes, `${after} bytes after the end of the image`], { ...evidence, bytes_after_end: after })
+  if (after === 0) return createValidVerdict(walk.notes, evidence)
+  return createValidVerdict([...walk.notes, `${after} bytes after the end of the image`], { ...evidence, bytes_after_end: after })
 }
 
 function readHeader(chunk: Buffer): Header | string {

@@ -31,35 +31,35 @@ export class TiffReader {
     return new TiffReader(source, little, true, Number(little ? head.readBigUInt64LE(8) : head.readBigUInt64BE(8)))
   }
 
-  directory(offset: number): { fields: Map<number, Field>; next: number | undefined } | undefined {
+  readDirectory(offset: number): { fields: Map<number, Field>; next: number | undefined } | undefined {
     const countSize = this.big ? 8 : 2
     const entrySize = this.big ? 20 : 12
-    const count = this.number(offset, countSize)
+    const count = this.readNumber(offset, countSize)
     if (count === undefined || count === 0 || count > 0xffff) return undefined
     const entries = this.source.read(offset + countSize, count * entrySize)
     if (entries.length < count * entrySize) return undefined
     const fields = new Map<number, Field>()
     for (let index = 0; index < count; index++) {
       const at = offset + countSize + index * entrySize
-      const field = this.field(entries.subarray(index * entrySize), at)
+      const field = this.parseField(entries.subarray(index * entrySize), at)
       // If a tag is repeated, readers use its first field.
       if (!fields.has(field.tag)) fields.set(field.tag, field)
     }
-    return { fields, next: this.number(offset + countSize + count * entrySize, this.big ? 8 : 4) }
+    return { fields, next: this.readNumber(offset + countSize + count * entrySize, this.big ? 8 : 4) }
   }
 
-  private field(entry: Buffer, at: number): Field & { tag: number } {
+  private parseField(entry: Buffer, at: number): Field & { tag: number } {
     const tag = this.little ? entry.readUInt16LE(0) : entry.readUInt16BE(0)
     const type = this.little ? entry.readUInt16LE(2) : entry.readUInt16BE(2)
     const width = this.big ? 8 : 4
-    const count = this.decode(entry, 4, width)
+    const count = this.decodeNumber(entry, 4, width)
     const inline = (typeSizes[type] ?? 1) * count <= width
     const place = at + 4 + width
-    return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width), entryAt: at }
+    return { tag, type, count, offset: inline ? place : this.decodeNumber(entry, 4 + width, width), entryAt: at }
   }
 
   /** Encodes a directory entry with a single 16-bit value. */
-  entry(tag: number, value: number): Buffer {
+  encodeEntry(tag: number, value: number): Buffer {
     const bytes = Buffer.alloc(this.big ? 20 : 12)
     const write = (number: number, at: number) =>
       this.little ? bytes.writeUInt16LE(number, at) : bytes.writeUInt16BE(number, at)
@@ -71,27 +71,27 @@ export class TiffReader {
     return bytes
   }
 
-  value(field: Field | undefined, index = 0): number | undefined {
+  readValue(field: Field | undefined, index = 0): number | undefined {
     if (!field || index >= field.count) return undefined
     const size = typeSizes[field.type] ?? 0
     if (![1, 2, 4, 8].includes(size) || [5, 10, 11, 12].includes(field.type)) return undefined
-    return this.number(field.offset + index * size, size)
+    return this.readNumber(field.offset + index * size, size)
   }
 
-  *values(field: Field): Generator<number> {
+  *readValues(field: Field): Generator<number> {
     const size = typeSizes[field.type] ?? 0
     if (![1, 2, 4, 8].includes(size)) return
     const step = 8192
     for (let index = 0; index < field.count; index += step) {
       const wanted = Math.min(step, field.count - index)
       const bytes = this.source.read(field.offset + index * size, wanted * size)
-      for (let at = 0; at + size <= bytes.length; at += size) yield this.decode(bytes, at, size)
+      for (let at = 0; at + size <= bytes.length; at += size) yield this.decodeNumber(bytes, at, size)
       if (bytes.length < wanted * size) return
     }
   }
 
   /** Returns the encoded values of a field. Returns undefined if they are truncated or exceed `maxBytes`. */
-  array({ type, count, offset }: Field, maxBytes: number): Buffer[] | undefined {
+  readArray({ type, count, offset }: Field, maxBytes: number): Buffer[] | undefined {
     const size = typeSizes[type] ?? 0
     if (size === 0 || count * size > maxBytes) return undefined
     const bytes = this.source.read(offset, count * size)
@@ -99,12 +99,12 @@ export class TiffReader {
     return Array.from({ length: count }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
   }
 
-  private number(offset: number, size: number): number | undefined {
+  private readNumber(offset: number, size: number): number | undefined {
     if (offset < 0 || !Number.isSafeInteger(offset) || offset + size > this.source.size) return undefined
-    return this.decode(this.source.read(offset, size), 0, size)
+    return this.decodeNumber(this.source.read(offset, size), 0, size)
   }
 
-  private decode(bytes: Buffer, at: number, size: number): number {
+  private decodeNumber(bytes: Buffer, at: number, size: number): number {
     if (size === 8) return Number(this.little ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at))
     return this.little ? bytes.readUIntLE(at, size) : bytes.readUIntBE(at, size)
   }

@@ -18,8 +18,8 @@ export async function decodeJpegTiles(
   if (!offsets || !counts) return false
   // Removes the end marker of the tables and the start marker of each tile, so that they form one JPEG.
   const tables = shared && shared.count > 4 && shared.count < 65_536 ? source.read(shared.offset, shared.count - 2) : undefined
-  const lengths = reader.values(counts)
-  for (const offset of reader.values(offsets)) {
+  const lengths = reader.readValues(counts)
+  for (const offset of reader.readValues(offsets)) {
     checkDeadline(limits)
     const tile = source.read(offset, Math.min(lengths.next().value ?? 0, source.size))
     const jpeg = tables ? Buffer.concat([tables, tile.subarray(2)]) : tile

@@ -13,7 +13,7 @@ export function fillSparseBlocks(
   offsets: TiffField | undefined,
   counts: TiffField | undefined,
 ): BytePatch[] | undefined {
-  const [from, lengths] = [offsets && reader.array(offsets, maxArrayBytes), counts && reader.array(counts, maxArrayBytes)]
+  const [from, lengths] = [offsets && reader.readArray(offsets, maxArrayBytes), counts && reader.readArray(counts, maxArrayBytes)]
   if (!offsets || !counts || !from || !lengths || from.length !== lengths.length) return undefined
   const isEmpty = from.map((entry, index) => isZero(entry) && isZero(lengths[index]!))
   const donor = isEmpty.indexOf(false)

@@ -1,11 +1,11 @@
 import {
-  broken,
   checkDeadline,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createValidVerdict,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type BytePatch, decode, nothingSaid } from './image-decoder.js'
@@ -54,7 +54,7 @@ interface Page {
 /** Checks all directories of a TIFF or BigTIFF, then decodes the first pages with libvips. */
 export const readTiff: FormatReader = async (source, limits) => {
   const reader = TiffReader.open(source)
-  if (!reader) return broken('the file does not start with a TIFF header')
+  if (!reader) return createInvalidVerdict('the file does not start with a TIFF header')
   const notes: string[] = []
   const pages = readPages(reader, limits, notes)
   if (!Array.isArray(pages)) return pages
@@ -63,10 +63,10 @@ export const readTiff: FormatReader = async (source, limits) => {
     checkDeadline(limits)
     if (index >= maxDecodedPages) break
     const problem = await decodePage(reader, source, limits, index, page, notes)
-    if (problem) return broken(`page ${index + 1} cannot be decoded: ${problem}`, evidence)
+    if (problem) return createInvalidVerdict(`page ${index + 1} cannot be decoded: ${problem}`, evidence)
   }
   if (pages.length > maxDecodedPages) notes.push(`the first ${maxDecodedPages} of ${pages.length} pages were decoded`)
-  return sound([...new Set(notes)], evidence)
+  return createValidVerdict([...new Set(notes)], evidence)
 }
 
 async function decodePage(
@@ -84,24 +84,24 @@ async function decodePage(
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
   if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
     notes.push('the tag PhotometricInterpretation is missing; readers use its usual value')
-    const changes = getDefaultPhotometric(reader, page)
+    const changes = getPhotometricPatches(reader, page)
     decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
   if (decoding.outcome === 'refused' && hasUnknownFieldType.test(decoding.message))
-    decoding = await decode(source, limits, { ...options, failOn: 'error', changes: withoutUnknownTypes(reader, page) })
+    decoding = await decode(source, limits, { ...options, failOn: 'error', changes: getUnknownTypePatches(reader, page) })
   if (decoding.outcome === 'refused' && /Invalid (tile|strip) byte count/.test(decoding.message)) {
-    const changes = fillSparseBlocks(reader, ...blocksOf(page))
+    const changes = fillSparseBlocks(reader, ...getBlockFields(page))
     decoding = changes
       ? await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
       : decoding
     if (changes) notes.push('some tiles or strips are empty, as in sparse files of GDAL')
   }
   if (decoding.outcome === 'decoded') return undefined
-  if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && isWideJpeg(reader, page))
+  if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && hasManyJpegComponents(reader, page))
     return (await decodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
-  const missing = missingData(reader, page, source, limits)
+  const missing = findMissingData(reader, page, source, limits)
   if (missing) return missing
   const why =
     decoding.outcome === 'too_large' ? 'too large to be decoded' : `compression ${page.compression}: ${decoding.message}`
@@ -109,16 +109,16 @@ async function decodePage(
   return undefined
 }
 
-const isWideJpeg = (reader: TiffReader, { fields, compression, tiled }: Page): boolean =>
-  compression === 7 && tiled && (reader.value(fields.get(tag.samples)) ?? 1) > 3
+const hasManyJpegComponents = (reader: TiffReader, { fields, compression, tiled }: Page): boolean =>
+  compression === 7 && tiled && (reader.readValue(fields.get(tag.samples)) ?? 1) > 3
 
 const hasUnknownFieldType = /TIFF_SETGET_UNDEFINED/
 const firstPrivateTag = 32_768
 
 /** Replaces private fields of an undefined type, which readers ignore (TIFF 6.0, section 2). */
-const withoutUnknownTypes = (reader: TiffReader, { fields }: Page): BytePatch[] =>
+const getUnknownTypePatches = (reader: TiffReader, { fields }: Page): BytePatch[] =>
   [...fields].flatMap(([number, { type, entryAt }]) =>
-    number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.entry(number, 0) }] : [],
+    number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.encodeEntry(number, 0) }] : [],
   )
 
 const lacksPhotometric = /required field 262 missing/
@@ -130,12 +130,12 @@ const fax = [2, 3, 4, 32771]
  * Replaces an optional entry with the PhotometricInterpretation that readers assume: white is zero for faxes, black is zero for
  * grey images, otherwise RGB. Returns undefined if the image has no optional entry.
  */
-function getDefaultPhotometric(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
+function getPhotometricPatches(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
   if (place === undefined) return undefined
-  const samples = reader.value(fields.get(tag.samples)) ?? 1
+  const samples = reader.readValue(fields.get(tag.samples)) ?? 1
   const usual = fax.includes(compression) ? 0 : samples < 3 ? 1 : 2
-  return [{ at: place, bytes: reader.entry(tag.photometric, usual) }]
+  return [{ at: place, bytes: reader.encodeEntry(tag.photometric, usual) }]
 }
 
 function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): Page[] | FormatVerdict {
@@ -148,11 +148,12 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
       break
     }
     seen.add(offset)
-    if (seen.size > limits.maxEntries) return maliciousVerdict('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
-    const directory = reader.directory(offset)
-    if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or truncated`)
+    if (seen.size > limits.maxEntries)
+      return createMaliciousVerdict('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
+    const directory = reader.readDirectory(offset)
+    if (!directory) return createInvalidVerdict(`directory ${pages.length + 1} of the TIFF is missing or truncated`)
     const page = readPage(reader, directory.fields)
-    if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
+    if (typeof page === 'string') return createInvalidVerdict(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
     const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
     if (flood) return flood
     pages.push(page)
@@ -160,30 +161,30 @@ function readPages(reader: TiffReader, limits: ReaderLimits, notes: string[]): P
     if (directory.next === undefined) notes.push('the list of pages has no end mark')
     offset = directory.next ?? 0
   }
-  return pages.length > 0 ? pages : broken('the TIFF has no pages')
+  return pages.length > 0 ? pages : createInvalidVerdict('the TIFF has no pages')
 }
 
 function readPage(reader: TiffReader, fields: TiffFields): Page | string {
-  const [width, height] = [tag.width, tag.height].map((number) => reader.value(fields.get(number)))
+  const [width, height] = [tag.width, tag.height].map((number) => reader.readValue(fields.get(number)))
   if (!width || !height) return 'the width or height is missing'
-  const compression = reader.value(fields.get(tag.compression)) ?? 1
+  const compression = reader.readValue(fields.get(tag.compression)) ?? 1
   const placed = fields.has(tag.tileOffsets) || fields.has(tag.stripOffsets)
   if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
-  const samples = reader.value(fields.get(tag.samples)) ?? 1
-  const bits = reader.value(fields.get(tag.bits)) ?? 1
+  const samples = reader.readValue(fields.get(tag.samples)) ?? 1
+  const bits = reader.readValue(fields.get(tag.bits)) ?? 1
   // Subsampled colours need an unknown, smaller number of bytes.
-  const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
+  const bytes = reader.readValue(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
 
-const blocksOf = ({ fields, tiled }: Page) =>
+const getBlockFields = ({ fields, tiled }: Page) =>
   [fields.get(tiled ? tag.tileOffsets : tag.stripOffsets), fields.get(tiled ? tag.tileCounts : tag.stripCounts)] as const
 
-function missingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
-  const [offsets, counts] = blocksOf(page)
-  const lengths = counts && reader.values(counts)
+function findMissingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+  const [offsets, counts] = getBlockFields(page)
+  const lengths = counts && reader.readValues(counts)
   let [end, bytes, found] = [0, 0, 0]
-  for (const offset of offsets ? reader.values(offsets) : []) {
+  for (const offset of offsets ? reader.readValues(offsets) : []) {
     if ((++found & 1023) === 0) checkDeadline(limits)
     const length = lengths?.next().value ?? 0
     end = Math.max(end, offset + length)

@@ -1,4 +1,4 @@
-import { broken, type FormatReader, sound } from '../format.js'
+import { createInvalidVerdict, createValidVerdict, type FormatReader } from '../format.js'
 import { catchFormatError } from '../format-error.js'
 import { readRiffChunks } from '../media/riff.js'
 import { decode } from './image-decoder.js'
@@ -8,11 +8,12 @@ import { checkImageSize } from './image-size.js'
 export const readWebp: FormatReader = (source, limits) =>
   catchFormatError(async () => {
     const head = source.read(0, 30)
-    if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('the file does not start with the WebP signature')
+    if (!/^RIFF....WEBP/s.test(head.toString('latin1')))
+      return createInvalidVerdict('the file does not start with the WebP signature')
     const end = head.readUInt32LE(4) + 8
-    if (end > source.size) return broken(`the WebP is truncated: ${source.size} of ${end} bytes`)
-    const canvas = readCanvas(head)
-    if (!canvas) return broken('the WebP contains no image')
+    if (end > source.size) return createInvalidVerdict(`the WebP is truncated: ${source.size} of ${end} bytes`)
+    const canvas = readCanvasSize(head)
+    if (!canvas) return createInvalidVerdict('the WebP contains no image')
     let frames = 0
     for (const { type } of readRiffChunks(source, limits, { end })) if (type === 'ANMF') frames++
     frames = Math.max(frames, 1)
@@ -23,13 +24,13 @@ export const readWebp: FormatReader = (source, limits) =>
     const notes = after > 0 ? [`${after} bytes after the end of the image`] : []
     const maxPixels = canvas.width * canvas.height * frames
     const decoding = await decode(source, limits, { failOn: 'error', pages: -1, maxPixels })
-    if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
+    if (decoding.outcome === 'refused') return createInvalidVerdict(`the pixels cannot be decoded: ${decoding.message}`, evidence)
     if (decoding.outcome === 'too_large') notes.push('only its structure was checked: too large to be decoded')
-    return sound(notes, evidence)
+    return createValidVerdict(notes, evidence)
   })
 
 /** Returns the image size from the first chunk, which always follows the file header. */
-function readCanvas(head: Buffer): { width: number; height: number } | undefined {
+function readCanvasSize(head: Buffer): { width: number; height: number } | undefined {
   const type = head.toString('latin1', 12, 16)
   if (head.length < (type === 'VP8L' ? 25 : 30)) return undefined
   if (type === 'VP8X') return { width: head.readUIntLE(24, 3) + 1, height: head.readUIntLE(27, 3) + 1 }

@@ -1,9 +1,9 @@
-import { type FormatReader, sound } from '../format.js'
+import { createValidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
 import { skipId3 } from './tags.js'
 
 /** Parses the ADTS frame header at `at` (ISO 13818-7). Returns undefined if it is invalid. */
-export function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
+export function parseAdtsFrame(bytes: Buffer, at: number): Frame | undefined {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) return undefined
   // Sampling rate codes above 12 are reserved.
   const kind = (bytes[at + 2]! >> 2) & 15
@@ -14,9 +14,9 @@ export function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
 /** Checks an AAC stream (ADTS). For the older ADIF format, only the signature is checked. */
 export const readAac: FormatReader = (source, limits) => {
   const start = skipId3(source)
-  if (source.read(start, 4).toString('latin1') === 'ADIF') return sound(['ADIF: only its signature was checked'])
+  if (source.read(start, 4).toString('latin1') === 'ADIF') return createValidVerdict(['ADIF: only its signature was checked'])
   const frameAt = (at: number, previous: Frame | undefined) => {
-    const frame = adtsFrame(source.read(at, 8), 0)
+    const frame = parseAdtsFrame(source.read(at, 8), 0)
     // Without a preceding frame, a truncated frame is not reliable evidence of AAC.
     return frame && !previous && at + frame.length > source.size ? undefined : frame
   }

@@ -1,4 +1,4 @@
-function table(bits: 16 | 32, polynomial: number): Uint32Array {
+function createCrcTable(bits: 16 | 32, polynomial: number): Uint32Array {
   const entries = new Uint32Array(256)
   const top = 2 ** (bits - 1)
   const mask = 2 ** bits
@@ -10,5 +10,5 @@ function table(bits: 16 | 32, polynomial: number): Uint32Array {
   return entries
 }
 
-export const crc16Table = table(16, 0x8005)
-export const crc32Table = table(32, 0x04c11db7)
+export const crc16Table = createCrcTable(16, 0x8005)
+export const crc32Table = createCrcTable(32, 0x04c11db7)

@@ -10,7 +10,7 @@ export interface Element {
  * Reads the element id and length at `at`. Their width is encoded in the leading zero bits. Returns undefined if the bytes are
  * not an element.
  */
-export function elementAt(source: RandomAccessSource, at: number): Element | undefined {
+export function readElement(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)
   const first = head[0]
   if (!first) return undefined
@@ -31,7 +31,7 @@ export function elementAt(source: RandomAccessSource, at: number): Element | und
 }
 
 /** Reads a variable-length integer of EBML. Returns undefined if it is truncated or longer than four bytes. */
-export function shortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
+export function readShortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
   const first = bytes[at]
   if (!first) return undefined
   const length = Math.clz32(first) - 23

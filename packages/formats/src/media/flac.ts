@@ -1,7 +1,7 @@
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatReader, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
-import { frameSamples } from './flac-frame.js'
+import { readSampleCount } from './flac-frame.js'
 import { skipId3, skipTrailers } from './tags.js'
 
 interface Frames {
@@ -13,17 +13,22 @@ interface Frames {
 /** Checks the metadata blocks, all frame checksums and the declared number of samples of a FLAC file. */
 export const readFlac: FormatReader = (source, limits) => {
   const start = skipId3(source)
-  if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('the file does not start with the FLAC signature')
+  if (source.read(start, 4).toString('latin1') !== 'fLaC')
+    return createInvalidVerdict('the file does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)
-  if (typeof metadata === 'string') return broken(metadata)
+  if (typeof metadata === 'string') return createInvalidVerdict(metadata)
   const end = skipTrailers(source, metadata.end)
   const frames = walkFrames(source, limits, metadata.end, end)
   const promised = metadata.samples
   const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }
   if (frames.open > 0)
-    return broken(`the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`, evidence)
-  if (frames.samples < promised) return broken(`the FLAC is truncated: it has ${frames.samples} of ${promised} samples`, evidence)
-  return sound(frames.count === 0 ? ['the file contains no audio'] : [], evidence)
+    return createInvalidVerdict(
+      `the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`,
+      evidence,
+    )
+  if (frames.samples < promised)
+    return createInvalidVerdict(`the FLAC is truncated: it has ${frames.samples} of ${promised} samples`, evidence)
+  return createValidVerdict(frames.count === 0 ? ['the file contains no audio'] : [], evidence)
 }
 
 /** Returns the declared number of samples and the end of the metadata, or an error message. */
@@ -61,7 +66,7 @@ function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: num
     for (let index = 0; index < stop; index++) {
       const byte = bytes[index] as number
       if (byte === 0xff && crc === 0) {
-        const blockSize = frameSamples(bytes, index)
+        const blockSize = readSampleCount(bytes, index)
         if (blockSize > 0) {
           frames.count++
           frames.samples += blockSize

@@ -1,4 +1,4 @@
-import { broken, checkDeadline, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
+import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatVerdict, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** An audio frame. `kind` encodes the properties that all frames of a stream share. `length` is in bytes. */
@@ -47,7 +47,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   const evidence = { frames, junk_bytes: junk }
   const lonely = frames === 1 && framed < (end - start) / 2
   if (frames === 0 || lonely || (maxRun < enough && junk > framed))
-    return broken(`the file contains no consecutive ${called} frames`, evidence)
+    return createInvalidVerdict(`the file contains no consecutive ${called} frames`, evidence)
   const notes = cut ? ['its last frame is truncated; players skip it'] : []
-  return sound(junk > 0 ? [...notes, `${junk} bytes between the frames; players skip them`] : notes, evidence)
+  return createValidVerdict(junk > 0 ? [...notes, `${junk} bytes between the frames; players skip them`] : notes, evidence)
 }

@@ -11,7 +11,7 @@ const kilobits: Record<string, number[]> = {
 const rates = [44100, 48000, 32000]
 
 /** Parses the frame header at `at`. Returns undefined if it is invalid or uses the rare free format (no bit rate). */
-export function mp3Frame(bytes: Buffer, at: number): Frame | undefined {
+export function parseMp3Frame(bytes: Buffer, at: number): Frame | undefined {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return undefined
   const second = bytes[at + 1] as number
   const third = bytes[at + 2] as number

@@ -1,20 +1,22 @@
-import { broken, type FormatReader } from '../format.js'
+import { createInvalidVerdict, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
-import { mp3Frame } from './mp3-frame.js'
+import { parseMp3Frame } from './mp3-frame.js'
 import { skipId3, skipTrailers } from './tags.js'
 
 /** Checks MPEG audio, layers 1 to 3. */
 export const readMp3: FormatReader = (source, limits) => {
   const start = skipId3(source)
   if (start >= source.size)
-    return broken(start > source.size ? 'the MP3 is truncated in its ID3 tag' : 'the MP3 has nothing after its ID3 tag')
+    return createInvalidVerdict(
+      start > source.size ? 'the MP3 is truncated in its ID3 tag' : 'the MP3 has nothing after its ID3 tag',
+    )
   const end = skipTrailers(source, start)
   const frameAt = (at: number, previous: Frame | undefined) => {
-    const frame = mp3Frame(source.read(at, 4), 0)
+    const frame = parseMp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
     // Four arbitrary bytes may look like a header, so the first frame must end the file or be followed by another frame.
     if (previous || at + frame.length >= end) return frame
-    const following = mp3Frame(source.read(at + frame.length, 4), 0)
+    const following = parseMp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined
   }
   return readFrames(source, limits, { called: 'MPEG sound', start, end, frameAt, enough: 3 })

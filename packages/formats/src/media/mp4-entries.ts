@@ -1,7 +1,7 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, readBoxes } from './boxes.js'
-import { number32 } from './table-window.js'
+import { readUint32 } from './table-window.js'
 
 // Number of bytes in a sample entry before its child boxes: an 8-byte header and the fixed fields of video or audio.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
@@ -13,7 +13,7 @@ interface Described {
   firstSample: number | undefined
 }
 
-export function findCodingProblem(
+export function findCodecProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { description, kind, firstSample }: Described,
@@ -23,26 +23,27 @@ export function findCodingProblem(
   const [entry] = readBoxes(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'
   // Sample entries of QuickTime audio have 16 more bytes in version 1 and 36 in version 2.
-  const more = kind === 'soun' ? [0, 16, 36][number32(source, entry.start + 8) >>> 16] : 0
+  const more = kind === 'soun' ? [0, 16, 36][readUint32(source, entry.start + 8) >>> 16] : 0
   if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
     return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
   const wanted = configurations[entry.type]
   for (const box of readBoxes(source, limits, entry.start + head + more, entry.end)) {
     // Padding often follows the child boxes of a sample entry.
     if (box.cut) break
-    const fits = box.type === 'esds' ? descriptorFits(source, box) : box.type === wanted ? parametersFit(source, box) : undefined
+    const fits =
+      box.type === 'esds' ? isDescriptorValid(source, box) : box.type === wanted ? areParameterSetsValid(source, box) : undefined
     if (fits === false) return `the description of its codec (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
   // Samples with start codes, as in broadcast streams, contain the parameter sets themselves.
-  const described = !wanted || (firstSample !== undefined && number32(source, firstSample) === 1)
+  const described = !wanted || (firstSample !== undefined && readUint32(source, firstSample) === 1)
   return described ? undefined : 'the description of its codec (avcC or hvcC) is missing'
 }
 
 /**
  * Checks the lengths of the parameter sets (ISO 14496-15). An avcC box has two lists of them, an hvcC box declares their number.
  */
-function parametersFit(source: RandomAccessSource, box: Box): boolean {
+function areParameterSetsValid(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
   const avc = box.type === 'avcC'
   if (bytes.length < (avc ? 7 : 23) || (avc && bytes[0] !== 1)) return false
@@ -58,7 +59,7 @@ function parametersFit(source: RandomAccessSource, box: Box): boolean {
 }
 
 /** Checks the tag of an elementary stream descriptor, and that its length fits into the box. */
-function descriptorFits(source: RandomAccessSource, box: Box): boolean {
+function isDescriptorValid(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start + 4, Math.min(16, box.end - box.start - 4))
   if (bytes[0] !== 3) return bytes[0] === 4
   let length = 0

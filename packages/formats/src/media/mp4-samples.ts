@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Box } from './boxes.js'
-import { number32, WindowReader } from './table-window.js'
+import { readUint32, WindowReader } from './table-window.js'
 
 export interface SampleCheck {
   problem?: string
@@ -13,32 +13,33 @@ export interface SampleCheck {
 }
 
 export const noSamples: SampleCheck = { promised: 0, there: 0 }
-const withProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
+const createSampleProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
 /** Checks the lists of a sample table and the sample offsets. Reads the lists through windows to limit memory. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')
   const [runs, times] = [boxes.get('stsc'), boxes.get('stts')]
-  const chunks = offsets ? number32(source, offsets.start + 4) : 0
-  const samples = sizes ? number32(source, sizes.start + 8) : 0
+  const chunks = offsets ? readUint32(source, offsets.start + 4) : 0
+  const samples = sizes ? readUint32(source, sizes.start + 8) : 0
   // Fragmented files may omit the sample tables, because all samples are in fragments.
-  if (chunks === 0) return samples > 0 ? withProblem('the track has samples but no list of their offsets (stco)') : noSamples
-  if (!offsets || !sizes || !runs || !times) return withProblem('its sample table lacks a list (stsz, stsc or stts)')
-  const uniform = sizes.type === 'stsz' ? number32(source, sizes.start + 4) : 0
+  if (chunks === 0)
+    return samples > 0 ? createSampleProblem('the track has samples but no list of their offsets (stco)') : noSamples
+  if (!offsets || !sizes || !runs || !times) return createSampleProblem('its sample table lacks a list (stsz, stsc or stts)')
+  const uniform = sizes.type === 'stsz' ? readUint32(source, sizes.start + 4) : 0
   const sizeBytes = (sizes.type === 'stsz' ? 32 : (source.read(sizes.start + 7, 1)[0] ?? 0)) / 8
   const wide = offsets.type === 'co64' ? 8 : 4
   const lists: [string, Box, number][] = [
-    ['times (stts)', times, 8 + number32(source, times.start + 4) * 8],
+    ['times (stts)', times, 8 + readUint32(source, times.start + 4) * 8],
     ['chunks', offsets, 8 + chunks * wide],
     ['sample sizes', sizes, uniform === 0 ? 12 + samples * sizeBytes : 0],
-    ['chunk lengths', runs, 8 + number32(source, runs.start + 4) * 12],
+    ['chunk lengths', runs, 8 + readUint32(source, runs.start + 4) * 12],
   ]
   const cut = lists.find(([, box, length]) => box.start + length > box.end)
-  if (cut) return withProblem(`its list of ${cut[0]} is truncated`)
+  if (cut) return createSampleProblem(`its list of ${cut[0]} is truncated`)
   return samples === 0
     ? noSamples
-    : walkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })
+    : checkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })
 }
 
 interface Table {
@@ -52,11 +53,11 @@ interface Table {
   wide: number
 }
 
-function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Table): SampleCheck {
+function checkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Table): SampleCheck {
   const { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide } = table
   const reader = new WindowReader(source)
-  const runCount = number32(source, runs.start + 4)
-  const runNumber = (run: number, offset: number) => reader.read('runs', runs.start + 8 + run * 12 + offset, 4)
+  const runCount = readUint32(source, runs.start + 4)
+  const runNumber = (run: number, offset: number) => reader.readNumber('runs', runs.start + 8 + run * 12 + offset, 4)
   const found: SampleCheck = { promised: 0, there: 0 }
   let run = -1
   let nextRunAt = 1
@@ -71,7 +72,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Tab
     }
     const count = Math.min(perChunk, samples - sample)
     if (count === 0) continue
-    const offset = reader.read('offsets', offsets.start + 8 + (chunk - 1) * wide, wide)
+    const offset = reader.readNumber('offsets', offsets.start + 8 + (chunk - 1) * wide, wide)
     found.first ??= offset
     found.promised++
     let end = offset
@@ -79,7 +80,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Tab
     if (uniform === 0 && sizeBytes >= 1)
       for (let index = 0; index < count; index++) {
         if ((index & 4095) === 4095) checkDeadline(limits)
-        end += reader.read('sizes', sizes.start + 12 + (sample + index) * sizeBytes, sizeBytes)
+        end += reader.readNumber('sizes', sizes.start + 12 + (sample + index) * sizeBytes, sizeBytes)
       }
     if (offset < source.size) found.there++
     if (offset >= source.size || end > source.size)

@@ -1,7 +1,7 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, isEndless, readBoxes } from './boxes.js'
-import { findCodingProblem } from './mp4-entries.js'
+import { type Box, hasNoLength, readBoxes } from './boxes.js'
+import { findCodecProblem } from './mp4-entries.js'
 import { checkSamples, noSamples, type SampleCheck } from './mp4-samples.js'
 
 export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): SampleCheck {
@@ -20,7 +20,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   const description = boxes.get('stsd')
   if (!description) return { ...noSamples, problem: 'the sample description box (stsd) is missing' }
   const samples = checkSamples(source, limits, boxes)
-  const problem = samples.problem ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
+  const problem = samples.problem ?? findCodecProblem(source, limits, { description, kind, firstSample: samples.first })
   return problem ? { ...samples, problem } : samples
 }
 
@@ -29,7 +29,7 @@ export function readChildren(source: RandomAccessSource, limits: ReaderLimits, p
   const boxes: Box[] = []
   for (const box of readBoxes(source, limits, parent.start, parent.end)) {
     if (box.cut && box.type === '') break
-    if (box.cut || isEndless(box)) return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into '${parent.type}'`
+    if (box.cut || hasNoLength(box)) return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into '${parent.type}'`
     boxes.push(box)
   }
   return boxes

@@ -1,11 +1,11 @@
 import {
-  broken,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createPartialVerdict,
+  createValidVerdict,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
-  playsPartially,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, findBox, readBoxes } from './boxes.js'
@@ -33,7 +33,7 @@ interface Movie {
  * Checks MP4, M4A and QuickTime files: boxes must fit, the movie header must contain tracks, and samples must be inside the file.
  */
 export const readMp4: FormatReader = (source, limits) => {
-  const top = readTop(source, limits)
+  const top = readTopLevelBoxes(source, limits)
   if (!('boxes' in top)) return top
   const { boxes, notes } = top
   const movie = boxes.find((box) => box.type === 'moov')
@@ -44,21 +44,21 @@ export const readMp4: FormatReader = (source, limits) => {
   }
   // Media segments of a stream have no movie header, because players receive it separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
-    if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
-    return sound([...notes, 'a segment of a stream: only its structure was checked'], evidence)
+    if (top.cut) return createInvalidVerdict(`the segment is truncated in its '${top.cut}' box`, evidence)
+    return createValidVerdict([...notes, 'a segment of a stream: only its structure was checked'], evidence)
   }
-  if (!movie) return broken('the file has no movie header (moov), so players cannot open it', evidence)
+  if (!movie) return createInvalidVerdict('the file has no movie header (moov), so players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
-    return sound([...notes, 'its movie header is compressed: only its structure was checked'], evidence)
+    return createValidVerdict([...notes, 'its movie header is compressed: only its structure was checked'], evidence)
   const found = checkMovie(source, limits, movie, evidence)
-  if (found.problem) return broken(found.problem, evidence)
+  if (found.problem) return createInvalidVerdict(found.problem, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')
   if (fragments.length > 0 && media.length === 0)
-    return broken('the file is truncated: it has fragments (moof) without their data (mdat)', evidence)
-  return whole({ source, top, found, fragments, media, evidence })
+    return createInvalidVerdict('the file is truncated: it has fragments (moof) without their data (mdat)', evidence)
+  return createMovieVerdict({ source, top, found, fragments, media, evidence })
 }
 
-function whole(film: {
+function createMovieVerdict(film: {
   source: RandomAccessSource
   top: Top
   found: Movie
@@ -68,17 +68,17 @@ function whole(film: {
 }): FormatVerdict {
   const { top, found, fragments, media, evidence } = film
   const { notes, cut } = top
-  if (!cut && !found.outside) return sound(notes, evidence)
+  if (!cut && !found.outside) return createValidVerdict(notes, evidence)
   const missing = cut ? `the file is truncated in its '${cut}' box` : `the file is truncated: ${found.outside}`
   const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
-  if (!plays) return broken(`${missing}, and all of its audio and video is missing`, evidence)
+  if (!plays) return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, evidence)
   // Samples outside an intact data box were removed on purpose. Players skip such samples.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
-    return sound([...notes, `${found.outside}; players skip such samples`], evidence)
-  return playsPartially(missing, notes, evidence)
+    return createValidVerdict([...notes, `${found.outside}; players skip such samples`], evidence)
+  return createPartialVerdict(missing, notes, evidence)
 }
 
-function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | FormatVerdict {
+function readTopLevelBoxes(source: RandomAccessSource, limits: ReaderLimits): Top | FormatVerdict {
   const boxes: Box[] = []
   const notes: string[] = []
   let headed = false
@@ -86,15 +86,15 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
     const quoted = printable.test(box.type)
     const fits = quoted && !box.cut
     if (!fits && boxes.length === 0 && !needed.has(box.type))
-      return broken('the file does not start with a box of an MP4 or QuickTime file')
-    const missed = !fits && (needed.has(box.type) || !playable(boxes))
+      return createInvalidVerdict('the file does not start with a box of an MP4 or QuickTime file')
+    const missed = !fits && (needed.has(box.type) || !isPlayable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
       // Players can play truncated media data, but need all other boxes to be complete.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }
     if (missed)
-      return broken(
+      return createInvalidVerdict(
         box.cut && quoted
           ? `the file is truncated in its '${box.type}' box`
           : `after the '${boxes.at(-1)?.type}' box, there are bytes that are not a box`,
@@ -103,14 +103,14 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
       notes.push('bytes after the last complete box')
       break
     }
-    if (boxes.length >= limits.maxEntries) return maliciousVerdict('box_flood', `has more than ${limits.maxEntries} boxes`)
+    if (boxes.length >= limits.maxEntries) return createMaliciousVerdict('box_flood', `has more than ${limits.maxEntries} boxes`)
     if (box.type === 'moov') headed = true
     boxes.push(box)
   }
-  return boxes.length > 0 ? { boxes, notes } : broken('the file is too short for an MP4 or QuickTime file')
+  return boxes.length > 0 ? { boxes, notes } : createInvalidVerdict('the file is too short for an MP4 or QuickTime file')
 }
 
-const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
+const isPlayable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
 
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }

@@ -24,7 +24,7 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
   const bytes = source.read(at, length)
   if (bytes.length < length) return 'truncated'
   checkDeadline(limits)
-  if (pageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
+  if (computePageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
   const flags = bytes[5] as number
   return {
     length,
@@ -37,7 +37,7 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
   }
 }
 
-export function nextPage(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
+export function findNextPage(source: RandomAccessSource, limits: ReaderLimits, from: number): number {
   const window = 16_384
   for (let offset = from + 1; offset < source.size; offset += window) {
     checkDeadline(limits)
@@ -48,7 +48,7 @@ export function nextPage(source: RandomAccessSource, limits: ReaderLimits, from:
   return -1
 }
 
-function pageCrc(bytes: Buffer): number {
+function computePageCrc(bytes: Buffer): number {
   let crc = 0
   for (let index = 0; index < bytes.length; index++) {
     const byte = index >= 22 && index < 26 ? 0 : (bytes[index] as number)

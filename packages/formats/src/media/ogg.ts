@@ -1,14 +1,14 @@
 import {
-  broken,
   checkDeadline,
+  createInvalidVerdict,
+  createPartialVerdict,
+  createValidVerdict,
   type FormatReader,
   type FormatVerdict,
-  playsPartially,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { nextPage, type Page, readPage } from './ogg-page.js'
+import { findNextPage, type Page, readPage } from './ogg-page.js'
 import { skipId3 } from './tags.js'
 
 interface Codec {
@@ -32,9 +32,9 @@ const codecs: Codec[] = [
 const maxStreams = 1000
 
 /** Checks an Ogg file. The headers must be intact. Like players, skips damaged pages if most pages are intact. */
-export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
+export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).checkPages()
 
-function endOfZeros(source: RandomAccessSource, at: number): number {
+function skipZeros(source: RandomAccessSource, at: number): number {
   const zeros = source.read(at, 64 * 1024)
   const end = zeros.findIndex((byte) => byte !== 0)
   return at + (end < 0 ? zeros.length : end)
@@ -58,26 +58,27 @@ class PageWalk {
     private readonly limits: ReaderLimits,
   ) {}
 
-  run(): FormatVerdict {
+  checkPages(): FormatVerdict {
     const { source, limits } = this
     for (let at = skipId3(source); at < source.size; ) {
       checkDeadline(limits)
       const page = readPage(source, limits, at)
       if (typeof page !== 'string') {
-        const problem = this.take(page)
-        if (problem) return broken(problem, this.facts())
+        const problem = this.addPage(page)
+        if (problem) return createInvalidVerdict(problem, this.facts())
         at += page.length
         continue
       }
-      const padded = this.pages > 0 && page === 'no page' ? endOfZeros(source, at) : at
+      const padded = this.pages > 0 && page === 'no page' ? skipZeros(source, at) : at
       if (padded > at) {
         at = padded
         continue
       }
-      if (this.pages === 0) return broken('the file does not start with an Ogg page', this.facts())
-      if (this.played === 0) return broken(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
-      const next = nextPage(source, limits, at)
-      if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
+      if (this.pages === 0) return createInvalidVerdict('the file does not start with an Ogg page', this.facts())
+      if (this.played === 0) return createInvalidVerdict(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
+      const next = findNextPage(source, limits, at)
+      if (next < 0 && this.ended && page === 'no page')
+        return this.createVerdict([`${source.size - at} bytes after the last page`])
       const end = next < 0 ? source.size : next
       // A page that is truncated by the end of the file does not count as damaged data.
       if (page !== 'truncated' || next >= 0) this.lost += end - at
@@ -87,12 +88,12 @@ class PageWalk {
           : `the file is damaged after page ${this.pages}`
       at = end
     }
-    return this.verdict([])
+    return this.createVerdict([])
   }
 
-  private take(page: Page): string | undefined {
+  private addPage(page: Page): string | undefined {
     if (this.pages === 0 && !page.first) return 'the Ogg does not start with the first page of a stream'
-    if (page.first) this.open(page)
+    if (page.first) this.openStream(page)
     else {
       this.bodies++
       if (this.played === 0 && !this.known.has(page.serial) && this.known.size < maxStreams)
@@ -111,7 +112,7 @@ class PageWalk {
     return undefined
   }
 
-  private open(page: Page): void {
+  private openStream(page: Page): void {
     const codec = codecs.find(({ first }) => first.test(page.start))
     if (this.streams.length < 64) this.streams.push(codec?.name ?? 'unknown')
     if (this.known.size >= maxStreams) return
@@ -121,11 +122,12 @@ class PageWalk {
 
   private facts = () => ({ streams: [...new Set(this.streams)], pages: this.pages })
 
-  private verdict(notes: string[]): FormatVerdict {
+  private createVerdict(notes: string[]): FormatVerdict {
     if (this.bodies === 0 || (this.played === 0 && !this.ended))
-      return broken('the Ogg is truncated before its audio', this.facts())
-    if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes do not belong to any page`, this.facts())
-    if (this.damage) return playsPartially(this.damage, notes, this.facts())
-    return sound(this.ended ? notes : [...notes, 'the end mark is missing, which players accept'], this.facts())
+      return createInvalidVerdict('the Ogg is truncated before its audio', this.facts())
+    if (this.lost > this.good)
+      return createInvalidVerdict(`the Ogg is damaged: ${this.lost} bytes do not belong to any page`, this.facts())
+    if (this.damage) return createPartialVerdict(this.damage, notes, this.facts())
+    return createValidVerdict(this.ended ? notes : [...notes, 'the end mark is missing, which players accept'], this.facts())
   }
 }

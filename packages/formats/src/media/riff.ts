@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { malicious } from '../format-error.js'
+import { createMaliciousError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 export interface Chunk {
@@ -18,16 +18,16 @@ export function* readRiffChunks(
   let count = 0
   for (let at = 12; at + 8 <= end; ) {
     checkDeadline(limits)
-    if (++count > limits.maxEntries) throw malicious('chunk_flood', `has more than ${limits.maxEntries} chunks`)
+    if (++count > limits.maxEntries) throw createMaliciousError('chunk_flood', `has more than ${limits.maxEntries} chunks`)
     const head = source.read(at, 8)
     const chunk = { type: head.toString('latin1', 0, 4), start: at + 8, size: big ? head.readUInt32BE(4) : head.readUInt32LE(4) }
     yield chunk
-    at = getEnd(source, chunk)
+    at = getChunkEnd(source, chunk)
   }
 }
 
 // Chunks of odd length are padded to an even length, but some programs omit the padding.
-function getEnd(source: RandomAccessSource, { start, size }: Chunk): number {
+function getChunkEnd(source: RandomAccessSource, { start, size }: Chunk): number {
   const end = start + size
   const isPadded = (size & 1) !== 0 && !/^[A-Za-z0-9 _-]{4}$/.test(source.read(end, 4).toString('latin1'))
   return isPadded ? end + 1 : end

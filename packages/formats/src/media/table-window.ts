@@ -6,7 +6,7 @@ export class WindowReader {
 
   constructor(private readonly source: RandomAccessSource) {}
 
-  read(table: string, offset: number, size: number): number {
+  readNumber(table: string, offset: number, size: number): number {
     let window = this.windows.get(table)
     if (!window || offset < window.start || offset + size > window.start + window.bytes.length) {
       window = { start: offset, bytes: this.source.read(offset, 16384) }
@@ -18,7 +18,7 @@ export class WindowReader {
   }
 }
 
-export function number32(source: RandomAccessSource, offset: number): number {
+export function readUint32(source: RandomAccessSource, offset: number): number {
   const bytes = source.read(offset, 4)
   return bytes.length === 4 ? bytes.readUInt32BE(0) : 0
 }

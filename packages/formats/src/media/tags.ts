@@ -18,14 +18,14 @@ export function skipId3(source: RandomAccessSource): number {
 export function skipTrailers(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {
-    const length = trailerLength(source, end)
+    const length = getTrailerLength(source, end)
     if (length === 0 || end - length < start) return end
     end -= length
   }
   return end
 }
 
-function trailerLength(source: RandomAccessSource, end: number): number {
+function getTrailerLength(source: RandomAccessSource, end: number): number {
   if (source.read(end - 128, 3).toString('latin1') === 'TAG' && end >= 128) return 128
   const footer = source.read(Math.max(0, end - 32), 32)
   if (footer.toString('latin1', 0, 8) === 'APETAGEX')

@@ -1,4 +1,4 @@
-import { broken, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { createInvalidVerdict, createValidVerdict, type FormatReader, type ReaderLimits } from '../format.js'
 import { catchFormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { readRiffChunks } from './riff.js'
@@ -17,37 +17,43 @@ export const readWav: FormatReader = (source, limits) => catchFormatError(() => 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const head = source.read(0, 12)
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
-    return broken('the file does not start with the WAV signature')
+    return createInvalidVerdict('the file does not start with the WAV signature')
   const big = head[3] === 0x58
   const { format, data, notes, hasLongSizes } = readChunks(source, limits, big)
   // RF64 and BW64 files store their lengths only in the ds64 chunk (EBU Tech 3306).
   if (!hasLongSizes && /^(RF|BW)64/.test(head.toString('latin1')))
-    return broken('the WAV is RF64 or BW64 and lacks a complete ds64 chunk before its audio, which contains the lengths')
-  if (!format || format.length < 14) return broken('the WAV has no complete fmt chunk, which describes the audio format')
+    return createInvalidVerdict(
+      'the WAV is RF64 or BW64 and lacks a complete ds64 chunk before its audio, which contains the lengths',
+    )
+  if (!format || format.length < 14)
+    return createInvalidVerdict('the WAV has no complete fmt chunk, which describes the audio format')
   const short = (at: number) => (big ? format.readUInt16BE(at) : format.readUInt16LE(at))
   const [channels, rate, blockSize] = [short(2), big ? format.readUInt32BE(4) : format.readUInt32LE(4), short(12)]
   const evidence = { codec: short(0), channels, sample_rate: rate }
   if (channels === 0 || rate === 0)
-    return broken(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
-  if (!data) return broken('the WAV contains no audio (the data chunk is missing)', evidence)
+    return createInvalidVerdict(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
+  if (!data) return createInvalidVerdict('the WAV contains no audio (the data chunk is missing)', evidence)
   // Recorders may leave an incomplete last block, which is inaudible.
-  if (data.promised - data.there <= Math.max(blockSize, 2)) return sound(notes, evidence)
+  if (data.promised - data.there <= Math.max(blockSize, 2)) return createValidVerdict(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
-    return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
+    return createInvalidVerdict(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
   // Only the length of the data chunk is wrong, so the writer miscounted and nothing is missing.
-  return sound([...notes, `the header declares ${data.promised} bytes of audio, and the file contains ${data.there}`], evidence)
+  return createValidVerdict(
+    [...notes, `the header declares ${data.promised} bytes of audio, and the file contains ${data.there}`],
+    evidence,
+  )
 }
 
-function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boolean): Shape {
+function readChunks(source: RandomAccessSource, limits: ReaderLimits, isBigEndian: boolean): Shape {
   const shape: Shape = { notes: [], hasLongSizes: false }
   let longSize: number | undefined
-  for (const { type, start, size } of readRiffChunks(source, limits, { big })) {
+  for (const { type, start, size } of readRiffChunks(source, limits, { big: isBigEndian })) {
     const there = source.size - start
     if (type === 'ds64' && there >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
     shape.hasLongSizes ||= longSize !== undefined && !shape.data
     if (type === 'fmt ') shape.format ??= source.read(start, Math.min(size, 64))
     if (type !== 'data') continue
-    const promised = size === 0xffffffff && longSize !== undefined ? longSize : streamed(size) ? there : size
+    const promised = size === 0xffffffff && longSize !== undefined ? longSize : isPlaceholderSize(size) ? there : size
     shape.data ??= { promised, there: Math.min(there, promised) }
     if (promised !== size && promised !== longSize) shape.notes.push('written as a stream: the header contains no length')
   }
@@ -55,4 +61,4 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boole
 }
 
 /** True for placeholder lengths (0 or near the maximum), which programs write before the actual length is known. */
-const streamed = (size: number) => size === 0 || size >= 0x7ffff000
+const isPlaceholderSize = (size: number) => size === 0 || size >= 0x7ffff000

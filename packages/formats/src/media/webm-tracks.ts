@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Element, elementAt } from './ebml.js'
+import { type Element, readElement } from './ebml.js'
 
 const id = { track: 0xae, number: 0xd7 }
 
@@ -10,14 +10,14 @@ export function readTracks(source: RandomAccessSource, limits: ReaderLimits, tra
   for (const element of readElements(source, limits, tracks)) {
     if (typeof element === 'string') return element
     if (element.id !== id.track) continue
-    const number = readNumber(source, limits, element)
+    const number = readTrackNumber(source, limits, element)
     if (typeof number === 'string') return number
     if (number > 0 && numbers.size < limits.maxEntries) numbers.add(number)
   }
   return numbers.size > 0 ? numbers : 'the file has no tracks'
 }
 
-function readNumber(source: RandomAccessSource, limits: ReaderLimits, track: Element): number | string {
+function readTrackNumber(source: RandomAccessSource, limits: ReaderLimits, track: Element): number | string {
   let number = 0
   for (const part of readElements(source, limits, track)) {
     if (typeof part === 'string') return part
@@ -31,7 +31,7 @@ export function* readElements(source: RandomAccessSource, limits: ReaderLimits, 
   const end = parent.end ?? parent.start
   for (let at = parent.start; at < end; ) {
     checkDeadline(limits)
-    const element = elementAt(source, at)
+    const element = readElement(source, at)
     if (element?.end === undefined || element.end > end) {
       yield `the file is damaged: the element at byte ${at} does not fit into the tracks`
       return

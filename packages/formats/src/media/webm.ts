@@ -1,15 +1,15 @@
 import {
-  broken,
   checkDeadline,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createPartialVerdict,
+  createValidVerdict,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
-  playsPartially,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Element, elementAt, shortNumber } from './ebml.js'
+import { type Element, readElement, readShortNumber } from './ebml.js'
 import { readElements, readTracks } from './webm-tracks.js'
 
 const id = {
@@ -29,29 +29,31 @@ const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b
 
 /** Checks the tracks and the blocks of a WebM or Matroska file. Accepts unknown lengths, which streams use. */
 export const readWebm: FormatReader = (source, limits) => {
-  const header = elementAt(source, 0)
+  const header = readElement(source, 0)
   if (header?.id !== id.ebml || header.end === undefined)
-    return broken('the file does not start with the header of a WebM or Matroska file')
+    return createInvalidVerdict('the file does not start with the header of a WebM or Matroska file')
   const { type, readVersion } = readHeader(source, limits, header)
   if (type !== 'webm' && type !== 'matroska')
-    return broken(`the file is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
-  if (readVersion > 1) return broken(`the file uses version ${readVersion} of EBML, which players do not support`)
+    return createInvalidVerdict(
+      `the file is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`,
+    )
+  if (readVersion > 1) return createInvalidVerdict(`the file uses version ${readVersion} of EBML, which players do not support`)
   let at = header.end
   for (let skipped = 0; skipped < 16; skipped++) {
-    const element = elementAt(source, at)
-    if (!element) return broken('the file is truncated: it has no segment')
-    if (element.id === id.segment) return new SegmentWalk(source, limits, element).run()
+    const element = readElement(source, at)
+    if (!element) return createInvalidVerdict('the file is truncated: it has no segment')
+    if (element.id === id.segment) return new SegmentWalk(source, limits, element).checkSegment()
     if (element.end === undefined || element.end > source.size) break
     at = element.end
   }
-  return broken('the file has no segment, so players cannot open it')
+  return createInvalidVerdict('the file has no segment, so players cannot open it')
 }
 
 function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
   const found = { type: '', readVersion: 1 }
   for (let at = header.start; at < (header.end ?? 0); ) {
     checkDeadline(limits)
-    const element = elementAt(source, at)
+    const element = readElement(source, at)
     if (element?.end === undefined) break
     const bytes = source.read(element.start, Math.min(element.end - element.start, 32))
     if (element.id === id.docType) found.type = bytes.toString('latin1').replace(/\0+$/, '')
@@ -80,43 +82,47 @@ class SegmentWalk {
     this.end = Math.min(segment.end ?? source.size, source.size)
   }
 
-  run(): FormatVerdict {
+  checkSegment(): FormatVerdict {
     for (let at = this.segment.start; at < this.end; ) {
-      const next = this.part(at)
-      if (this.flooded())
-        return maliciousVerdict('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
+      const next = this.readPart(at)
+      if (this.hasTooManyElements())
+        return createMaliciousVerdict('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
       if (typeof next === 'number') {
         at = next
         continue
       }
       this.damage ??= next.problem
-      const found = this.resume(next.at)
+      const found = this.findNextPart(next.at)
       this.lost += found - next.at
       at = found
     }
-    return this.verdict()
+    return this.createVerdict()
   }
 
-  private verdict(): FormatVerdict {
+  private createVerdict(): FormatVerdict {
     const { segment, source, damage } = this
     const cut = segment.end !== undefined && segment.end > source.size
     const missing = cut ? `the file is truncated: it has ${source.size} of ${segment.end} bytes` : damage
     if (!this.tracks)
-      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'the file has no tracks'), this.facts())
-    if (missing && this.blocks === 0) return broken(`${missing}, and all of its audio and video is missing`, this.facts())
+      return createInvalidVerdict(
+        this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'the file has no tracks'),
+        this.facts(),
+      )
+    if (missing && this.blocks === 0)
+      return createInvalidVerdict(`${missing}, and all of its audio and video is missing`, this.facts())
     if (this.clusters > 0 && this.blocks === 0)
-      return broken('the file has no block of audio or video that belongs to a track', this.facts())
-    if (this.lost > this.played) return broken(`${missing}, and most of it is missing`, this.facts())
+      return createInvalidVerdict('the file has no block of audio or video that belongs to a track', this.facts())
+    if (this.lost > this.played) return createInvalidVerdict(`${missing}, and most of it is missing`, this.facts())
     const notes = this.clusters === 0 ? ['the file contains neither audio nor video'] : []
     if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
-    return missing ? playsPartially(missing, notes, this.facts()) : sound(notes, this.facts())
+    return missing ? createPartialVerdict(missing, notes, this.facts()) : createValidVerdict(notes, this.facts())
   }
 
-  private flooded = () => this.elements > this.limits.maxEntries * 100
+  private hasTooManyElements = () => this.elements > this.limits.maxEntries * 100
   private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
 
-  private part(at: number): number | { problem: string; at: number } {
-    const element = this.next(at, this.end)
+  private readPart(at: number): number | { problem: string; at: number } {
+    const element = this.readNextElement(at, this.end)
     if (typeof element === 'string') return { problem: element, at }
     if (element.id === id.cluster) {
       this.clusters++
@@ -132,9 +138,9 @@ class SegmentWalk {
     return element.end
   }
 
-  private next(at: number, end: number): Element | string {
+  private readNextElement(at: number, end: number): Element | string {
     if ((++this.elements & 255) === 1) checkDeadline(this.limits)
-    const element = elementAt(this.source, at)
+    const element = readElement(this.source, at)
     if (!element)
       return at + 12 > end
         ? 'the file is truncated in the header of an element'
@@ -148,13 +154,13 @@ class SegmentWalk {
   private walkCluster(cluster: Element): number | { problem: string; at: number } {
     const end = Math.min(cluster.end ?? this.end, this.end)
     let at = cluster.start
-    while (at < end && !this.flooded()) {
-      const element = this.next(at, end)
+    while (at < end && !this.hasTooManyElements()) {
+      const element = this.readNextElement(at, end)
       if (typeof element === 'string') return { problem: element, at }
       if (cluster.end === undefined && parts.has(element.id)) return at
       if (element.end === undefined)
         return { problem: 'the file is damaged: the length of an element is unknown, but its type requires a known length', at }
-      this.count(element)
+      this.countBlock(element)
       at = element.end
     }
     return (cluster.end ?? end) > this.end
@@ -162,23 +168,23 @@ class SegmentWalk {
       : at
   }
 
-  private count(element: Element): void {
-    const block = element.id === id.group ? this.getBlock(element) : element
+  private countBlock(element: Element): void {
+    const block = element.id === id.group ? this.findBlock(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
-    const number = shortNumber(this.source.read(block.start, 4), 0)
+    const number = readShortNumber(this.source.read(block.start, 4), 0)
     // The track list may follow the clusters.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
     this.played += block.end - block.start
   }
 
-  private getBlock(group: Element): Element | undefined {
+  private findBlock(group: Element): Element | undefined {
     for (const element of readElements(this.source, this.limits, group))
       if (typeof element !== 'string' && element.id === id.block) return element
     return undefined
   }
 
-  private resume(from: number): number {
+  private findNextPart(from: number): number {
     const window = 4096
     for (let offset = from + 1; offset < this.end; offset += window) {
       checkDeadline(this.limits)

@@ -1,4 +1,4 @@
-import { toKey } from '../archive/zip/package.js'
+import { toPartKey } from '../archive/zip/package.js'
 import type { PartSink } from '../member-observer.js'
 
 /** Types of external relationships that Office opens only after a click or a confirmation. */
@@ -12,16 +12,16 @@ export class OfficeActiveContent {
   readonly found = new Set<string>()
 
   /** Returns a sink for a part that may have active content. Returns undefined for other parts. */
-  watch(name: string): PartSink | undefined {
-    const part = toKey(name)
-    if (part.endsWith('.rels')) return new TextCollector((text) => this.#relationships(text))
+  createSink(name: string): PartSink | undefined {
+    const part = toPartKey(name)
+    if (part.endsWith('.rels')) return new TextCollector((text) => this.#searchRelationships(text))
     if (part.startsWith('xl/externallinks/'))
       return new TextCollector((text) => /<(?:\w+:)?ddeLink\b/.test(text) && this.found.add('DDE link'))
-    if (/^word\/[^/]+\.xml$/.test(part)) return new FieldCollector((instructions) => this.#fields(instructions))
+    if (/^word\/[^/]+\.xml$/.test(part)) return new FieldCollector((instructions) => this.#searchFields(instructions))
     return undefined
   }
 
-  #relationships(text: string): void {
+  #searchRelationships(text: string): void {
     if (!/TargetMode\s*=\s*["']External/i.test(text)) return
     for (const [element] of text.matchAll(/<(?:\w+:)?Relationship\s[^>]*>/g)) {
       const of = (name: string) =>
@@ -38,7 +38,7 @@ export class OfficeActiveContent {
     }
   }
 
-  #fields(instructions: string): void {
+  #searchFields(instructions: string): void {
     if (/DDE(?:AUTO)?[\s"]/i.test(instructions)) this.found.add('DDE field')
     if (/INCLUDE(?:PICTURE|TEXT)\s+"?(?:https?:|\\\\)/i.test(instructions)) this.found.add('external reference (field)')
   }

@@ -1,4 +1,4 @@
-import { malicious } from '../format-error.js'
+import { createMaliciousError } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 import { XmlEntities } from '../text/xml-entities.js'
 
@@ -25,6 +25,9 @@ export class EntityBombDetector implements PartSink {
     if (at < 0) return
     const entities = new XmlEntities(text.slice(at), 0)
     if (entities.expandsTooMuch)
-      throw malicious('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without limit`)
+      throw createMaliciousError(
+        'xml_entities',
+        `the part ${this.name.slice(0, 100)} defines XML entities that expand without limit`,
+      )
   }
 }

@@ -1,2 +1,2 @@
 export { OleContainer } from './ole/container.js'
-export { oleEncryption } from './ole/encryption.js'
+export { detectOleEncryption } from './ole/encryption.js'

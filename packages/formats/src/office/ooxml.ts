@@ -1,13 +1,13 @@
-import { archiveReader, checkWholeZip } from '../archive/archive.js'
+import { checkWholeZip, createArchiveReader } from '../archive/archive.js'
 import type { PartSinkFactory } from '../archive/zip/check.js'
-import { bothSinks } from '../archive/zip/member.js'
-import { resolvePart, toKey, ZipPackage } from '../archive/zip/package.js'
+import { combineSinks } from '../archive/zip/member.js'
+import { resolvePart, toPartKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader, ReaderLimits } from '../format.js'
-import { damaged } from '../format-error.js'
+import { createDamageError } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 import { OfficeActiveContent } from './active-content.js'
 import { EntityBombDetector, isXmlPart } from './entity-bombs.js'
-import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
+import { getAttribute, parseXmlPart, type XmlElement, XmlPart } from './xml.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
 
@@ -28,11 +28,11 @@ interface Plan {
  * zip must be intact, and the main part and its related parts must exist and be well-formed XML.
  */
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
-  archiveReader(async (source, level) => {
+  createArchiveReader(async (source, level) => {
     const { limits } = level
     const plan = planParts(new ZipPackage(source, limits), kind)
     const activity = new OfficeActiveContent()
-    const watch: PartSinkFactory = ({ name }) => bothSinks(activity.watch(name), getPartSink(name, plan, limits))
+    const watch: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), getPartSink(name, plan, limits))
     const { entries, unpackedBytes } = await checkWholeZip(source, level, watch)
     return {
       main_part: plan.main,
@@ -43,17 +43,17 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
   })
 
 function getPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
-  const part = plan.parts.get(toKey(name))
+  const part = plan.parts.get(toPartKey(name))
   if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
   return isXmlPart(name) ? new EntityBombDetector(name) : undefined
 }
 
 function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
-  if (!pack.has('[Content_Types].xml')) throw damaged('[Content_Types].xml is missing from the document')
-  if (!pack.has('_rels/.rels')) throw damaged('_rels/.rels is missing from the document')
-  const main = relationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))
-  if (!main) throw damaged('no relationship of the document names its main part')
-  if (!pack.has(main.target)) throw damaged(`the main part ${main.target.slice(0, 100)} is missing from the document`)
+  if (!pack.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
+  if (!pack.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
+  const main = readRelationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))
+  if (!main) throw createDamageError('no relationship of the document names its main part')
+  if (!pack.has(main.target)) throw createDamageError(`the main part ${main.target.slice(0, 100)} is missing from the document`)
   const plan: Plan = {
     main: main.target,
     parts: new Map([
@@ -61,7 +61,7 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
       ['_rels/.rels', { root: 'Relationships' }],
     ]),
   }
-  const related = relationships(pack, main.target)
+  const related = readRelationships(pack, main.target)
   for (const { type, target } of related) {
     // Office does not parse custom XML, so it may have any content.
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
@@ -71,20 +71,20 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
   plan.parts.set(main.target, { root: roots[kind] })
   const content = related.filter(({ type }) => contents[kind]?.test(type))
   if (content.length > 0 ? !content.some(({ target }) => pack.has(target)) : kind === 'xlsx')
-    throw damaged(`all ${kind === 'xlsx' ? 'sheets' : 'slides'} are missing from the document`)
+    throw createDamageError(`all ${kind === 'xlsx' ? 'sheets' : 'slides'} are missing from the document`)
   return plan
 }
 
-function relationships(pack: ZipPackage, part: string): { type: string; target: string }[] {
+function readRelationships(pack: ZipPackage, part: string): { type: string; target: string }[] {
   const slash = part.lastIndexOf('/') + 1
   const name = `${part.slice(0, slash)}_rels/${part.slice(slash)}.rels`
   const found: { type: string; target: string }[] = []
   const element = (each: XmlElement) => {
-    if (each.name !== 'Relationship' || attribute(each, 'TargetMode')?.toLowerCase() === 'external') return
+    if (each.name !== 'Relationship' || getAttribute(each, 'TargetMode')?.toLowerCase() === 'external') return
     if (found.length < pack.limits.maxEntries)
-      found.push({ type: attribute(each, 'Type') ?? '', target: resolvePart(part, attribute(each, 'Target') ?? '') })
+      found.push({ type: getAttribute(each, 'Type') ?? '', target: resolvePart(part, getAttribute(each, 'Target') ?? '') })
   }
   const bytes = pack.has(name) ? pack.read(name) : undefined
-  if (bytes) parseXml(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', element })
+  if (bytes) parseXmlPart(name, bytes, { limits: pack.limits, root: 'Relationships', doctype: 'refused', element })
   return found
 }

@@ -1,35 +1,35 @@
-import { archiveReader, checkWholeZip } from '../archive/archive.js'
+import { checkWholeZip, createArchiveReader } from '../archive/archive.js'
 import type { ArchiveLevel } from '../archive/archive-level.js'
-import { resolvePart, toKey, ZipPackage } from '../archive/zip/package.js'
+import { resolvePart, toPartKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader } from '../format.js'
-import { damaged } from '../format-error.js'
+import { createDamageError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { EntityBombDetector, isXmlPart } from './entity-bombs.js'
-import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
+import { getAttribute, parseXmlPart, type XmlElement, XmlPart } from './xml.js'
 
 export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
 
 const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet', odp: 'presentation' }
 
-function checkMimetype(pack: ZipPackage, level: ArchiveLevel, what: string, wanted: RegExp): void {
+function checkMimetype(pack: ZipPackage, level: ArchiveLevel, documentKind: string, pattern: RegExp): void {
   const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
-  if (type === undefined) level.note("the member 'mimetype' is missing")
-  else if (!wanted.test(type)) throw damaged(`the ${what} has the type '${type.slice(0, 80)}'`)
+  if (type === undefined) level.addNote("the member 'mimetype' is missing")
+  else if (!pattern.test(type)) throw createDamageError(`the ${documentKind} has the type '${type.slice(0, 80)}'`)
 }
 
 /** Checks OpenDocument files (ODF 1.x), including templates. The zip must be intact, and its XML parts must be well-formed. */
 export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
-  archiveReader(async (source, level) => {
+  createArchiveReader(async (source, level) => {
     const pack = new ZipPackage(source, level.limits)
     checkMimetype(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
     const { encrypted, hasContent } = readManifest(pack)
     if (encrypted) {
       level.budget.encrypted = true
-      level.note('the document is encrypted: its content was not checked')
+      level.addNote('the document is encrypted: its content was not checked')
     } else if (!pack.has('content.xml')) {
       // Templates with styles only do not have or declare a content.xml.
-      if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
-      level.note('the document consists of styles only')
+      if (hasContent || !pack.has('styles.xml')) throw createDamageError('content.xml is missing from the document')
+      level.addNote('the document consists of styles only')
     }
     const parts = new Map<string, string | undefined>([['meta-inf/manifest.xml', 'manifest']])
     if (!encrypted)
@@ -55,38 +55,38 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
   const found = { encrypted: false, hasContent: false }
   const element = (each: XmlElement) => {
     if (each.name === 'encryption-data') found.encrypted = true
-    if (each.name === 'file-entry' && attribute(each, 'full-path') === 'content.xml') found.hasContent = true
+    if (each.name === 'file-entry' && getAttribute(each, 'full-path') === 'content.xml') found.hasContent = true
   }
-  parseXml('META-INF/manifest.xml', manifest, { limits: pack.limits, doctype: 'without entities', element })
+  parseXmlPart('META-INF/manifest.xml', manifest, { limits: pack.limits, doctype: 'without entities', element })
   return found
 }
 
-export const readEpub = archiveReader(async (source, level) => {
+export const readEpub = createArchiveReader(async (source, level) => {
   const pack = new ZipPackage(source, level.limits)
   checkMimetype(pack, level, 'book', /^application\/epub\+zip$/)
-  if (pack.has('META-INF/encryption.xml')) level.note('parts of the book are encrypted')
+  if (pack.has('META-INF/encryption.xml')) level.addNote('parts of the book are encrypted')
   const parts = new Map([
     ['meta-inf/container.xml', 'container'],
-    [packageDocument(pack), 'package'],
+    [findPackageDocument(pack), 'package'],
   ])
   return checkParts(source, level, parts)
 })
 
-function packageDocument(pack: ZipPackage): string {
+function findPackageDocument(pack: ZipPackage): string {
   const container = pack.read('META-INF/container.xml')
-  if (!container) throw damaged('META-INF/container.xml is missing from the book')
+  if (!container) throw createDamageError('META-INF/container.xml is missing from the book')
   let path: string | undefined
-  parseXml('META-INF/container.xml', container, {
+  parseXmlPart('META-INF/container.xml', container, {
     limits: pack.limits,
     doctype: 'without entities',
     // Programs open the first rendition. Other renditions are optional.
     element: (element) => {
-      if (element.name === 'rootfile') path ??= attribute(element, 'full-path')
+      if (element.name === 'rootfile') path ??= getAttribute(element, 'full-path')
     },
   })
-  if (path === undefined) throw damaged('META-INF/container.xml names no package document')
+  if (path === undefined) throw createDamageError('META-INF/container.xml names no package document')
   const part = resolvePart('', path)
-  if (!pack.has(part)) throw damaged(`the package document ${part.slice(0, 100)} is missing from the book`)
+  if (!pack.has(part)) throw createDamageError(`the package document ${part.slice(0, 100)} is missing from the book`)
   return part
 }
 
@@ -97,7 +97,7 @@ async function checkParts(
   element?: (element: XmlElement) => void,
 ): Promise<Record<string, unknown>> {
   const { entries, unpackedBytes } = await checkWholeZip(source, level, ({ name }) => {
-    const key = toKey(name)
+    const key = toPartKey(name)
     if (!parts.has(key)) return isXmlPart(name) ? new EntityBombDetector(name) : undefined
     const root = parts.get(key)
     return new XmlPart(name, {

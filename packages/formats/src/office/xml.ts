@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util'
 import { SaxesParser } from 'saxes'
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { damaged, FormatError, malicious } from '../format-error.js'
+import { createDamageError, createMaliciousError, FormatError } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 
 export interface XmlElement {
@@ -38,12 +38,12 @@ export class XmlPart implements PartSink {
     private readonly name: string,
     private readonly options: PartOptions,
   ) {
-    this.parser.on('opentag', ({ name: tag, attributes }) => this.open(tag, attributes as Record<string, string>))
+    this.parser.on('opentag', ({ name: tag, attributes }) => this.openElement(tag, attributes as Record<string, string>))
     this.parser.on('closetag', () => {
       this.depth--
       this.sinceEvent = 0
     })
-    this.parser.on('doctype', (text) => this.doctype(text))
+    this.parser.on('doctype', (text) => this.checkDoctype(text))
   }
 
   write(chunk: Buffer): void {
@@ -54,29 +54,29 @@ export class XmlPart implements PartSink {
       return
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
-    if (this.start.length >= sniffed) this.begin()
+    if (this.start.length >= sniffed) this.startParsing()
     // Copies the chunk, because it is valid only during this call.
     else this.start = Buffer.from(this.start)
   }
 
   end(): void {
     if (this.parsed > maxParsedBytes) return
-    if (this.start !== undefined) this.begin()
-    this.guarded(() => {
+    if (this.start !== undefined) this.startParsing()
+    this.catchXmlError(() => {
       this.parser.write(this.decoder!.decode())
       this.parser.close()
     })
-    if (!this.rootSeen) throw damaged(`the part ${this.name} contains no XML`)
+    if (!this.rootSeen) throw createDamageError(`the part ${this.name} contains no XML`)
   }
 
-  private begin(): void {
+  private startParsing(): void {
     const start = this.start!
     this.start = undefined
     const encoding = detectEncoding(start)
     try {
       this.decoder = new TextDecoder(encoding, { fatal: true })
     } catch {
-      throw damaged(`the part ${this.name} has the unknown encoding '${encoding.slice(0, 40)}'`)
+      throw createDamageError(`the part ${this.name} has the unknown encoding '${encoding.slice(0, 40)}'`)
     }
     this.parse(start)
   }
@@ -87,55 +87,55 @@ export class XmlPart implements PartSink {
     // A document type declaration has a lower limit, because the parser needs a multiple of its size in memory.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
-      throw malicious('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
-    this.guarded(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
+      throw createMaliciousError('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
+    this.catchXmlError(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
   }
 
-  private guarded(work: () => void): void {
+  private catchXmlError(work: () => void): void {
     try {
       work()
     } catch (error) {
       if (error instanceof FormatError) throw error
-      throw damaged(`the part ${this.name} is not well-formed XML: ${(error as Error).message.slice(0, 200)}`)
+      throw createDamageError(`the part ${this.name} is not well-formed XML: ${(error as Error).message.slice(0, 200)}`)
     }
   }
 
-  private open(tag: string, attributes: Record<string, string>): void {
+  private openElement(tag: string, attributes: Record<string, string>): void {
     this.sinceEvent = 0
     if (++this.depth > this.options.limits.maxDepth) {
-      throw malicious(
+      throw createMaliciousError(
         'xml_depth',
         `the part ${this.name} has elements nested more than ${this.options.limits.maxDepth} levels deep`,
       )
     }
-    const name = local(tag)
+    const name = getLocalName(tag)
     const { root, element } = this.options
     if (!this.rootSeen && root !== undefined && name !== root)
-      throw damaged(`the part ${this.name} is a <${name.slice(0, 40)}>, not a <${root}>`)
+      throw createDamageError(`the part ${this.name} is a <${name.slice(0, 40)}>, not a <${root}>`)
     this.rootSeen = true
     element?.({ name, attributes })
   }
 
-  private doctype(text: string): void {
+  private checkDoctype(text: string): void {
     if (this.options.doctype === 'refused')
-      throw malicious('xml_doctype', `the part ${this.name} declares a document type, which is typical of XML bombs`)
-    if (/<!ENTITY/i.test(text)) throw malicious('xml_entities', `the part ${this.name} defines XML entities`)
+      throw createMaliciousError('xml_doctype', `the part ${this.name} declares a document type, which is typical of XML bombs`)
+    if (/<!ENTITY/i.test(text)) throw createMaliciousError('xml_entities', `the part ${this.name} defines XML entities`)
   }
 }
 
-export function parseXml(name: string, bytes: Buffer, options: PartOptions): void {
+export function parseXmlPart(name: string, bytes: Buffer, options: PartOptions): void {
   const part = new XmlPart(name, options)
   part.write(bytes)
   part.end()
 }
 
 /** Returns the value of an attribute by its local name, because prefixes vary. */
-export function attribute(element: XmlElement, name: string): string | undefined {
-  const key = Object.keys(element.attributes).find((candidate) => local(candidate) === name)
+export function getAttribute(element: XmlElement, name: string): string | undefined {
+  const key = Object.keys(element.attributes).find((candidate) => getLocalName(candidate) === name)
   return key === undefined ? undefined : element.attributes[key]
 }
 
-const local = (name: string) => name.slice(name.indexOf(':') + 1)
+const getLocalName = (name: string) => name.slice(name.indexOf(':') + 1)
 
 function detectEncoding(start: Buffer): string {
   const hex = start.toString('hex', 0, 4)

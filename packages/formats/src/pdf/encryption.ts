@@ -1,6 +1,6 @@
 import { createDecipheriv, createHash } from 'node:crypto'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
+import { applyRc4, type EncryptionFacts, getKeyForEmptyPassword } from './password.js'
 
 const reach = 1024 * 1024
 
@@ -19,15 +19,15 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
   const inline = /\/Encrypt\s*<</.exec(trailer)
   if (!reference && !inline) return undefined
   const dictionary = inline ? trailer.slice(inline.index) : findObject(source, `${reference?.[1]} ${reference?.[2]} obj`)
-  if (!dictionary) return closed('its encryption dictionary cannot be found')
-  const facts = readFacts(dictionary, trailer)
-  if (!facts) return closed('without a password')
-  const key = keyOfEmptyPassword(facts)
-  if (!key) return closed('it requires a password')
+  if (!dictionary) return createClosedEncryption('its encryption dictionary cannot be found')
+  const facts = readEncryptionFacts(dictionary, trailer)
+  if (!facts) return createClosedEncryption('without a password')
+  const key = getKeyForEmptyPassword(facts)
+  if (!key) return createClosedEncryption('it requires a password')
   return { decrypt: (data, number, generation) => decryptData(data, { key, method: facts.method, number, generation }) }
 }
 
-const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
+const createClosedEncryption = (reason: string): PdfEncryption => ({ closed: reason, decrypt: (data) => data })
 
 /** Finds an object near the start or end of the file. Encryption dictionaries are never compressed (ISO 32000-2, 7.5.7). */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {
@@ -47,7 +47,7 @@ interface Facts extends EncryptionFacts {
   method: Method
 }
 
-function readFacts(dictionary: string, trailer: string): Facts | undefined {
+function readEncryptionFacts(dictionary: string, trailer: string): Facts | undefined {
   const number = (key: string) => Number(new RegExp(`/${key}\\s+(-?\\d+)`).exec(dictionary)?.[1] ?? Number.NaN)
   const revision = number('R')
   const owner = readString(dictionary, /\/O(?![A-Za-z])\s*/)
@@ -60,7 +60,7 @@ function readFacts(dictionary: string, trailer: string): Facts | undefined {
     userKey: readString(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
     permissions: number('P'),
     // Revision 2 supports only 40 bits. `Length` is in bits, or in bytes in a crypt filter.
-    keyBytes: revision === 2 ? 5 : keyBytes(number('Length'), number('V')),
+    keyBytes: revision === 2 ? 5 : getKeyBytes(number('Length'), number('V')),
     id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
     metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
     method: getMethod(dictionary, number('V')),
@@ -75,7 +75,7 @@ function getMethod(dictionary: string, version: number): Method {
   return declared === 'AESV2' ? 'aes-128' : declared === 'AESV3' ? 'aes-256' : 'rc4'
 }
 
-function keyBytes(length: number, version: number): number {
+function getKeyBytes(length: number, version: number): number {
   if (version === 4) return 16
   if (Number.isNaN(length)) return 5
   return length >= 40 ? Math.floor(length / 8) : length
@@ -91,7 +91,7 @@ interface Cipher {
 /** Decrypts data with algorithm 1 or 1.A (ISO 32000-2, 7.6). Discards an incomplete last block. */
 function decryptData(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
-  if (method === 'rc4') return rc4(deriveObjectKey(key, number, generation), data)
+  if (method === 'rc4') return applyRc4(deriveObjectKey(key, number, generation), data)
   const whole = data.length - (data.length % 16)
   if (whole < 32) return Buffer.alloc(0)
   const [name, aesKey] =

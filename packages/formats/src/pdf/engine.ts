@@ -79,7 +79,7 @@ export class PdfEngine {
   ) {}
 
   static async start(): Promise<PdfEngine> {
-    PdfEngine.module ??= compile()
+    PdfEngine.module ??= compilePdfium()
     const module = await PdfEngine.module
     const { PDFiumModule } = (await import('@hyzyla/pdfium')) as unknown as { PDFiumModule: Load }
     const memory = { refused: false }
@@ -98,22 +98,22 @@ export class PdfEngine {
     })
     pdfium._FPDF_InitLibraryWithConfig(0)
     const engine = new PdfEngine(pdfium, memory)
-    await engine.connect()
+    await engine.connectReadFunction()
     return engine
   }
 
   open(source: RandomAccessSource, limits: ReaderLimits): Opened {
     this.source = source
     this.limits = limits
-    const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.describe(source.size), 0))
+    const document = this.guard(() => this.pdfium._FPDF_LoadCustomDocument(this.writeFileAccess(source.size), 0))
     return { document, password: document === 0 && protections.includes(this.pdfium._FPDF_GetLastError()) }
   }
 
   wasRebuilt = (document: number) => this.guard(() => this.pdfium._FPDF_DocumentHasValidCrossReferenceTable(document) === 0)
 
-  pageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
+  getPageCount = (document: number) => this.guard(() => this.pdfium._FPDF_GetPageCount(document))
 
-  loadsPage(document: number, index: number): boolean {
+  canLoadPage(document: number, index: number): boolean {
     return this.guard(() => {
       const page = this.pdfium._FPDF_LoadPage(document, index)
       if (page) this.pdfium._FPDF_ClosePage(page)
@@ -169,7 +169,7 @@ export class PdfEngine {
    * Writes an `FPDF_FILEACCESS` structure (length, read function, parameter) and returns its address. The read function is in
    * table slot 0, which C functions never use.
    */
-  private describe(size: number): number {
+  private writeFileAccess(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)
     heap.setUint32(this.access + 4, 0, true)
@@ -177,7 +177,7 @@ export class PdfEngine {
     return this.access
   }
 
-  private async connect(): Promise<void> {
+  private async connectReadFunction(): Promise<void> {
     const { wasmExports } = this.pdfium
     this.access = wasmExports.malloc(12)
     const instance = await wasm.instantiate(await wasm.compile(bridge), { e: { f: this.readBlock } })
@@ -204,18 +204,18 @@ export class PdfEngine {
   }
 }
 
-function compile(): Promise<WasmModule> {
+function compilePdfium(): Promise<WasmModule> {
   const path = createRequire(import.meta.url).resolve('@hyzyla/pdfium/pdfium.wasm')
   return readFile(path).then((bytes) => wasm.compile(bytes))
 }
 
-function limitHeap(imports: Imports, heapSize: () => number, refused: () => void): void {
+function limitHeap(imports: Imports, heapSize: () => number, onRejected: () => void): void {
   for (const group of Object.values(imports)) {
     const resize = group.emscripten_resize_heap
     if (!resize) continue
     group.emscripten_resize_heap = (size) => {
       if (size >>> 0 <= Math.max(heapLimit, heapSize())) return resize(size)
-      refused()
+      onRejected()
       return 0
     }
   }

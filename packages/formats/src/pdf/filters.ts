@@ -6,17 +6,17 @@ type Decode = (data: Buffer) => Buffer
 export const flateFilters = new Set(['FlateDecode', 'Fl'])
 
 export const filters: Record<string, Decode> = {
-  ASCIIHexDecode: hex,
-  AHx: hex,
-  ASCII85Decode: ascii85,
-  A85: ascii85,
-  RunLengthDecode: runLength,
-  RL: runLength,
-  LZWDecode: lzw,
-  LZW: lzw,
+  ASCIIHexDecode: decodeHex,
+  AHx: decodeHex,
+  ASCII85Decode: decodeAscii85,
+  A85: decodeAscii85,
+  RunLengthDecode: decodeRunLength,
+  RL: decodeRunLength,
+  LZWDecode: decodeLzw,
+  LZW: decodeLzw,
 }
 
-function hex(data: Buffer): Buffer {
+function decodeHex(data: Buffer): Buffer {
   const digits = data
     .toString('latin1')
     .split('>', 1)[0]!
@@ -24,7 +24,7 @@ function hex(data: Buffer): Buffer {
   return Buffer.from(digits.length % 2 ? `${digits}0` : digits, 'hex')
 }
 
-function ascii85(data: Buffer): Buffer {
+function decodeAscii85(data: Buffer): Buffer {
   const text = data
     .toString('latin1')
     .replace(/^\s*<~/, '')
@@ -55,7 +55,7 @@ function ascii85(data: Buffer): Buffer {
   return decoded.subarray(0, length)
 }
 
-function runLength(data: Buffer): Buffer {
+function decodeRunLength(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0
   for (let at = 0; at < data.length; ) {
@@ -75,7 +75,7 @@ function checkDecodedSize(size: number): number {
 }
 
 /** Decodes LZW with early change, the default: the code length grows one code early. */
-function lzw(data: Buffer): Buffer {
+function decodeLzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0
   let table: Buffer[] = []

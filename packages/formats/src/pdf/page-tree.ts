@@ -1,4 +1,4 @@
-import { inflateWhole } from '../archive/inflate.js'
+import { inflateAtOnce } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
@@ -37,16 +37,16 @@ export interface PageTree {
  * Finds active content and cycles in the page tree. Programs stop at different pages of a cycle, and no regular program creates
  * one. The last definition of an object applies.
  */
-export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
+export function analyzeObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
-  if (source.size <= searchLimit) collect(objects, source, limits)
-  const circles = [...objects.roots].map((root) => walk(objects.kids, root, limits))
+  if (source.size <= searchLimit) collectObjects(objects, source, limits)
+  const circles = [...objects.roots].map((root) => findCycle(objects.kids, root, limits))
   const { hiddenPage, active } = objects
   return { circle: circles.find((circle) => circle !== undefined), hiddenPage, activeContent: [...active] }
 }
 
 /** Searches for a cycle depth first, without recursion, because the tree may be arbitrarily deep. */
-function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
+function findCycle(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])
   const stack: { node: number; next: number }[] = [{ node: root, next: 0 }]
@@ -69,35 +69,35 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
 }
 
 /** Collects objects outside of streams. An attached PDF has its own objects, which do not count. */
-function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
+function collectObjects(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]
   for (const { number, dictionary, start, end } of findStreams(source, () => checkDeadline(limits))) {
     if (start < from) continue
-    notePlain(objects, source.read(from, start - from).toString('latin1'))
+    addPlainObjects(objects, source.read(from, start - from).toString('latin1'))
     from = end
     if (!/\/Type\s*\/ObjStm\b/.test(dictionary) || unpacked >= unpackedLimit) continue
     const packed = source.read(start, end - start)
     const data = encryption ? encryption.decrypt(packed, number, 0) : packed
-    unpacked += notePacked(objects, data, dictionary, unpackedLimit - unpacked)
+    unpacked += addObjectStream(objects, data, dictionary, unpackedLimit - unpacked)
   }
-  notePlain(objects, source.read(from, source.size - from).toString('latin1'))
+  addPlainObjects(objects, source.read(from, source.size - from).toString('latin1'))
 }
 
 /** Adds uncompressed objects in file order. An object without `endobj` ends at the next object. */
-function notePlain(objects: Objects, text: string): void {
+function addPlainObjects(objects: Objects, text: string): void {
   const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+(\d{1,20})\s+obj\b/g)]
   for (const [index, head] of heads.entries()) {
     const start = head.index + head[0].length
     const body = text.slice(start, Math.min(heads[index + 1]?.index ?? text.length, start + objectWindow))
     const [number, written] = [Number(head[1]), body.split(/\bendobj\b/, 1)[0]!]
     if (Number(head[2]) > maxGeneration && /\/Type\s*\/Page\b/.test(written)) objects.hiddenPage = number
-    note(objects, number, written)
+    addObject(objects, number, written)
   }
 }
 
-function note(objects: Objects, number: number, written: string): void {
-  const dictionary = decodeNames(written)
+function addObject(objects: Objects, number: number, body: string): void {
+  const dictionary = decodeNames(body)
   objects.kids.delete(number)
   for (const [pattern, what] of activeParts) if (pattern.test(dictionary)) objects.active.add(what)
   if (/\/Type\s*\/Catalog\b/.test(dictionary)) {
@@ -117,16 +117,16 @@ function note(objects: Objects, number: number, written: string): void {
 }
 
 /** Adds the objects of an object stream and returns its unpacked size. Skips streams with unusual filters. */
-function notePacked(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
+function addObjectStream(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
-  const text = inflateWhole('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
+  const text = inflateAtOnce('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
   if (text === undefined) return packed.length
   const first = Number(/\/First\s+(\d{1,9})/.exec(dictionary)?.[1] ?? 0)
   const numbers = text.slice(0, first).match(/\d+/g) ?? []
   for (let index = 0; index + 1 < numbers.length; index += 2) {
     const start = first + Number(numbers[index + 1])
     const end = index + 3 < numbers.length ? first + Number(numbers[index + 3]) : text.length
-    note(objects, Number(numbers[index]), text.slice(start, Math.min(end, start + objectWindow)))
+    addObject(objects, Number(numbers[index]), text.slice(start, Math.min(end, start + objectWindow)))
   }
   return text.length
 }

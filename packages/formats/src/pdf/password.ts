@@ -12,36 +12,36 @@ export interface EncryptionFacts {
 }
 
 const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
-const md5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
+const computeMd5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
 
 /** Returns the file encryption key if the user password is empty, because readers open such documents without asking. */
-export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
-  if (facts.revision >= 5) return storedKey(facts)
-  const key = emptyPasswordKey(facts)
-  if (facts.revision === 2) return rc4(key, padding).equals(facts.user.subarray(0, 32)) ? key : undefined
-  let check = rc4(key, md5(padding, facts.id))
-  for (let round = 1; round <= 19; round++) check = rc4(Buffer.from(key.map((byte) => byte ^ round)), check)
+export function getKeyForEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
+  if (facts.revision >= 5) return decryptStoredKey(facts)
+  const key = deriveKeyFromEmptyPassword(facts)
+  if (facts.revision === 2) return applyRc4(key, padding).equals(facts.user.subarray(0, 32)) ? key : undefined
+  let check = applyRc4(key, computeMd5(padding, facts.id))
+  for (let round = 1; round <= 19; round++) check = applyRc4(Buffer.from(key.map((byte) => byte ^ round)), check)
   return check.equals(facts.user.subarray(0, 16)) ? key : undefined
 }
 
 /** Algorithm 2.A (ISO 32000-2): two salts follow the password hash, one for the hash and one for the key. */
-function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
-  const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt))
+function decryptStoredKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
+  const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : computeHardenedHash(salt))
   if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
   const decipher = createDecipheriv('aes-256-cbc', hash(user.subarray(40, 48)), Buffer.alloc(16)).setAutoPadding(false)
   return decipher.update(userKey.subarray(0, 32))
 }
 
-function emptyPasswordKey({ owner, permissions, id, revision, metadata, keyBytes }: EncryptionFacts): Buffer {
+function deriveKeyFromEmptyPassword({ owner, permissions, id, revision, metadata, keyBytes }: EncryptionFacts): Buffer {
   const allowed = Buffer.alloc(4)
   allowed.writeInt32LE(permissions | 0)
   const open = revision >= 4 && !metadata ? Buffer.alloc(4, 0xff) : Buffer.alloc(0)
-  let hash = md5(padding, owner.subarray(0, 32), allowed, id, open)
-  for (let round = 0; revision >= 3 && round < 50; round++) hash = md5(hash.subarray(0, keyBytes))
+  let hash = computeMd5(padding, owner.subarray(0, 32), allowed, id, open)
+  for (let round = 0; revision >= 3 && round < 50; round++) hash = computeMd5(hash.subarray(0, keyBytes))
   return hash.subarray(0, keyBytes)
 }
 
-function hardenedHash(salt: Buffer): Buffer {
+function computeHardenedHash(salt: Buffer): Buffer {
   let key = createHash('sha256').update(salt).digest()
   for (let round = 0, last = 0; round < 64 || last > round - 32; round++) {
     const cipher = createCipheriv('aes-128-cbc', key.subarray(0, 16), key.subarray(16, 32)).setAutoPadding(false)
@@ -56,7 +56,7 @@ function hardenedHash(salt: Buffer): Buffer {
 }
 
 // Implemented here, because Node does not load the OpenSSL 3 provider that contains RC4.
-export function rc4(key: Buffer, data: Buffer): Buffer {
+export function applyRc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
   const at = (index: number) => state[index & 255] as number
   const swap = (a: number, b: number) => {

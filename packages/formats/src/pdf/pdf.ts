@@ -1,17 +1,17 @@
 import {
-  broken,
   checkDeadline,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createValidVerdict,
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
   type ReaderLimits,
-  sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { PdfEngine } from './engine.js'
-import { surveyObjects } from './page-tree.js'
-import { rootCanBeFound } from './root.js'
+import { analyzeObjects } from './page-tree.js'
+import { canFindRoot } from './root.js'
 
 const openedPages = 24
 const engineLimit = 0x7fffffff
@@ -25,13 +25,13 @@ let engine: PdfEngine | undefined
  */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
-  if (start < 0) return broken('the file has no PDF header in its first 1024 bytes')
+  if (start < 0) return createInvalidVerdict('the file has no PDF header in its first 1024 bytes')
   if (source.size > engineLimit)
-    return hasEnd(source)
-      ? sound(['only its structure was checked: larger than 2 GiB'])
-      : broken('the PDF is truncated: its end mark is missing')
-  const { circle, hiddenPage, activeContent } = surveyObjects(source, limits)
-  if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF is circular (at object ${circle})`)
+    return hasEndMark(source)
+      ? createValidVerdict(['only its structure was checked: larger than 2 GiB'])
+      : createInvalidVerdict('the PDF is truncated: its end mark is missing')
+  const { circle, hiddenPage, activeContent } = analyzeObjects(source, limits)
+  if (circle) return createMaliciousVerdict('page_tree_cycle', `the page tree of the PDF is circular (at object ${circle})`)
   const verdict = await openDocument(source, { start, hiddenPage }, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
@@ -50,21 +50,23 @@ async function openDocument(
     document = opened.document
     if (opened.document === 0)
       return opened.password
-        ? sound(['password-protected: its pages were not checked'], { encrypted: true })
-        : broken('PDFium, the PDF engine of Chrome, cannot open it')
+        ? createValidVerdict(['password-protected: its pages were not checked'], { encrypted: true })
+        : createInvalidVerdict('PDFium, the PDF engine of Chrome, cannot open it')
     const rebuilt = running.wasRebuilt(document)
     if (rebuilt && hiddenPage !== undefined)
-      return broken(
+      return createInvalidVerdict(
         `the cross-reference of the PDF is damaged, and its page object ${hiddenPage} has an invalid generation number`,
       )
-    if (rebuilt && !rootCanBeFound(source, start, limits))
-      return broken('the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it')
+    if (rebuilt && !canFindRoot(source, start, limits))
+      return createInvalidVerdict(
+        'the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it',
+      )
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
-    if (running.isOutOfMemory) return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
+    if (running.isOutOfMemory) return createMaliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
     // A `WebAssembly.RuntimeError` or `RangeError` means that PDFium aborted or exhausted its memory.
-    return broken(
+    return createInvalidVerdict(
       `PDFium, the PDF engine of Chrome, crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
@@ -73,19 +75,19 @@ async function openDocument(
 }
 
 function countPages(running: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
-  const pages = running.pageCount(document)
-  if (pages < 1) return broken('the PDF has no pages', { pages: 0 })
+  const pages = running.getPageCount(document)
+  if (pages < 1) return createInvalidVerdict('the PDF has no pages', { pages: 0 })
   const step = Math.max(1, Math.floor(pages / openedPages))
   let searchedBytes = 0
   let opened = 0
   for (let index = 0; index < pages && searchedBytes < openedPages; index += step) {
     checkDeadline(limits)
     searchedBytes++
-    if (running.loadsPage(document, index)) opened++
+    if (running.canLoadPage(document, index)) opened++
   }
   const evidence = { pages, pages_opened: opened }
-  if (opened === 0) return broken(`none of the ${pages} pages of the PDF can be opened`, evidence)
-  return sound(
+  if (opened === 0) return createInvalidVerdict(`none of the ${pages} pages of the PDF can be opened`, evidence)
+  return createValidVerdict(
     opened < searchedBytes ? [`${searchedBytes - opened} of the ${searchedBytes} checked pages cannot be opened`] : [],
     evidence,
   )
@@ -100,4 +102,4 @@ function closeQuietly(running: PdfEngine, document: number): void {
   }
 }
 
-const hasEnd = (source: RandomAccessSource) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')
+const hasEndMark = (source: RandomAccessSource) => source.read(Math.max(0, source.size - 2048), 2048).includes('%%EOF')

@@ -9,8 +9,8 @@ const window = 16 * 1024
  * True if a cross-reference stream or a trailer names the document root. If the cross-reference is damaged, common readers search
  * for the root only there.
  */
-export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
-  findXrefOffsets(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
+export const canFindRoot = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
+  findXrefOffsets(source, headerAt).some((start) => hasRootInStream(source, start)) || hasRootInTrailer(source, limits)
 
 /** Returns the offset after the last `startxref`, and the first cross-reference section of a linearized file. */
 function findXrefOffsets(source: RandomAccessSource, headerAt: number): number[] {
@@ -21,13 +21,13 @@ function findXrefOffsets(source: RandomAccessSource, headerAt: number): number[]
   return first ? [...starts, headerAt + first.index + first[0].length] : starts
 }
 
-function streamNamesRoot(source: RandomAccessSource, start: number): boolean {
+function hasRootInStream(source: RandomAccessSource, start: number): boolean {
   const text = source.read(start, window).toString('latin1')
   const end = text.search(/>>[\s\0]*stream\s|endobj/)
   return text.startsWith('>>', end) && /^[\s\0]*\d+\s+\d+\s+obj\b.*\/Root\b/s.test(text.slice(0, end))
 }
 
-function trailerNamesRoot(source: RandomAccessSource, limits: ReaderLimits): boolean {
+function hasRootInTrailer(source: RandomAccessSource, limits: ReaderLimits): boolean {
   let carried = ''
   for (const chunk of source.chunks()) {
     checkDeadline(limits)

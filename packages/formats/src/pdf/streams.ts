@@ -48,7 +48,7 @@ function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): 
     dictionary,
     filters: parseFilters(dictionary),
     start,
-    end: ends.of(start, dictionary),
+    end: ends.findEnd(start, dictionary),
   }
 }
 
@@ -71,16 +71,16 @@ class Ends {
     this.#source = source
   }
 
-  of(start: number, dictionary: string): number {
+  findEnd(start: number, dictionary: string): number {
     const { size } = this.#source
     const length = Number(/\/Length\s+(\d{1,15})(?!\s+\d+\s+R)/.exec(dictionary)?.[1] ?? Number.NaN)
     if (start + length <= size && /^\s*endstream/.test(this.#source.read(start + length, 16).toString('latin1')))
       return start + length
-    if (start < this.#last.from || start > this.#last.at) this.#last = { from: start, at: this.#next(start) }
+    if (start < this.#last.from || start > this.#last.at) this.#last = { from: start, at: this.#findNextKeyword(start) }
     return this.#last.at
   }
 
-  #next(start: number): number {
+  #findNextKeyword(start: number): number {
     for (let at = start; at < this.#source.size; at += windowBytes - endKeyword.length) {
       const found = this.#source.read(at, windowBytes).indexOf(endKeyword)
       if (found >= 0) return at + found

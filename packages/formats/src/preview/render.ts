@@ -50,7 +50,7 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && /timeou
 
 async function renderImage(source: RandomAccessSource, size: number, limits: ReaderLimits): Promise<Preview> {
   const seconds = Math.max(1, Math.ceil((limits.deadline - Date.now()) / 1000))
-  const { data, info } = await sharp(source.whole(source.size), {
+  const { data, info } = await sharp(source.readAll(source.size), {
     failOn: 'none',
     limitInputPixels: maxPixels,
     sequentialRead: true,
@@ -72,7 +72,7 @@ async function renderPdf(
   const engine = await PdfEngine.start()
   const { document, password } = engine.open(source, limits)
   if (!document) return { problem: password ? 'the PDF requires a password' : 'PDFium cannot open the PDF' }
-  const pages = engine.pageCount(document)
+  const pages = engine.getPageCount(document)
   if (page > pages) return { problem: `the PDF has only ${pages} ${pages === 1 ? 'page' : 'pages'}` }
   const rendered = engine.renderPage(document, page - 1, size)
   if (!rendered) return { problem: `page ${page} cannot be rendered` }

@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { TextSign } from './text.js'
-import { decoded } from './text.js'
+import { decodeText } from './text.js'
 
 type Patterns = [RegExp, string][]
 
@@ -25,12 +25,12 @@ const rtfPatterns: Patterns = [
 const overlap = 2048
 
 export const findPageActiveContent = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
-  matching(decoded(source.chunks(sign.bom), sign.encoding, false), pagePatterns, limits)
+  findMatches(decodeText(source.chunks(sign.bom), sign.encoding, false), pagePatterns, limits)
 
 export const findRtfActiveContent = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
-  matching(decoded(source.chunks(), 'latin1', false), rtfPatterns, limits)
+  findMatches(decodeText(source.chunks(), 'latin1', false), rtfPatterns, limits)
 
-function matching(texts: Iterable<string>, patterns: Patterns, limits: ReaderLimits): string[] {
+function findMatches(texts: Iterable<string>, patterns: Patterns, limits: ReaderLimits): string[] {
   const found = new Set<string>()
   let carried = ''
   for (const chunk of texts) {

@@ -39,28 +39,28 @@ export class JsonScanner {
   scan(): void {
     const open: number[] = []
     for (;;) {
-      const byte = this.#afterSpace()
+      const byte = this.#skipSpace()
       if (byte < 0 && open.length === 0 && this.values > 0) return
       const closing = byte === 0x5b ? closeArray : byte === 0x7b ? closeObject : 0
-      if (closing === 0) this.#scalar(byte)
+      if (closing === 0) this.#readScalar(byte)
       else {
         if (open.length >= this.#maxDepth) this.#fail(`JSON is nested more than ${this.#maxDepth} levels deep`, true)
         this.#at++
         this.deepest = Math.max(this.deepest, open.push(closing))
-        if (this.#afterSpace() !== closing) {
-          if (closing === closeObject) this.#name()
+        if (this.#skipSpace() !== closing) {
+          if (closing === closeObject) this.#readName()
           continue
         }
       }
-      if (this.#valueEnded(open)) return
+      if (this.#readToNextValue(open)) return
     }
   }
 
   /** Reads closing brackets until another value may start. Returns true at the end of the file. */
-  #valueEnded(open: number[]): boolean {
+  #readToNextValue(open: number[]): boolean {
     for (;;) {
       const line = this.#lines
-      const byte = this.#afterSpace()
+      const byte = this.#skipSpace()
       const closing = open.at(-1)
       if (byte === closing) {
         this.#at++
@@ -72,26 +72,26 @@ export class JsonScanner {
         this.#fail('there is more text after the JSON value')
       } else {
         if (byte === closeArray || byte === closeObject) this.#fail('a closing bracket does not match its opening bracket')
-        this.#expect(comma, "',' or a closing bracket is missing")
-        if (closing === closeObject) this.#name()
+        this.#expectByte(comma, "',' or a closing bracket is missing")
+        if (closing === closeObject) this.#readName()
         return false
       }
     }
   }
   #lines = 0
 
-  #name(): void {
-    if (this.#afterSpace() !== quote) this.#fail('a quoted name is missing')
-    this.#string()
-    this.#afterSpace()
-    this.#expect(colon, "':' is missing after a name")
+  #readName(): void {
+    if (this.#skipSpace() !== quote) this.#fail('a quoted name is missing')
+    this.#readString()
+    this.#skipSpace()
+    this.#expectByte(colon, "':' is missing after a name")
   }
 
-  #scalar(byte: number): void {
+  #readScalar(byte: number): void {
     const word = words.get(byte)
-    if (byte === quote) this.#string()
-    else if (byte === minus || isDigit(byte)) this.#number()
-    else if (word) for (let at = 0; at < word.length; at++) this.#expect(word.charCodeAt(at), `'${word}' is misspelled`)
+    if (byte === quote) this.#readString()
+    else if (byte === minus || isDigit(byte)) this.#readNumber()
+    else if (word) for (let at = 0; at < word.length; at++) this.#expectByte(word.charCodeAt(at), `'${word}' is misspelled`)
     else
       this.#fail(
         byte < 0 && this.values === 0 && this.deepest === 0
@@ -101,7 +101,7 @@ export class JsonScanner {
     this.values++
   }
 
-  #string(): void {
+  #readString(): void {
     this.#at++
     for (;;) {
       const bytes = this.#bytes
@@ -111,13 +111,13 @@ export class JsonScanner {
       this.#at = at
       const byte = this.#peek()
       if (byte === quote) break
-      if (byte === backslash) this.#escape()
+      if (byte === backslash) this.#readEscape()
       else if (byte < 0x20) this.#fail('a string contains a control character')
     }
     this.#at++
   }
 
-  #escape(): void {
+  #readEscape(): void {
     this.#at++
     const kind = this.#peek()
     if (!escapes.includes(kind)) this.#fail('an escape sequence is invalid')
@@ -128,27 +128,27 @@ export class JsonScanner {
     }
   }
 
-  #number(): void {
+  #readNumber(): void {
     if (this.#peek() === minus) this.#at++
     if (this.#peek() === zero) this.#at++
-    else this.#digits()
+    else this.#readDigits()
     if (this.#peek() === point) {
       this.#at++
-      this.#digits()
+      this.#readDigits()
     }
     if ((this.#peek() | 0x20) !== 0x65) return
     this.#at++
     if (this.#peek() === minus || this.#peek() === 0x2b) this.#at++
-    this.#digits()
+    this.#readDigits()
   }
 
-  #digits(): void {
+  #readDigits(): void {
     if (!isDigit(this.#peek())) this.#fail('a number is incomplete')
     do this.#at++
     while (isDigit(this.#peek()))
   }
 
-  #afterSpace(): number {
+  #skipSpace(): number {
     for (let byte = this.#peek(); ; byte = this.#peek()) {
       if (!isSpace(byte)) return byte
       if (byte === newline) this.#lines++
@@ -156,8 +156,8 @@ export class JsonScanner {
     }
   }
 
-  #expect(byte: number, otherwise: string): void {
-    if (this.#peek() !== byte) this.#fail(otherwise)
+  #expectByte(byte: number, problem: string): void {
+    if (this.#peek() !== byte) this.#fail(problem)
     this.#at++
   }
 

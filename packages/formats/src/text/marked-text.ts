@@ -1,5 +1,5 @@
-import { textTypeFor } from '../extensions.js'
-import { broken, type FormatReader, sound } from '../format.js'
+import { getTextType } from '../extensions.js'
+import { createInvalidVerdict, createValidVerdict, type FormatReader } from '../format.js'
 import { readText } from './text.js'
 
 interface Marks {
@@ -28,19 +28,19 @@ const marks: Record<string, Marks[]> = {
 const reach = 4096
 
 export const readMarked: FormatReader = async (source, limits) => {
-  const start = plain(source.read(0, reach)).trimStart()
-  if (start.startsWith('AutoCAD Binary DXF')) return sound(['only its signature was checked'])
+  const start = toPlainText(source.read(0, reach)).trimStart()
+  if (start.startsWith('AutoCAD Binary DXF')) return createValidVerdict(['only its signature was checked'])
   const verdict = await readText(source, limits)
-  const known = marks[textTypeFor(source.extension) ?? source.extension] ?? []
+  const known = marks[getTextType(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
-  if (!mark) return broken(`the file does not start like a ${known[0]!.called}`)
-  const end = plain(source.read(Math.max(0, source.size - reach), reach))
-  return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is truncated: its end is missing`) : verdict
+  if (!mark) return createInvalidVerdict(`the file does not start like a ${known[0]!.called}`)
+  const end = toPlainText(source.read(Math.max(0, source.size - reach), reach))
+  return mark.ends && !mark.ends.test(end) ? createInvalidVerdict(`the ${mark.called} is truncated: its end is missing`) : verdict
 }
 
 // Removes byte-order marks and zero bytes, because the marks are ASCII characters in every encoding.
-const plain = (bytes: Buffer): string =>
+const toPlainText = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
     .replace(/^(\xef\xbb\xbf|\xff\xfe|\xfe\xff)/, '')
@@ -55,9 +55,9 @@ const headBytes = 84
  */
 export const readStl: FormatReader = (source, limits) => {
   if (/^\d{3}STL\d\d\.\d\d/.test(source.read(0, 16).toString('latin1')))
-    return sound(['subtitles: only the signature was checked'])
+    return createValidVerdict(['subtitles: only the signature was checked'])
   const facets = source.size >= headBytes ? source.read(80, 4).readUInt32LE(0) : 0
   const announced = headBytes + facets * facetBytes
-  if (facets > 0 && announced <= source.size && source.size - announced < reach) return sound([], { facets })
+  if (facets > 0 && announced <= source.size && source.size - announced < reach) return createValidVerdict([], { facets })
   return readMarked(source, limits)
 }

@@ -1,4 +1,4 @@
-import { malicious } from '../format-error.js'
+import { createMaliciousError } from '../format-error.js'
 
 /** Maximum number of shapes to draw. Maps have hundreds of thousands. */
 const maxShapes = 10_000_000
@@ -10,40 +10,41 @@ export class SvgUses {
   readonly #within: string[] = ['']
   readonly #totals = new Map<string, number>()
 
-  open(name: string, attributes: Record<string, string>): void {
+  openElement(name: string, attributes: Record<string, string>): void {
     const around = this.#within.at(-1) as string
     const { id } = attributes
     const target = attributes.href ?? attributes['xlink:href']
     this.#shapes.set(around, (this.#shapes.get(around) ?? 0) + 1)
     if (id && !this.#drawn.has(id)) {
       this.#drawn.set(id, new Map())
-      this.#draw(around, id)
+      this.#addDrawn(around, id)
     }
     this.#within.push(id || around)
-    if (/^(.*:)?use$/.test(name) && target?.startsWith('#')) this.#draw(id || around, target.slice(1))
+    if (/^(.*:)?use$/.test(name) && target?.startsWith('#')) this.#addDrawn(id || around, target.slice(1))
   }
 
-  close(): void {
+  closeElement(): void {
     this.#within.pop()
   }
 
-  check(): void {
-    if (this.#total('', 0) > maxShapes) throw malicious('svg_use', `nested <use> elements draw more than ${maxShapes} shapes`)
+  checkTotal(): void {
+    if (this.#countShapes('', 0) > maxShapes)
+      throw createMaliciousError('svg_use', `nested <use> elements draw more than ${maxShapes} shapes`)
   }
 
-  #draw(around: string, id: string): void {
-    const drawn = this.#drawn.get(around)
+  #addDrawn(parentId: string, id: string): void {
+    const drawn = this.#drawn.get(parentId)
     drawn?.set(id, (drawn.get(id) ?? 0) + 1)
   }
 
-  #total(id: string, depth: number): number {
+  #countShapes(id: string, depth: number): number {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
-    if (depth > 1000) throw malicious('svg_use', '<use> is nested more than 1000 levels deep')
+    if (depth > 1000) throw createMaliciousError('svg_use', '<use> is nested more than 1000 levels deep')
     // Counts 0 shapes for an element that refers to itself, because programs do not draw it.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1
-    for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#total(each, depth + 1)
+    for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#countShapes(each, depth + 1)
     this.#totals.set(id, total)
     return total
   }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { checkDeadline, createInvalidVerdict, createValidVerdict, type FormatReader, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** `legacy` means any encoding older than Unicode, because such encodings cannot be distinguished reliably. */
@@ -22,16 +22,16 @@ nonTextControls[127] = 1
 const isNonTextControl = (code: number): boolean => nonTextControls[code] === 1
 
 /** Detects the text encoding from the first bytes. Returns null if the content is binary. */
-export function textSign(source: RandomAccessSource): TextSign | null {
+export function detectText(source: RandomAccessSource): TextSign | null {
   const sample = source.read(0, sampleSize)
-  const marked = byMark(sample)
-  if (marked) return plausible(sample.subarray(marked.bom), marked.encoding) ? marked : null
-  const trimmed = sample.length === source.size ? withoutPadding(sample) : sample
-  const encoding = withoutMark(trimmed)
+  const marked = detectByMark(sample)
+  if (marked) return isPlausibleText(sample.subarray(marked.bom), marked.encoding) ? marked : null
+  const trimmed = sample.length === source.size ? trimPadding(sample) : sample
+  const encoding = detectWithoutMark(trimmed)
   return encoding ? { encoding, bom: 0 } : null
 }
 
-function byMark(bytes: Buffer): TextSign | null {
+function detectByMark(bytes: Buffer): TextSign | null {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return { encoding: 'utf-8', bom: 3 }
   if (bytes[0] === 0xff && bytes[1] === 0xfe)
     return bytes.length >= 4 && !bytes[2] && !bytes[3] ? { encoding: 'utf-32le', bom: 4 } : { encoding: 'utf-16le', bom: 2 }
@@ -40,13 +40,13 @@ function byMark(bytes: Buffer): TextSign | null {
   return null
 }
 
-function withoutMark(sample: Buffer): TextEncoding | null {
+function detectWithoutMark(sample: Buffer): TextEncoding | null {
   const controls = countNonTextControls(sample)
-  if (isUtf8(wholeCharacters(sample)) && controls <= sample.length / 50) return 'utf-8'
+  if (isUtf8(trimPartialCharacter(sample)) && controls <= sample.length / 50) return 'utf-8'
   if (controls <= sample.length / 200) return 'legacy'
   return (
     (['utf-16le', 'utf-16be', 'utf-32le', 'utf-32be'] as const).find(
-      (encoding) => hasZerosFor(encoding, sample) && plausible(sample, encoding),
+      (encoding) => matchesZeroPattern(encoding, sample) && isPlausibleText(sample, encoding),
     ) ?? null
   )
 }
@@ -54,7 +54,7 @@ function withoutMark(sample: Buffer): TextEncoding | null {
 /**
  * True if the positions of zero bytes match the encoding. In Latin text, nearly every UTF-16 or UTF-32 code unit contains one.
  */
-function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
+function matchesZeroPattern(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
   const units = Math.floor(sample.length / width)
@@ -68,11 +68,11 @@ function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
   return units > 1
 }
 
-function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
+function isPlausibleText(bytes: Buffer, encoding: TextEncoding): boolean {
   if (encoding === 'utf-8') return countNonTextControls(bytes) <= bytes.length / 50
   let text: string
   try {
-    text = [...decoded([bytes.subarray(0, bytes.length - (bytes.length % 4))], encoding, false)].join('')
+    text = [...decodeText([bytes.subarray(0, bytes.length - (bytes.length % 4))], encoding, false)].join('')
   } catch {
     return false
   }
@@ -85,13 +85,13 @@ function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
   return controls <= text.length / 50
 }
 
-const withoutPadding = (bytes: Buffer): Buffer => {
+const trimPadding = (bytes: Buffer): Buffer => {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--
   return bytes.subarray(0, end)
 }
 
-function wholeCharacters(bytes: Buffer): Buffer {
+function trimPartialCharacter(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!
     if ((byte & 0xc0) === 0x80) continue
@@ -102,18 +102,18 @@ function wholeCharacters(bytes: Buffer): Buffer {
 }
 
 /** Decodes chunks to text. `fatal` causes a TypeError for invalid bytes. `label` is any label of TextDecoder, or UTF-32. */
-export function* decoded(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
-  if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(chunks, label === 'utf-32le', fatal)
+export function* decodeText(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
+  if (label === 'utf-32le' || label === 'utf-32be') return yield* decodeUtf32(chunks, label === 'utf-32le', fatal)
   const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
   for (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
   yield decoder.decode()
 }
 
-function* decodedWide(chunks: Iterable<Buffer>, little: boolean, fatal: boolean): Iterable<string> {
+function* decodeUtf32(chunks: Iterable<Buffer>, isLittleEndian: boolean, fatal: boolean): Iterable<string> {
   for (const chunk of chunks) {
     const points: string[] = []
     for (let at = 0; at + 4 <= chunk.length; at += 4) {
-      const code = little ? chunk.readUInt32LE(at) : chunk.readUInt32BE(at)
+      const code = isLittleEndian ? chunk.readUInt32LE(at) : chunk.readUInt32BE(at)
       if (code > 0x10ffff && fatal) throw new TypeError('not UTF-32')
       points.push(code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code))
     }
@@ -122,25 +122,30 @@ function* decodedWide(chunks: Iterable<Buffer>, little: boolean, fatal: boolean)
 }
 
 export const readText: FormatReader = (source, limits) => {
-  if (source.size === 0) return sound(['the file is empty'], { encoding: 'none' })
-  const sign = textSign(source)
-  if (!sign) return broken('the content is binary, not text in a common encoding')
-  if (sign.encoding === 'utf-8' || sign.encoding === 'legacy') return readBytes(source, limits, sign)
-  return readWide(source, limits, sign)
+  if (source.size === 0) return createValidVerdict(['the file is empty'], { encoding: 'none' })
+  const sign = detectText(source)
+  if (!sign) return createInvalidVerdict('the content is binary, not text in a common encoding')
+  if (sign.encoding === 'utf-8' || sign.encoding === 'legacy') return readByteText(source, limits, sign)
+  return readWideText(source, limits, sign)
 }
 
-function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
-  const seen = surveyBytes(source, limits)
-  if (seen.utf8 && seen.controls <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
+function readByteText(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
+  const seen = analyzeBytes(source, limits)
+  if (seen.utf8 && seen.controls <= source.size / 50) return createValidVerdict(getNotes(sign), { encoding: 'utf-8' })
   // Editors open text with a wrong UTF-8 byte-order mark, but show some wrong characters.
   if (seen.controls <= source.size / 200)
-    return sound([`not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
-  return broken(`the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`, {
-    control_characters: seen.controls,
-  })
+    return createValidVerdict([`not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}: an older encoding`], {
+      encoding: 'legacy',
+    })
+  return createInvalidVerdict(
+    `the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`,
+    {
+      control_characters: seen.controls,
+    },
+  )
 }
 
-function surveyBytes(
+function analyzeBytes(
   source: RandomAccessSource,
   limits: ReaderLimits,
 ): { utf8: boolean; controls: number; firstControl: number } {
@@ -157,7 +162,7 @@ function surveyBytes(
     at += chunk.length
     if (!utf8) continue
     const bytes = carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk
-    const whole = wholeCharacters(bytes)
+    const whole = trimPartialCharacter(bytes)
     utf8 = isUtf8(whole)
     carry = Buffer.from(bytes.subarray(whole.length))
   }
@@ -166,26 +171,29 @@ function surveyBytes(
 
 function findTextEnd(source: RandomAccessSource): number {
   const from = Math.max(0, source.size - 4096)
-  return from + withoutPadding(source.read(from, 4096)).length
+  return from + trimPadding(source.read(from, 4096)).length
 }
 
-function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
+function readWideText(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const width = sign.encoding.startsWith('utf-32') ? 4 : 2
   const notes = getNotes(sign)
   if (source.size % width !== 0) notes.push('the last character is truncated')
   let controls = 0
   let length = 0
-  for (const text of decoded(source.chunks(sign.bom), sign.encoding, false)) {
+  for (const text of decodeText(source.chunks(sign.bom), sign.encoding, false)) {
     checkDeadline(limits)
     length += text.length
     for (let at = 0; at < text.length; at++)
       if (text.charCodeAt(at) === 0xfffd || isNonTextControl(text.charCodeAt(at))) controls++
   }
   if (controls > Math.max(1, length / 50))
-    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are control characters`, {
-      encoding: sign.encoding,
-    })
-  return sound(notes, { encoding: sign.encoding })
+    return createInvalidVerdict(
+      `the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are control characters`,
+      {
+        encoding: sign.encoding,
+      },
+    )
+  return createValidVerdict(notes, { encoding: sign.encoding })
 }
 
 const getNotes = (sign: TextSign): string[] =>
@@ -218,7 +226,7 @@ function countInRange(bytes: Buffer, start: number, end: number): number {
 /** Checks CSV as plain text, because spreadsheets accept any cell content. */
 export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
-  const sign = textSign(source)
+  const sign = detectText(source)
   if (!verdict.sound || !sign || !hasFormulas(source, sign, limits)) return verdict
   return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet would execute as formulas'] }
 }
@@ -228,7 +236,7 @@ const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
 function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {
   let last = '\n'
-  for (const chunk of decoded(source.chunks(bom), encoding, false)) {
+  for (const chunk of decodeText(source.chunks(bom), encoding, false)) {
     checkDeadline(limits)
     if (formula.test(last + chunk)) return true
     last = chunk.slice(-8) || last

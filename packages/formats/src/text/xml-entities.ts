@@ -1,4 +1,4 @@
-import { malicious } from '../format-error.js'
+import { createMaliciousError } from '../format-error.js'
 
 // Limits of Expat: expansion up to 8 MiB is always allowed, more only up to 100 times the file size.
 const freeExpansion = 8 * 1024 * 1024
@@ -26,16 +26,16 @@ export class XmlEntities {
   ) {
     const subset = doctype.includes('[') ? doctype.slice(doctype.indexOf('[')) : ''
     this.mayBeElsewhere = /^\s*\S+\s+(SYSTEM|PUBLIC)\b/.test(doctype.slice(0, 1000)) || /%[\w.:-]+;/.test(subset)
-    this.declare(subset)
+    this.addDeclarations(subset)
     for (const [name, entity] of this.general) this.getExpandedLength(name, entity, this.general, 0)
     for (const [name, entity] of this.parameters) this.getExpandedLength(name, entity, this.parameters, 0)
-    for (const [, name] of subset.matchAll(/%([\w.:-]+);/g)) this.use(this.parameters.get(name!))
+    for (const [, name] of subset.matchAll(/%([\w.:-]+);/g)) this.countUse(this.parameters.get(name!))
   }
 
-  replacement(name: string): string | undefined {
+  getReplacement(name: string): string | undefined {
     const entity = this.general.get(name)
     if (!entity) return this.mayBeElsewhere ? '' : undefined
-    this.use(entity)
+    this.countUse(entity)
     return ''
   }
 
@@ -43,7 +43,7 @@ export class XmlEntities {
     return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeExpansion)
   }
 
-  private declare(subset: string): void {
+  private addDeclarations(subset: string): void {
     const text = subset.replace(/<!--.*?-->/gs, '')
     for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {
       const table = match[1] ? this.parameters : this.general
@@ -57,9 +57,10 @@ export class XmlEntities {
 
   private getExpandedLength(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
     const known = this.weights.get(entity)
-    if (known === -1) throw malicious('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
+    if (known === -1) throw createMaliciousError('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
-    if (depth > maxEntityDepth) throw malicious('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} deep`)
+    if (depth > maxEntityDepth)
+      throw createMaliciousError('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} deep`)
     this.weights.set(entity, -1)
     let weight = entity.value.length
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
@@ -71,10 +72,10 @@ export class XmlEntities {
     return weight
   }
 
-  private use(entity: Declaration | undefined): void {
+  private countUse(entity: Declaration | undefined): void {
     this.total += entity ? (this.weights.get(entity) ?? 0) : 0
     if (this.total > freeExpansion && this.total > this.fileSize * maxExpansionRatio) {
-      throw malicious(
+      throw createMaliciousError(
         'xml_entity_expansion',
         `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB, ${maxExpansionRatio} times the file`,
       )

@@ -1,19 +1,19 @@
 import { gunzipSync } from 'node:zlib'
 import { SaxesParser } from 'saxes'
 import {
-  broken,
   checkDeadline,
+  createInvalidVerdict,
+  createMaliciousVerdict,
+  createValidVerdict,
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
-  maliciousVerdict,
   type ReaderLimits,
-  sound,
 } from '../format.js'
-import { FormatError, malicious } from '../format-error.js'
+import { createMaliciousError, FormatError } from '../format-error.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
 import { SvgUses } from './svg-uses.js'
-import { decoded, textSign } from './text.js'
+import { decodeText, detectText } from './text.js'
 import { XmlEntities } from './xml-entities.js'
 
 const maxPrologue = 2 * 1024 * 1024
@@ -35,15 +35,15 @@ const maxPackedBytes = 16 * 1024 * 1024
 
 /** Checks a gzip-compressed SVG, which browsers open directly. */
 export const readSvgz: FormatReader = (source, limits) => {
-  const packed = source.whole(maxPackedBytes)
+  const packed = source.readAll(maxPackedBytes)
   try {
     const svg = gunzipSync(packed, { maxOutputLength: 4 * maxPackedBytes })
     return readSvg(new MemorySource(svg, 'svg'), limits)
   } catch (error) {
     const { code, message } = error as Error & { code?: string }
     if (code === 'ERR_BUFFER_TOO_LARGE')
-      return maliciousVerdict('archive_ratio', `the file expands to more than ${4 * maxPackedBytes} bytes`)
-    if (code?.startsWith('Z_')) return broken(`the gzip data cannot be unpacked: ${message}`)
+      return createMaliciousVerdict('archive_ratio', `the file expands to more than ${4 * maxPackedBytes} bytes`)
+    if (code?.startsWith('Z_')) return createInvalidVerdict(`the gzip data cannot be unpacked: ${message}`)
     throw error
   }
 }
@@ -58,52 +58,53 @@ function checkXml(
   try {
     const facts = parseXml(source, limits)
     const problem = objection(facts)
-    if (problem) return broken(problem, { root: facts.root })
+    if (problem) return createInvalidVerdict(problem, { root: facts.root })
     const active = facts.active.size > 0 ? { active_content: [...facts.active] } : {}
-    return sound(facts.active.has('script') ? [...facts.notes, 'contains a script'] : facts.notes, {
+    return createValidVerdict(facts.active.has('script') ? [...facts.notes, 'contains a script'] : facts.notes, {
       root: facts.root.slice(0, 100),
       ...active,
     })
   } catch (error) {
     if (error instanceof FormatError) return error.verdict
     if (error instanceof DeadlineExceeded) throw error
-    return broken(`not well-formed XML: ${describeError(error)}`)
+    return createInvalidVerdict(`not well-formed XML: ${describeError(error)}`)
   }
 }
 
 /** Parses XML. Throws parser errors, a TypeError for invalid bytes, or a `FormatError`. */
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
-  const sign = textSign(source)
+  const sign = detectText(source)
   if (!sign) throw new Error('the content is binary')
   const facts: XmlFacts = { root: '', rootNamespace: undefined, active: new Set(), notes: [] }
   const parser = new SaxesParser({ xmlns: false, position: true })
-  watch(parser, facts, limits, source.size)
+  attachHandlers(parser, facts, limits, source.size)
   const label =
     sign.encoding === 'utf-8' || sign.encoding === 'legacy'
-      ? declaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
+      ? getDeclaredEncoding(source.read(sign.bom, 1024), sign.bom > 0)
       : sign.encoding
   let prologue = 0
-  for (const text of decoded(source.chunks(sign.bom), label, true)) {
+  for (const text of decodeText(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
     // Limits the document type declaration, because the parser needs a multiple of its size in memory.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
-      throw malicious('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
+      throw createMaliciousError('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
     parser.write(text)
   }
   parser.close()
   return facts
 }
 
-function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size: number): void {
+function attachHandlers(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size: number): void {
   let depth = 0
   let uses: SvgUses | undefined
   parser.on('error', (error) => {
     throw error
   })
-  parser.on('doctype', (text) => useEntities(parser, new XmlEntities(text, size), facts))
+  parser.on('doctype', (text) => installEntities(parser, new XmlEntities(text, size), facts))
   let attributes = 0
   parser.on('attribute', () => {
-    if (++attributes > maxAttributes) throw malicious('xml_attributes', `an element has more than ${maxAttributes} attributes`)
+    if (++attributes > maxAttributes)
+      throw createMaliciousError('xml_attributes', `an element has more than ${maxAttributes} attributes`)
   })
   parser.on('opentag', (tag) => {
     attributes = 0
@@ -112,17 +113,19 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
       facts.rootNamespace = (tag.attributes as Record<string, string>).xmlns
     }
     if (depth === 0 && isSvg(facts)) uses = new SvgUses()
-    uses?.open(tag.name, tag.attributes as Record<string, string>)
-    if (isSvg(facts) || /^html$/i.test(facts.root)) noteActive(tag.name, tag.attributes as Record<string, string>, facts.active)
-    if (++depth > limits.maxDepth) throw malicious('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
+    uses?.openElement(tag.name, tag.attributes as Record<string, string>)
+    if (isSvg(facts) || /^html$/i.test(facts.root))
+      collectActiveContent(tag.name, tag.attributes as Record<string, string>, facts.active)
+    if (++depth > limits.maxDepth)
+      throw createMaliciousError('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
   })
   parser.on('closetag', () => {
-    uses?.close()
-    if (--depth === 0) uses?.check()
+    uses?.closeElement()
+    if (--depth === 0) uses?.checkTotal()
   })
 }
 
-function noteActive(name: string, attributes: Record<string, string>, active: Set<string>): void {
+function collectActiveContent(name: string, attributes: Record<string, string>, active: Set<string>): void {
   if (/^(.*:)?script$/i.test(name)) active.add('script')
   if (/^(.*:)?foreignObject$/i.test(name)) active.add('foreignObject')
   const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
@@ -135,19 +138,19 @@ function noteActive(name: string, attributes: Record<string, string>, active: Se
 }
 
 // Counts each use of an entity: the parser looks up every `&name;` in this object.
-function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
+function installEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
     facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
   const plain = parser.ENTITIES
   parser.ENTITIES = new Proxy(plain, {
-    get: (target, name) => (typeof name === 'string' ? (target[name] ?? entities.replacement(name)) : undefined),
+    get: (target, name) => (typeof name === 'string' ? (target[name] ?? entities.getReplacement(name)) : undefined),
   })
 }
 
 const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|viscii|georgian|armscii)[-_]?[a-z0-9_-]*$/
 
-function declaredEncoding(start: Buffer, marked: boolean): string {
-  if (marked) return 'utf-8'
+function getDeclaredEncoding(start: Buffer, hasByteOrderMark: boolean): string {
+  if (hasByteOrderMark) return 'utf-8'
   const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()
   // The bytes are not UTF-16, so the declaration is wrong. Some programs convert the text but not its declaration.
   if (!declared || declared.startsWith('utf-16') || declared.startsWith('ucs')) return 'utf-8'

@@ -17,15 +17,15 @@ export class Handover implements AsyncIterableIterator<Buffer, undefined> {
 
   /** Passes one chunk. Resolves when the consumer requests the next chunk or stops. */
   async pass(chunk: Buffer): Promise<void> {
-    await this.#requested()
-    this.#take()?.resolve({ done: false, value: chunk })
-    await this.#requested()
+    await this.#waitForRequest()
+    this.#takeRequest()?.resolve({ done: false, value: chunk })
+    await this.#waitForRequest()
   }
 
   /** Ends the iteration, with an error if chunks are missing. */
   close(error?: Error): void {
     this.#end ??= { error }
-    const request = this.#take()
+    const request = this.#takeRequest()
     if (error) request?.reject(error)
     else request?.resolve({ done: true, value: undefined })
     this.#onRequest()
@@ -45,14 +45,14 @@ export class Handover implements AsyncIterableIterator<Buffer, undefined> {
     return { done: true, value: undefined }
   }
 
-  #requested(): Promise<void> | undefined {
+  #waitForRequest(): Promise<void> | undefined {
     if (this.#request || this.#end) return undefined
     return new Promise((resolve) => {
       this.#onRequest = resolve
     })
   }
 
-  #take(): Request | undefined {
+  #takeRequest(): Request | undefined {
     const request = this.#request
     this.#request = undefined
     return request

@@ -1,7 +1,7 @@
 import { IteratorStream } from '../archive/byte-stream.js'
-import { type Container, headLength, isTar, recognise, recogniseTail, tailLength } from '../archive/containers.js'
+import { type Container, detectContainer, detectContainerAtEnd, headLength, isTar, tailLength } from '../archive/containers.js'
 import { SpooledBytes } from '../archive/spooled-bytes.js'
-import { printable } from '../format-error.js'
+import { toPrintable } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
 import type { Members, Observed, Opener } from './opener.js'
@@ -76,7 +76,7 @@ export class Level implements Members {
   }
 
   readonly begin = (name: string): void => {
-    this.#run.member(name)
+    this.#run.countMember(name)
     // Brotli files have no signature, so only the name identifies them.
     if (/\.br$/i.test(name)) this.addGap('unsupported', 'it contains a Brotli file, which is not unpacked')
   }
@@ -87,7 +87,7 @@ export class Level implements Members {
     return true
   }
 
-  observedSevenZip(type: string) {
+  getObservedSevenZip(type: string) {
     const observed = this.#observed?.sevenZip
     if (observed?.type !== type) return undefined
     const { listing, run } = observed
@@ -100,7 +100,7 @@ export class Level implements Members {
   }
 
   async add(source: RandomAccessSource, observed?: Observed): Promise<void> {
-    this.#run.count(source.size)
+    this.#run.countBytes(source.size)
     await this.visit(source, observed)
   }
 
@@ -116,7 +116,7 @@ export class Level implements Members {
   }
 
   async addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
-    const members = this.pushedMembers(maxBytes)
+    const members = this.createPushedMembers(maxBytes)
     try {
       const damage = await unpack(members.sink).catch((error) => {
         if (error instanceof WalkEnded) throw error
@@ -129,28 +129,28 @@ export class Level implements Members {
     }
   }
 
-  pushedMembers(maxBytes: number): PushedMembers {
+  createPushedMembers(maxBytes: number): PushedMembers {
     // The content is not common, because other programs support fewer formats and methods than 7-Zip.
-    const content = () => this.#content(false)
+    const content = () => this.#beginContent(false)
     const missed = () => this.addGap('unsupported', archiveBehind)
-    return new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
+    return new PushedMembers({ content, count: (bytes) => this.#run.countBytes(bytes), missed, maxBytes })
   }
 
   /** Visits a content and everything inside it, except observed members. */
   async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
-    const parent = this.#content()
+    const parent = this.#beginContent()
     visitSource(source, parent, this.step)
     const head = source.read(0, headLength)
-    const container = recognise(head)
+    const container = detectContainer(head)
     if (container) await this.#open(container, source, { observed, parent, common: isCommon(container, head) })
     // The file may still be a tar: PDF and mail signatures may occur in its first member or member name.
     if (container !== 'tar' && isTar(head)) await this.#open('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
-    const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
+    const behind = detectContainerAtEnd(source.read(Math.max(0, source.size - tailLength), tailLength))
     if (behind) await this.#open(behind, source, { isBehind: true, observed, parent })
   }
 
-  #content(common = this.#place.common ?? false): WindowReceiver {
+  #beginContent(common = this.#place.common ?? false): WindowReceiver {
     const { container, parent } = this.#place
     return this.#run.visitor.content(container && parent && { container, parent, common })
   }
@@ -163,7 +163,7 @@ export class Level implements Members {
     const { name, sevenZipType } = containerKinds[container]
     const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, common })
     if (!open) return inside.addGap('unsupported', `it contains a ${name}, which is not unpacked`)
-    if (container === 'pdf' && this.#depth === 0) this.#run.startPdf()
+    if (container === 'pdf' && this.#depth === 0) this.#run.raisePdfAllowance()
     const { maxNesting } = this.limits
     if (inside.#depth > maxNesting)
       throw new LimitExceeded(`it contains archives that are nested ${maxNesting} or more levels deep`)
@@ -173,7 +173,7 @@ export class Level implements Members {
       if (error instanceof WalkEnded) throw error
       // Ignores damage of a container after other content, which is usually no container, unless 7-Zip could unpack more.
       if (!isBehind || sevenZipType)
-        inside.addGap('damaged', `it contains a damaged ${name} (${printable(String((error as Error).message))})`)
+        inside.addGap('damaged', `it contains a damaged ${name} (${toPrintable(String((error as Error).message))})`)
     }
   }
 
@@ -182,7 +182,7 @@ export class Level implements Members {
     let filled = 0
     try {
       for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
-        this.#run.count(next.value.length)
+        this.#run.countBytes(next.value.length)
         const copied = next.value.copy(window, filled)
         filled += copied
         if (copied < next.value.length) return await this.#visitLarge(window, next.value.subarray(copied), iterator)
@@ -192,7 +192,7 @@ export class Level implements Members {
       // Visits the bytes that were unpacked before the damage or the limit.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
-      else this.#content()(unpacked, { first: true, last: true })
+      else this.#beginContent()(unpacked, { first: true, last: true })
       throw error
     }
     await this.visit(new MemorySource(window.subarray(0, filled)))
@@ -200,10 +200,10 @@ export class Level implements Members {
 
   /** Visits a large content while it is unpacked. Containers that need random access are stored first. */
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
-    const container = recognise(window.subarray(0, headLength))
-    const rest = this.#counted(first, iterator)
+    const container = detectContainer(window.subarray(0, headLength))
+    const rest = this.#countBytes(first, iterator)
     if (container && container !== 'tar') return this.#visitSpooled(window, rest)
-    const parent = this.#content()
+    const parent = this.#beginContent()
     const view = new StreamWindow(window, parent)
     if (!container) {
       for await (const chunk of rest) view.push(chunk)
@@ -215,10 +215,10 @@ export class Level implements Members {
     view.end()
   }
 
-  async *#counted(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  async *#countBytes(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
     yield first
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
-      this.#run.count(next.value.length)
+      this.#run.countBytes(next.value.length)
       yield next.value
     }
   }
@@ -228,7 +228,7 @@ export class Level implements Members {
     try {
       held.write(window)
       for await (const chunk of rest) held.write(chunk)
-      await this.visit(held.source())
+      await this.visit(held.toSource())
     } finally {
       held.close()
     }

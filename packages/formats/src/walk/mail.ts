@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime'
-import { printable } from '../format-error.js'
+import { toPrintable } from '../format-error.js'
 import { MemorySource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
@@ -11,10 +11,10 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 /** Visits the decoded parts of a mail message, including nested messages. */
 export const openMail: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it contains a mail message of more than ${maxBytes} bytes`)
-  const mail = await PostalMime.parse(withoutByteOrderMark(source.whole(maxBytes)), options).catch((error: Error) => error)
+  const mail = await PostalMime.parse(removeByteOrderMark(source.readAll(maxBytes)), options).catch((error: Error) => error)
   // The parser throws only if parts are nested too deep or headers are too large.
   if (mail instanceof Error)
-    return members.addGap('limit', `it contains a mail message that cannot be decoded (${printable(mail.message)})`)
+    return members.addGap('limit', `it contains a mail message that cannot be decoded (${toPrintable(mail.message)})`)
   for (const text of [mail.text, mail.html]) if (text) await addPart(Buffer.from(text), members)
   for (const { filename, content } of mail.attachments) {
     members.begin(filename ?? '')
@@ -24,7 +24,7 @@ export const openMail: Opener = async (source, members) => {
 
 const byteOrderMark = Buffer.from('\ufeff')
 
-function withoutByteOrderMark(bytes: Buffer): Buffer {
+function removeByteOrderMark(bytes: Buffer): Buffer {
   const { length } = byteOrderMark
   return bytes.subarray(0, length).equals(byteOrderMark) ? bytes.subarray(length) : bytes
 }
@@ -32,7 +32,7 @@ function withoutByteOrderMark(bytes: Buffer): Buffer {
 /** Visits a part and the uuencoded files in it. */
 async function addPart(bytes: Buffer, members: Members): Promise<void> {
   await members.add(new MemorySource(bytes))
-  for (const { name, data } of uuencodedFiles(bytes)) {
+  for (const { name, data } of decodeUuencodedFiles(bytes)) {
     members.begin(name)
     await members.add(new MemorySource(data))
   }
@@ -41,7 +41,7 @@ async function addPart(bytes: Buffer, members: Members): Promise<void> {
 const firstLine = /^begin [0-7]{3,4} ([^\r\n]+)\r?\n/gm
 
 /** Decodes uuencoded files in text (POSIX uuencode). A line consists of its length and four characters per three bytes. */
-function* uuencodedFiles(part: Buffer): Generator<{ name: string; data: Buffer }> {
+function* decodeUuencodedFiles(part: Buffer): Generator<{ name: string; data: Buffer }> {
   if (!part.includes('begin ')) return
   const text = part.toString('latin1')
   for (const match of text.matchAll(firstLine)) {

@@ -3,9 +3,9 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { Handover } from './handover.js'
 import { Level } from './level.js'
 import type { Observed } from './opener.js'
-import { fromSevenZipType } from './openers.js'
+import { getContainerBySevenZipType } from './openers.js'
 import type { WalkRun } from './run.js'
-import { maxUnpackedBytes, unpackedBytes } from './sevenzip.js'
+import { maxUnpackedBytes, sumUnpackedBytes } from './sevenzip.js'
 import { WalkEnded } from './visitor.js'
 
 /** Thrown if the reader stops before the end of a content, so that the walk visits the content again. */
@@ -23,14 +23,14 @@ export class ContainerObserver implements MemberObserver {
     this.#depth = depth
   }
 
-  inside(offset: number): MemberObserver | undefined {
+  createNestedObserver(offset: number): MemberObserver | undefined {
     if (this.#depth >= this.#run.limits.maxNesting) return undefined
     const observer = new ContainerObserver(this.#run, this.#depth + 1)
     this.#inside.set(offset, observer.observed)
     return observer
   }
 
-  async member(offset: number, content: RandomAccessSource): Promise<void> {
+  async visitMember(offset: number, content: RandomAccessSource): Promise<void> {
     const run = this.#run
     const { members } = this.observed
     if (run.endedBy || members.has(offset)) return
@@ -40,7 +40,7 @@ export class ContainerObserver implements MemberObserver {
     members.add(offset)
   }
 
-  async *stream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  async *visitStream(container: 'zip' | 'gzip', offset: number, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const run = this.#run
     if (run.endedBy || this.observed.members.has(offset)) return yield* chunks
     const { used } = run
@@ -68,10 +68,10 @@ export class ContainerObserver implements MemberObserver {
     }
   }
 
-  sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined {
+  observeSevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined {
     const run = this.#run
-    if (run.endedBy || unpackedBytes(listing.members) > maxUnpackedBytes) return undefined
-    const container = fromSevenZipType(type)
+    if (run.endedBy || sumUnpackedBytes(listing.members) > maxUnpackedBytes) return undefined
+    const container = getContainerBySevenZipType(type)
     const level = new Level(run, { depth: this.#depth, ...(container && { container }) })
     const { used } = run
     const attempt = (work: () => void) => {
@@ -83,9 +83,9 @@ export class ContainerObserver implements MemberObserver {
       }
     }
     attempt(() => {
-      for (const { name } of listing.members) run.member(name)
+      for (const { name } of listing.members) run.countMember(name)
     })
-    const members = level.pushedMembers(maxUnpackedBytes)
+    const members = level.createPushedMembers(maxUnpackedBytes)
     return {
       begin: () => {
         const sink = members.sink()

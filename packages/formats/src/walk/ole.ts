@@ -1,5 +1,5 @@
 import { OleContainer } from '../office/ole/container.js'
-import { oleEncryption } from '../office/ole/encryption.js'
+import { detectOleEncryption } from '../office/ole/encryption.js'
 import type { OleStream } from '../office/ole/stream.js'
 import type { Opener } from './opener.js'
 import { WalkEnded } from './visitor.js'
@@ -8,14 +8,14 @@ const chunkBytes = 64 * 1024
 
 export const openOle: Opener = async (source, members) => {
   const container = new OleContainer(source)
-  const how = oleEncryption(container)
+  const how = detectOleEncryption(container)
   if (how) members.addGap('encrypted', `an encrypted Office document (${how})`)
   let damage: unknown
   for (const entry of container.entries) {
     if (entry.kind !== 'stream') continue
     members.begin(entry.name)
     try {
-      await members.addStream(readChunks(container.open(entry)))
+      await members.addStream(readChunks(container.openStream(entry)))
     } catch (error) {
       if (error instanceof WalkEnded) throw error
       damage ??= error

@@ -27,7 +27,7 @@ export interface Members {
   readonly begin: (name: string) => void
   /** True if the walk already visited the member at this offset. Throws `WalkEnded` if the walk ended during that visit. */
   wasObserved(offset: number): boolean
-  observedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
+  getObservedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   add(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, `maxBytes` in total. */

@@ -19,7 +19,7 @@ interface ContainerKind {
   sevenZipType?: string
 }
 
-const sevenZip = (name: string, sevenZipType: string, open = openSevenZip(sevenZipType, name)): ContainerKind => ({
+const createSevenZipKind = (name: string, sevenZipType: string, open = openSevenZip(sevenZipType, name)): ContainerKind => ({
   name,
   open,
   sevenZipType,
@@ -28,28 +28,28 @@ const sevenZip = (name: string, sevenZipType: string, open = openSevenZip(sevenZ
 export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   zip: { name: 'ZIP archive or ZIP-based document', open: openZip },
   gzip: { name: 'gzip file', open: openGzip },
-  '7z': sevenZip('7z archive', '7z'),
-  xz: sevenZip('xz file', 'xz'),
-  bzip2: sevenZip('bzip2 file', 'bzip2'),
-  zstd: sevenZip('Zstandard file', 'zstd'),
-  lzma: sevenZip('LZMA file', 'lzma'),
-  z: sevenZip('compress file (.Z)', 'Z'),
-  cab: sevenZip('cabinet archive', 'cab'),
-  rar: sevenZip('RAR archive', 'Rar'),
-  rar5: sevenZip('RAR 5 archive', 'Rar5'),
-  arj: sevenZip('ARJ archive', 'Arj'),
-  lzh: sevenZip('LHA archive', 'Lzh'),
-  cpio: sevenZip('cpio archive', 'Cpio'),
-  ar: sevenZip('Unix archive or Debian package', 'Ar'),
-  rpm: sevenZip('RPM package', 'Rpm'),
-  xar: sevenZip('xar archive', 'Xar'),
-  wim: sevenZip('Windows image', 'wim'),
-  iso: sevenZip('ISO 9660 image', 'Iso', openIso),
-  udf: sevenZip('UDF image', 'Udf'),
+  '7z': createSevenZipKind('7z archive', '7z'),
+  xz: createSevenZipKind('xz file', 'xz'),
+  bzip2: createSevenZipKind('bzip2 file', 'bzip2'),
+  zstd: createSevenZipKind('Zstandard file', 'zstd'),
+  lzma: createSevenZipKind('LZMA file', 'lzma'),
+  z: createSevenZipKind('compress file (.Z)', 'Z'),
+  cab: createSevenZipKind('cabinet archive', 'cab'),
+  rar: createSevenZipKind('RAR archive', 'Rar'),
+  rar5: createSevenZipKind('RAR 5 archive', 'Rar5'),
+  arj: createSevenZipKind('ARJ archive', 'Arj'),
+  lzh: createSevenZipKind('LHA archive', 'Lzh'),
+  cpio: createSevenZipKind('cpio archive', 'Cpio'),
+  ar: createSevenZipKind('Unix archive or Debian package', 'Ar'),
+  rpm: createSevenZipKind('RPM package', 'Rpm'),
+  xar: createSevenZipKind('xar archive', 'Xar'),
+  wim: createSevenZipKind('Windows image', 'wim'),
+  iso: createSevenZipKind('ISO 9660 image', 'Iso', openIso),
+  udf: createSevenZipKind('UDF image', 'Udf'),
   swf: { name: 'compressed Flash film', open: openSwf },
-  szdd: sevenZip('file of COMPRESS.EXE', 'MsLZ'),
+  szdd: createSevenZipKind('file of COMPRESS.EXE', 'MsLZ'),
   ole: { name: 'OLE document', open: openOle },
-  chm: sevenZip('compiled HTML help', 'Chm'),
+  chm: createSevenZipKind('compiled HTML help', 'Chm'),
   tnef: { name: 'TNEF message' },
   onenote: { name: 'OneNote section', open: openOneNote },
   alz: { name: 'ALZ archive' },
@@ -65,10 +65,10 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   rtf: { name: 'rich text with objects', open: openRtf },
   pdf: { name: 'PDF', open: openPdf },
   mail: { name: 'mail message', open: openMail },
-  dmg: sevenZip('macOS disk image', 'Dmg'),
+  dmg: createSevenZipKind('macOS disk image', 'Dmg'),
   tar: { name: 'tar archive', open: openTar },
 }
 
 /** Maps a 7-Zip format name to the container. */
-export const fromSevenZipType = (type: string): Container | undefined =>
+export const getContainerBySevenZipType = (type: string): Container | undefined =>
   (Object.keys(containerKinds) as Container[]).find((container) => containerKinds[container].sevenZipType === type)

@@ -1,5 +1,5 @@
-import { headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
-import { inflateChunks, inflateWhole, wholeLimits } from '../archive/inflate.js'
+import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '../archive/containers.js'
+import { inflateAtOnce, inflateChunks, wholeLimits } from '../archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
 import { filters, flateFilters, maxDecodedBytes } from '../pdf/filters.js'
 import { findStreams, type PdfStream } from '../pdf/streams.js'
@@ -27,9 +27,14 @@ export const openPdf: Opener = async (source, members) => {
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
     // The bytes of an unfiltered stream were already visited with the file.
-    if (!encryption && !isPacked(stream)) await addPlain(members, new WindowSource(source, stream.start, length))
+    if (!encryption && !isCompressed(stream)) await addUnfiltered(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
-    else await addDecoded(isCommon ? commonTarget : uncommonTarget, readData(members, source, stream, encryption), stream.filters)
+    else
+      await addDecoded(
+        isCommon ? commonTarget : uncommonTarget,
+        readStreamData(members, source, stream, encryption),
+        stream.filters,
+      )
   }
   await commonTarget.parts.flush()
   await uncommonTarget.parts.flush()
@@ -37,16 +42,16 @@ export const openPdf: Opener = async (source, members) => {
 
 const flate = 'FlateDecode'
 
-const isPacked = ({ filters: [first] }: PdfStream): boolean =>
+const isCompressed = ({ filters: [first] }: PdfStream): boolean =>
   first !== undefined && (first in filters || flateFilters.has(first))
 
 /** Visits an unfiltered stream only if it is a container, because its bytes were visited with the file. */
-async function addPlain(members: Members, stream: RandomAccessSource): Promise<void> {
+async function addUnfiltered(members: Members, stream: RandomAccessSource): Promise<void> {
   const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
-  if (recognise(stream.read(0, headLength)) || recogniseTail(tail)) await members.add(stream)
+  if (detectContainer(stream.read(0, headLength)) || detectContainerAtEnd(tail)) await members.add(stream)
 }
 
-function readData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
+function readStreamData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
   // Predictors store tables and images as differences between rows. No known program uses them for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
@@ -77,10 +82,10 @@ async function addDecoded(target: Target, data: Buffer, filterNames: string[]): 
 }
 
 async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {
-  const small = data.length <= wholeLimits.input ? inflateWhole('zlib', data, wholeLimits.output) : undefined
+  const small = data.length <= wholeLimits.input ? inflateAtOnce('zlib', data, wholeLimits.output) : undefined
   if (small) return addDecoded(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
-    const bytes = inflateWhole('zlib', data, maxDecodedBytes)
+    const bytes = inflateAtOnce('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged or exceeds the decoding limit')
     return addDecoded(target, bytes, rest)
   }

@@ -1,4 +1,4 @@
-import { headLength, mayHold, recognise } from '../archive/containers.js'
+import { detectContainer, headLength, mayContainContainer } from '../archive/containers.js'
 import { SpooledBytes } from '../archive/spooled-bytes.js'
 import type { PartSink } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -29,11 +29,11 @@ export class PushedMembers {
     let rest: PartSink | undefined
     return {
       write: (chunk) => {
-        this.#count(chunk.length)
+        this.#countBytes(chunk.length)
         const copied = rest ? 0 : chunk.copy(this.#window, filled)
         filled += copied
         if (copied === chunk.length) return
-        rest ??= this.#beyondWindow()
+        rest ??= this.#createLargeMemberSink()
         rest.write(chunk.subarray(copied))
       },
       end: () => (rest ? rest.end() : this.#visitSmall(this.#window.subarray(0, filled))),
@@ -41,7 +41,7 @@ export class PushedMembers {
   }
 
   async visitSpooled(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
-    for (const held of this.#held) await visit(held.source())
+    for (const held of this.#held) await visit(held.toSource())
   }
 
   close(): void {
@@ -49,7 +49,7 @@ export class PushedMembers {
     for (const held of this.#held) held.close()
   }
 
-  #count(bytes: number): void {
+  #countBytes(bytes: number): void {
     this.#options.count(bytes)
     this.#bytes += bytes
     const { maxBytes } = this.#options
@@ -57,13 +57,13 @@ export class PushedMembers {
   }
 
   #visitSmall(bytes: Buffer): void {
-    if (mayHold(bytes)) this.#hold().write(bytes)
+    if (mayContainContainer(bytes)) this.#createSpool().write(bytes)
     else this.#options.content()(bytes, { first: true, last: true })
   }
 
-  #beyondWindow(): PartSink {
-    if (recognise(this.#window.subarray(0, headLength))) {
-      const held = this.#hold()
+  #createLargeMemberSink(): PartSink {
+    if (detectContainer(this.#window.subarray(0, headLength))) {
+      const held = this.#createSpool()
       held.write(this.#window.subarray(0, windowBytes))
       return { write: (chunk) => held.write(chunk), end: () => {} }
     }
@@ -75,7 +75,7 @@ export class PushedMembers {
     return { write: (chunk) => view.push(chunk), end }
   }
 
-  #hold(): SpooledBytes {
+  #createSpool(): SpooledBytes {
     const held = new SpooledBytes()
     this.#held.push(held)
     return held

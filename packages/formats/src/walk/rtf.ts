@@ -9,17 +9,17 @@ const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 export const openRtf: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it contains a rich text document of more than ${maxBytes} bytes`)
   const [, ...objects] = source
-    .whole(maxBytes)
+    .readAll(maxBytes)
     .toString('latin1')
     .split(/\\objdata/)
   for (const object of objects) {
     members.begin('')
-    const data = Buffer.from(hexDigits(object), 'hex')
+    const data = Buffer.from(extractHexDigits(object), 'hex')
     await members.add(new MemorySource(data))
     const inner = data.indexOf(compoundFile)
     if (inner > 0) await members.add(new MemorySource(data.subarray(inner)))
   }
 }
 
-const hexDigits = (text: string): string =>
+const extractHexDigits = (text: string): string =>
   /^[0-9a-fA-F]*/.exec(text.replace(/\\[a-z]+-?\d* ?|\\'[0-9a-f]{2}|\\[^a-z]|[{}\s]/gi, ''))![0]

@@ -30,7 +30,7 @@ export class WalkRun {
     return { gaps: this.gaps }
   }
 
-  member(name: string): void {
+  countMember(name: string): void {
     this.visitor.member?.(name)
     const { maxMembers } = this.limits
     const { bytes, members } = this.used
@@ -38,7 +38,7 @@ export class WalkRun {
     if (this.used.members > maxMembers) throw new LimitExceeded(`it has more than ${maxMembers} members`)
   }
 
-  count(bytes: number): void {
+  countBytes(bytes: number): void {
     this.step()
     const unpacked = this.used.bytes + bytes
     this.used = { bytes: unpacked, members: this.used.members }
@@ -49,7 +49,7 @@ export class WalkRun {
   }
 
   /** Raises the number of bytes that the ratio limit ignores, because PDF images are unpacked one by one. */
-  startPdf(): void {
+  raisePdfAllowance(): void {
     this.#freeBytes = freePdfBytes
   }
 

@@ -1,6 +1,12 @@
 import { headLength } from '../archive/containers.js'
-import { listMembers, unpackMembers, unsized } from '../archive/sevenzip/members.js'
-import { hasEncryptedDirectory, hasTrailingData, ranOutOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
+import { createUnsizedMember, listMembers, unpackMembers } from '../archive/sevenzip/members.js'
+import {
+  getFailureReason,
+  hasEncryptedDirectory,
+  hasTrailingData,
+  hasUnsupportedMethod,
+  isOutOfMemory,
+} from '../archive/sevenzip/sevenzip.js'
 import { FormatError } from '../format-error.js'
 import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -18,12 +24,12 @@ const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 export const openSevenZip =
   (type: string, name: string): Opener =>
   async (source, members) => {
-    const observed = members.observedSevenZip(type)
+    const observed = members.getObservedSevenZip(type)
     if (streams.has(type)) {
       if (!observed) members.begin('')
-      return addPackedMembers(source, { type, name, packed: [unsized('')], members })
+      return addPackedMembers(source, { type, name, packed: [createUnsizedMember('')], members })
     }
-    const start = type === '7z' ? readStart(source) : {}
+    const start = type === '7z' ? readStartHeader(source) : {}
     if (start.isHidden) return members.addGap('encrypted', 'it contains a 7z archive with an encrypted directory')
     const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
     if (start.damage && run.exitCode > 0) throw start.damage
@@ -39,7 +45,7 @@ export const openSevenZip =
   }
 
 /** Checks the start header. Returns damage instead of throwing, because 7-Zip may still find the directory. */
-function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
+function readStartHeader(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {
     return { isHidden: hasEncryptedDirectory(source) }
   } catch (error) {
@@ -67,16 +73,16 @@ interface Packed {
   wanted?: ReadonlySet<PackedMember>
 }
 
-export const unpackedBytes = (members: PackedMember[]): number =>
+export const sumUnpackedBytes = (members: PackedMember[]): number =>
   members.reduce((sum, { size }) => sum + (Number.isFinite(size) ? size : 0), 0)
 
 export async function addPackedMembers(
   source: RandomAccessSource,
   { type, name, packed, members, wanted }: Packed,
 ): Promise<void> {
-  const observed = members.observedSevenZip(type)
+  const observed = members.getObservedSevenZip(type)
   if (observed) return checkRun(observed.run, name, members)
-  if (unpackedBytes(packed) > maxUnpackedBytes)
+  if (sumUnpackedBytes(packed) > maxUnpackedBytes)
     return members.addGap('limit', `it contains a ${name} that exceeds the unpacking limit`)
   await members.addPushed(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
@@ -89,7 +95,8 @@ export async function addPackedMembers(
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `it contains a ${name} that is encrypted`)
-  else if (ranOutOfMemory(run)) members.addGap('limit', `it contains a ${name} that needs more memory than allowed`)
-  else if (unsupported(run)) members.addGap('unsupported', `it contains a ${name} with an unsupported compression method`)
-  else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(reason(run))
+  else if (isOutOfMemory(run)) members.addGap('limit', `it contains a ${name} that needs more memory than allowed`)
+  else if (hasUnsupportedMethod(run))
+    members.addGap('unsupported', `it contains a ${name} with an unsupported compression method`)
+  else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(getFailureReason(run))
 }

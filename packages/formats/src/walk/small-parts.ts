@@ -1,4 +1,4 @@
-import { mayHold } from '../archive/containers.js'
+import { mayContainContainer } from '../archive/containers.js'
 import { MemorySource } from '../random-access-source.js'
 import type { Members } from './opener.js'
 
@@ -19,7 +19,7 @@ export class SmallParts {
   }
 
   async add(bytes: Buffer): Promise<void> {
-    if (this.#members.separateParts || bytes.length > joinedBytes || mayHold(bytes))
+    if (this.#members.separateParts || bytes.length > joinedBytes || mayContainContainer(bytes))
       return this.#members.add(new MemorySource(bytes))
     this.#parts.push(bytes, separator)
     this.#bytes += bytes.length

@@ -1,4 +1,4 @@
-import { recogniseTail, tailLength } from '../archive/containers.js'
+import { detectContainerAtEnd, tailLength } from '../archive/containers.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { WindowReceiver } from './visitor.js'
 
@@ -45,7 +45,7 @@ export class StreamWindow {
 
   push(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
-      if (this.#filled === windowBytes) this.#advance()
+      if (this.#filled === windowBytes) this.#advanceWindow()
       const count = chunk.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
       this.#filled += count
       at += count
@@ -58,10 +58,10 @@ export class StreamWindow {
 
   /** True if the content ends with an archive trailer. The archive cannot be opened, because the content is not stored. */
   get endsAsArchive(): boolean {
-    return recogniseTail(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
+    return detectContainerAtEnd(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }
 
-  #advance(): void {
+  #advanceWindow(): void {
     this.#receive(this.#buffer, { first: this.#first, last: false })
     this.#first = false
     this.#buffer.copyWithin(0, windowBytes - overlapBytes)

@@ -1,9 +1,9 @@
-import { inflateChunks, inflateWhole, wholeLimits } from '../archive/inflate.js'
+import { inflateAtOnce, inflateChunks, wholeLimits } from '../archive/inflate.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
-import { hidesZipDirectory } from '../archive/zip/encrypted-directory.js'
+import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { describesSameContent, findUnknownHeaders, type LocalMember, readLocalMember } from '../archive/zip/local-headers.js'
 import { knownToSevenZip } from '../archive/zip/other-methods.js'
-import { quoted } from '../format-error.js'
+import { quote } from '../format-error.js'
 import type { PackedMember } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
@@ -18,7 +18,7 @@ const deflated = 8
  * unpack.
  */
 export const openZip: Opener = async (source, members) => {
-  if (hidesZipDirectory(source, members.readerLimits))
+  if (hasEncryptedZipDirectory(source, members.readerLimits))
     return members.addGap('encrypted', 'a zip archive with an encrypted directory')
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
@@ -34,7 +34,7 @@ export const openZip: Opener = async (source, members) => {
       members.declaredSize(entry.uncompressedSize)
       members.begin(name)
       if (entry.unicodeName !== undefined) members.begin(entry.unicodeName)
-      if (entry.encrypted) addEncrypted(name, members)
+      if (entry.encrypted) addEncryptedGap(name, members)
       else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
       else damage = (await addEntry(source, entry, local, members)) ?? damage
       if (local && describesSameContent(local, entry)) known.set(local.offset, local.dataEnd)
@@ -52,8 +52,8 @@ export const openZip: Opener = async (source, members) => {
   if (damage) throw damage
 }
 
-function addEncrypted(name: string, members: Members): void {
-  members.addGap('encrypted', `member ${quoted(name)} of the zip archive is encrypted`)
+function addEncryptedGap(name: string, members: Members): void {
+  members.addGap('encrypted', `member ${quote(name)} of the zip archive is encrypted`)
 }
 
 /** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
@@ -80,7 +80,7 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${quoted(entry.name)} is not at the offset in the zip directory`)
+  if (!local) return new Error(`the member ${quote(entry.name)} is not at the offset in the zip directory`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
@@ -101,7 +101,7 @@ async function addEntry(
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
-    const bytes = inflateWhole('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
+    const bytes = inflateAtOnce('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
     if (bytes) return members.add(new MemorySource(bytes))
   }
   await members.addStream(inflateChunks('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
@@ -115,15 +115,15 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
   if (method !== stored && method !== deflated) return
   const name = local.name.toString('utf8')
   members.begin(name)
-  if (local.encrypted) return addEncrypted(name, members)
+  if (local.encrypted) return addEncryptedGap(name, members)
   try {
     if (method === stored) {
-      readLimit.read(dataEnd - dataStart)
+      readLimit.countReadBytes(dataEnd - dataStart)
       return await members.add(new WindowSource(source, dataStart, dataEnd - dataStart))
     }
     const packed = source.read(dataStart, Math.min(dataEnd - dataStart, localChunkBytes))
-    const bytes = inflateWhole('raw', packed, maxInflatedAtOnce)
-    readLimit.read(packed.length)
+    const bytes = inflateAtOnce('raw', packed, maxInflatedAtOnce)
+    readLimit.countReadBytes(packed.length)
     if (bytes) await members.add(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))
   } catch (error) {
@@ -143,7 +143,7 @@ class ReadLimit {
     this.#members = members
   }
 
-  read(bytes: number): void {
+  countReadBytes(bytes: number): void {
     this.#members.step()
     this.#bytes += bytes
     if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize) throw new LimitExceeded('its members overlap')
@@ -151,7 +151,7 @@ class ReadLimit {
 
   *chunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {
     for (const chunk of source.chunks(start, end, localChunkBytes)) {
-      this.read(chunk.length)
+      this.countReadBytes(chunk.length)
       yield chunk
     }
   }

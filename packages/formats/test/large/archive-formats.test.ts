@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { readGzip, readSevenZip, readTar, readZip } from '../../src/archive/archive.js'
 import { listZipEntries } from '../../src/archive/zip/directory.js'
-import { zipType } from '../../src/detect/zip.js'
+import { detectZipType } from '../../src/detect/zip.js'
 import { DeadlineExceeded, type FormatReader } from '../../src/format.js'
 import {
   createTar,
@@ -71,7 +71,7 @@ describe('zip', () => {
       notes: [expect.stringMatching(/and its directory are encrypted/)],
       evidence: { encrypted: true },
     })
-    expect(zipType(toSource(archive), limits())).toBe('zip')
+    expect(detectZipType(toSource(archive), limits())).toBe('zip')
     for (const damaged of [
       archive.subarray(0, -30),
       Buffer.concat([archive.subarray(0, 6), Buffer.alloc(2), archive.subarray(8)]),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { damagedCopies, kinds } from '../../bench/damage/kinds.mjs'
-import { partsOf } from '../../bench/damage/parts.mjs'
+import { generateDamagedCopies, kinds } from '../../bench/damage/kinds.mjs'
+import { findParts } from '../../bench/damage/parts.mjs'
 import { inspect } from '../../src/inspect.js'
 import { MemorySource } from '../../src/random-access-source.js'
 import { createTar, sevenZip, zip } from '../support/samples/archive.js'
@@ -15,10 +15,10 @@ const members = { 'a.txt': 'some text\n'.repeat(80), 'b.txt': 'more text\n'.repe
 const named = Object.entries(members).map(([name, data]) => ({ name, data }))
 
 async function detectedShare(extension: string, bytes: Buffer): Promise<number> {
-  const file = partsOf(bytes, extension)
+  const file = findParts(bytes, extension)
   let [copies, detected] = [0, 0]
   for (const [seed, kind] of Object.keys(kinds).entries()) {
-    for (const copy of damagedCopies(kind, file, { count: 4, seed })) {
+    for (const copy of generateDamagedCopies(kind, file, { count: 4, seed })) {
       const { fits, verdict } = await inspect(new MemorySource(copy, extension))
       copies++
       if (!fits || !verdict.sound || verdict.evidence?.incomplete) detected++

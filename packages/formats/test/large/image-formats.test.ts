@@ -34,7 +34,7 @@ import {
 import { mutate } from '../support/samples/mutations.js'
 
 // This test runs libvips in the test process.
-decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
+decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
 const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 2 ** 30,

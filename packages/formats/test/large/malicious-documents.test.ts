@@ -7,7 +7,7 @@ import { readOle } from '../../src/office/ole/ole.js'
 import { readOoxml } from '../../src/office/ooxml.js'
 import { readEpub, readOpenDocument } from '../../src/office/opendocument.js'
 import { readPdf } from '../../src/pdf/pdf.js'
-import { polyglot } from '../../src/polyglot.js'
+import { detectPolyglot } from '../../src/polyglot.js'
 import { readXml } from '../../src/text/xml.js'
 import { limits, toSource, zip } from '../support/samples/archive.js'
 import * as office from '../support/samples/office.js'
@@ -77,14 +77,14 @@ describe('PDF', () => {
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
   ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
     const source = toSource(make(pdf()))
-    expect(polyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
+    expect(detectPolyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
     )
   })
 
   test('accepts an image whose metadata mentions PDF', async () => {
     const source = toSource(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
-    expect(polyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
+    expect(detectPolyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
   })
 })
 

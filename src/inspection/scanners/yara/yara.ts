@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { MemorySource } from '@assay/formats'
-import { isSmallArchive, mayHold, smallLimits } from '@assay/formats/archive'
+import { isSmallArchive, mayContainContainer, smallLimits } from '@assay/formats/archive'
 import { type WalkLimits, walkLimits } from '@assay/formats/walk'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
@@ -141,7 +141,7 @@ export class YaraScanner implements VirusScanner {
   /** Scans a small file without containers. Returns undefined for all other files. */
   #scanInline({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
-    if (mayHold(bytes)) return undefined
+    if (mayContainContainer(bytes)) return undefined
     const signature = findIn(bytes, this.#inline.find)
     const provedAt = this.#inline.prove()
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }

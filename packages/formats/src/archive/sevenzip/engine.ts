@@ -40,7 +40,7 @@ const pageSize = 64 * 1024
 
 let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
 
-function engine() {
+function loadEngine() {
   compiled ??= (async () => {
     const { default: factory } = (await import('7z-wasm')) as unknown as { default: SevenZipModuleFactory }
     const wasm = createRequire(import.meta.url).resolve('7z-wasm/7zz.wasm')
@@ -56,7 +56,7 @@ export async function runSevenZip(
   { command, type, line, output, expectedErrors = [] }: SevenZipCommand,
 ): Promise<SevenZipRun> {
   const errors = new ErrorLines(expectedErrors)
-  const { factory, module } = await engine()
+  const { factory, module } = await loadEngine()
   // 7-Zip swallows exceptions that a callback throws while the output is flushed at the end.
   let thrown: { error: unknown } | undefined
   const print = (text: string) => {
@@ -70,21 +70,21 @@ export async function runSevenZip(
   }
   const sevenZip = await factory({
     print,
-    printErr: (text) => errors.add(text),
+    printErr: (text) => errors.addLine(text),
     stdin: () => null as unknown as number,
     instantiateWasm: (
       imports: WebAssembly.Imports,
       done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
     ) => {
       void WebAssembly.instantiate(module, imports).then((instance) => {
-        boundMemory(instance)
+        limitMemory(instance)
         done(instance, module)
       })
       return {}
     },
   } as Parameters<SevenZipModuleFactory>[0])
-  mount(sevenZip, source, limits)
-  if (output) redirect(sevenZip, output)
+  mountSource(sevenZip, source, limits)
+  if (output) redirectOutput(sevenZip, output)
   // `-p-` passes a dummy password. Otherwise, 7-Zip would prompt for one and report a different error.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
@@ -104,7 +104,7 @@ class ErrorLines {
     return this.#found > 0 && this.lines.length === 0
   }
 
-  add(text: string): void {
+  addLine(text: string): void {
     const expected = this.#expected.get(text) ?? 0
     if (expected > 0) {
       this.#expected.set(text, expected - 1)
@@ -131,7 +131,7 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
 }
 
 /** Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. 7-Zip reports a rejected growth as out of memory. */
-function boundMemory(instance: WebAssembly.Instance): void {
+function limitMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue
     value.grow = (pages) => {
@@ -146,7 +146,7 @@ interface Node {
   stream_ops: Record<string, unknown>
 }
 
-function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
+function redirectOutput({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void {
   const { streams } = FS as unknown as { streams: { stream_ops: Record<string, unknown> }[] }
   streams[1]!.stream_ops = {
     write(_stream: unknown, from: Uint8Array, offset: number, length: number): number {
@@ -156,7 +156,7 @@ function redirect({ FS }: SevenZipModule, output: (bytes: Buffer) => void): void
   }
 }
 
-function mount({ FS }: SevenZipModule, source: RandomAccessSource, limits: ReaderLimits): void {
+function mountSource({ FS }: SevenZipModule, source: RandomAccessSource, limits: ReaderLimits): void {
   FS.writeFile('/archive', new Uint8Array(0))
   const node = FS.lookupPath('/archive').node as unknown as Node
   node.usedBytes = source.size

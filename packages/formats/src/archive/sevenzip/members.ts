@@ -1,10 +1,10 @@
 import type { ReaderLimits } from '../../format.js'
-import { damaged } from '../../format-error.js'
+import { createDamageError } from '../../format-error.js'
 import type { PackedMember, PartSink, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { runSevenZip } from './engine.js'
 
-export const unsized = (name: string): PackedMember => ({
+export const createUnsizedMember = (name: string): PackedMember => ({
   name,
   size: Number.POSITIVE_INFINITY,
   symlink: false,
@@ -25,7 +25,7 @@ export async function listMembers(
       /^(Path|Size|Packed Size|Encrypted|Attributes|Folder|(?:Symbolic|Hard|Copy) Link) = (.*)$/.exec(text) ?? []
     if (key === 'Path') {
       began?.(value)
-      members.push(unsized(value))
+      members.push(createUnsizedMember(value))
       return
     }
     const member = members.at(-1)
@@ -61,8 +61,8 @@ export function unpackMembers(source: RandomAccessSource, { type, members, limit
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
   )
-  const options = { command: ['x', '-so'], type, expectedErrors, output: (bytes: Buffer) => splitter.take(bytes) }
-  return runSevenZip(source, limits, options).finally(() => splitter.end())
+  const options = { command: ['x', '-so'], type, expectedErrors, output: (bytes: Buffer) => splitter.write(bytes) }
+  return runSevenZip(source, limits, options).finally(() => splitter.endMember())
 }
 
 class MemberSplitter {
@@ -77,28 +77,28 @@ class MemberSplitter {
     this.#begin = begin
   }
 
-  take(bytes: Buffer): void {
+  write(bytes: Buffer): void {
     for (let rest = bytes; rest.length > 0; ) {
-      if (this.#left === 0) this.#beginNext()
+      if (this.#left === 0) this.#beginNextMember()
       const chunk = rest.subarray(0, this.#left)
       rest = rest.subarray(chunk.length)
       this.#left -= chunk.length
       this.#sink?.write(chunk)
-      if (this.#left === 0) this.end()
+      if (this.#left === 0) this.endMember()
     }
   }
 
-  end(): void {
+  endMember(): void {
     const sink = this.#sink
     this.#sink = undefined
     sink?.end()
   }
 
-  #beginNext(): void {
+  #beginNextMember(): void {
     let member: PackedMember | undefined
     do member = this.#members[this.#next++]
     while (member?.size === 0)
-    if (!member) throw damaged('the archive expands to more bytes than its directory declares')
+    if (!member) throw createDamageError('the archive expands to more bytes than its directory declares')
     this.#left = member.size
     this.#sink = this.#begin(member)
   }

@@ -1,7 +1,7 @@
-import { quoted } from '../../format-error.js'
+import { quote } from '../../format-error.js'
 import type { PackedMember, PartSink } from '../../member-observer.js'
 import { selectSearch } from '../active-members.js'
-import { archiveKind } from '../archive-kind.js'
+import { detectArchiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { SourceStream } from '../byte-stream.js'
 import type { ArchiveLinks } from '../member-names.js'
@@ -35,15 +35,16 @@ export class NestedMembers {
         head = Buffer.concat([head, chunk])
         if (head.length < wanted) return
         if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
-        else if (archiveKind(head.subarray(0, tarBlock)) || this.#isSearched(member, head)) held = this.#keep(member, head)
-        else this.#level.noteContainer(head)
+        else if (detectArchiveKind(head.subarray(0, tarBlock)) || this.#shouldSearch(member, head))
+          held = this.#spoolArchive(member, head)
+        else this.#level.recordContainer(head)
       },
       end: () => {},
     }
   }
 
-  async readNestedArchive(): Promise<void> {
-    for (const { name, bytes } of this.#archives) await this.#level.readNested(new SourceStream(bytes.source()), name)
+  async checkNestedArchives(): Promise<void> {
+    for (const { name, bytes } of this.#archives) await this.#level.checkNestedArchive(new SourceStream(bytes.toSource()), name)
   }
 
   close(): void {
@@ -51,17 +52,17 @@ export class NestedMembers {
   }
 
   /** True if the member is searched for active content. Searched documents share one storage limit with nested archives. */
-  #isSearched({ name, size }: PackedMember, head: Buffer): boolean {
+  #shouldSearch({ name, size }: PackedMember, head: Buffer): boolean {
     if (!selectSearch(head.subarray(0, tarBlock), name)) return false
     const fits = size <= this.#level.budget.searchableBytes && this.#keptBytes + size <= maxSpooledBytes
     if (!fits) this.#level.skipSearch(name)
     return fits
   }
 
-  #keep({ name, size }: PackedMember, head: Buffer): SpooledBytes | undefined {
+  #spoolArchive({ name, size }: PackedMember, head: Buffer): SpooledBytes | undefined {
     this.#keptBytes += size
     if (this.#keptBytes > maxSpooledBytes) {
-      this.#level.note(`the member ${quoted(name)} is an archive that was not checked`)
+      this.#level.addNote(`the member ${quote(name)} is an archive that was not checked`)
       return undefined
     }
     const bytes = new SpooledBytes()

@@ -1,26 +1,27 @@
-import { broken, DeadlineExceeded, type FormatReader, sound } from '../../format.js'
+import { createInvalidVerdict, createValidVerdict, DeadlineExceeded, type FormatReader } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { textSign } from '../../text/text.js'
-import { archiveReader } from '../archive.js'
+import { detectText } from '../../text/text.js'
+import { createArchiveReader } from '../archive.js'
 import { ArchiveLinks } from '../member-names.js'
-import { unsized } from './members.js'
-import { checkMembers, checkUnpackRun, type SevenZipKind, unpackNested } from './sevenzip.js'
+import { createUnsizedMember } from './members.js'
+import { checkMembers, checkUnpackRun, type SevenZipKind, unpackWithNestedArchives } from './sevenzip.js'
 
 export const readRar: FormatReader = (source, limits, observer) => {
-  if (!startsWith(source, 'Rar!\x1a\x07')) return withoutSignature(source, 'rev')
+  if (!startsWith(source, 'Rar!\x1a\x07')) return checkVariantWithoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
-  if (isVolume(source, type)) return sound(['one of several volumes: only its signature was checked'])
-  return archiveWithDirectory({ type, called: 'RAR archive' })(source, limits, observer)
+  if (isRarVolume(source, type)) return createValidVerdict(['one of several volumes: only its signature was checked'])
+  return createDirectoryReader({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
-  if (!startsWith(source, 'MSCF')) return withoutSignature(source, 'msu')
-  if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: only its signature was checked'])
-  return archiveWithDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
+  if (!startsWith(source, 'MSCF')) return checkVariantWithoutSignature(source, 'msu')
+  if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0)
+    return createValidVerdict(['one of several cabinets: only its signature was checked'])
+  return createDirectoryReader({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
 
-const archiveWithDirectory = (kind: SevenZipKind): FormatReader =>
-  archiveReader(async (source, level) => {
+const createDirectoryReader = (kind: SevenZipKind): FormatReader =>
+  createArchiveReader(async (source, level) => {
     const { entries, unpackedBytes } = await checkMembers(source, level, kind)
     return { entries, unpacked_bytes: unpackedBytes }
   })
@@ -29,10 +30,10 @@ const startsWith = (source: RandomAccessSource, magic: string): boolean =>
   source.read(0, magic.length).toString('latin1') === magic
 
 /** Accepts variants without a known signature: recovery volumes of older RAR versions, and newer .msu files. */
-const withoutSignature = (source: RandomAccessSource, variant: string) =>
-  source.extension === variant && !textSign(source)
-    ? sound(['its type has no known signature'])
-    : broken(`the file does not start like a .${source.extension} file`)
+const checkVariantWithoutSignature = (source: RandomAccessSource, variant: string) =>
+  source.extension === variant && !detectText(source)
+    ? createValidVerdict(['its type has no known signature'])
+    : createInvalidVerdict(`the file does not start like a .${source.extension} file`)
 
 // 7-Zip in WebAssembly unpacks bzip2 at about 15 MB/s.
 const maxStreamBytes = 32 * 1024 * 1024
@@ -40,7 +41,7 @@ const maxStreamBytes = 32 * 1024 * 1024
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
-    if (source.size > maxStreamBytes) return sound(['too large to be unpacked: only its signature was checked'])
+    if (source.size > maxStreamBytes) return createValidVerdict(['too large to be unpacked: only its signature was checked'])
     const spareMs = (limits.deadline - Date.now()) / 2
     const halved = {
       ...limits,
@@ -48,24 +49,24 @@ export const readStream =
         return limits.deadline - spareMs
       },
     }
-    return unpackStream(kind)(source, halved, observer)
+    return createStreamReader(kind)(source, halved, observer)
   }
 
-const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
-  archiveReader(async (source, level) => {
+const createStreamReader = ({ type, called }: SevenZipKind): FormatReader =>
+  createArchiveReader(async (source, level) => {
     const links = new ArchiveLinks()
     try {
-      const listing = { run: { exitCode: 0, errors: [] }, members: [unsized('')] }
-      const members = [unsized('content')]
-      checkUnpackRun(await unpackNested(source, { type, members, links, listing }, level), called, level)
+      const listing = { run: { exitCode: 0, errors: [] }, members: [createUnsizedMember('')] }
+      const members = [createUnsizedMember('content')]
+      checkUnpackRun(await unpackWithNestedArchives(source, { type, members, links, listing }, level), called, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
-      level.note('unpacking would take too long: only a part was read')
+      level.addNote('unpacking would take too long: only a part was read')
     }
     return { unpacked_bytes: level.budget.unpacked }
   })
 
-function isVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean {
+function isRarVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean {
   const head = source.read(0, 64)
   if (type === 'Rar') return head.length > 12 && (head.readUInt16LE(10) & 1) !== 0
   let at = 12

@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib'
 import type { ReaderLimits } from '../../format.js'
-import { damaged } from '../../format-error.js'
+import { createDamageError } from '../../format-error.js'
 import type { PackedMember, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ArchiveLevel } from '../archive-level.js'
-import { ArchiveLinks, checkName } from '../member-names.js'
-import { bothSinks } from '../zip/member.js'
+import { ArchiveLinks, checkMemberName } from '../member-names.js'
+import { combineSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested-members.js'
 
@@ -19,10 +19,10 @@ export interface SevenZipFacts {
 
 /** Checks a 7z archive like `7z t`. The headers, which reveal malicious archives, are checked before the data of the members. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
-  const start = checkStart(source)
+  const start = readStartHeader(source)
   if (isDirectoryEncrypted(source, start)) {
     level.budget.encrypted = true
-    level.note('the archive and its directory are encrypted: only the outer headers were checked')
+    level.addNote('the archive and its directory are encrypted: only the outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
   return checkMembers(source, level, { type: '7z', called: '7z archive' })
@@ -37,45 +37,46 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
   const { type, called } = kind
   const listing = await listMembers(source, type, level.limits, (name) => {
     level.budget.addEntries(1)
-    checkName(name)
+    checkMemberName(name)
   })
   const { run, members } = listing
-  const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + finiteSize(size), 0) }
-  if (ranOutOfMemory(run)) {
-    level.note('the directory of the archive needs more memory than allowed: only the outer headers were checked')
+  const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + toFiniteSize(size), 0) }
+  if (isOutOfMemory(run)) {
+    level.addNote('the directory of the archive needs more memory than allowed: only the outer headers were checked')
     return facts
   }
-  if (needsPassword(run)) {
+  if (requiresPassword(run)) {
     level.budget.encrypted = true
-    level.note('the archive and its directory are encrypted: only the outer headers were checked')
+    level.addNote('the archive and its directory are encrypted: only the outer headers were checked')
     return facts
   }
-  if (run.exitCode > 1 && !hasTrailingData(run)) throw damaged(`the ${called} cannot be opened: ${reason(run)}`)
-  level.budget.checkAnnounced(facts.unpackedBytes)
+  if (run.exitCode > 1 && !hasTrailingData(run))
+    throw createDamageError(`the ${called} cannot be opened: ${getFailureReason(run)}`)
+  level.budget.checkDeclaredBytes(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
     level.budget.encrypted = true
-    level.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
+    level.addNote(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
   } else await testMembers(source, listing, { ...kind, unpackedBytes: facts.unpackedBytes }, level)
   return facts
 }
 
-const finiteSize = (size: number) => (Number.isFinite(size) ? size : 0)
+const toFiniteSize = (size: number) => (Number.isFinite(size) ? size : 0)
 
 /** Checks the signature header and the checksum of the directory (7zFormat.txt in the 7-Zip sources). */
-function checkStart(source: RandomAccessSource): { position: number; size: number } {
+function readStartHeader(source: RandomAccessSource): { position: number; size: number } {
   const start = source.read(0, 32)
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
-    throw damaged('the file does not start with a 7z header')
+    throw createDamageError('the file does not start with a 7z header')
   if (crc32(start.subarray(12, 32)) !== start.readUInt32LE(8))
-    throw damaged('the start header of the 7z archive has a wrong checksum')
+    throw createDamageError('the start header of the 7z archive has a wrong checksum')
   const offset = start.readBigUInt64LE(12)
   const size = start.readBigUInt64LE(20)
   if (32n + offset + size > BigInt(source.size))
-    throw damaged('the 7z archive is truncated: its directory is beyond the end of the file')
+    throw createDamageError('the 7z archive is truncated: its directory is beyond the end of the file')
   let sum = 0
   for (const chunk of source.chunks(32 + Number(offset), 32 + Number(offset + size))) sum = crc32(chunk, sum)
-  if (size > 0n && sum !== start.readUInt32LE(28)) throw damaged('the directory of the 7z archive has a wrong checksum')
+  if (size > 0n && sum !== start.readUInt32LE(28)) throw createDamageError('the directory of the 7z archive has a wrong checksum')
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
@@ -86,7 +87,8 @@ function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { 
 }
 
 /** True if the member names are encrypted. Throws a `FormatError` if the headers are damaged. */
-export const hasEncryptedDirectory = (source: RandomAccessSource): boolean => isDirectoryEncrypted(source, checkStart(source))
+export const hasEncryptedDirectory = (source: RandomAccessSource): boolean =>
+  isDirectoryEncrypted(source, readStartHeader(source))
 
 async function testMembers(
   source: RandomAccessSource,
@@ -95,24 +97,24 @@ async function testMembers(
   level: ArchiveLevel,
 ): Promise<void> {
   if (!hasTimeFor(unpackedBytes, level.limits)) {
-    level.note(`unpacking ${unpackedBytes} bytes would take too long: only the directory was checked`)
+    level.addNote(`unpacking ${unpackedBytes} bytes would take too long: only the directory was checked`)
     return
   }
   const links = new ArchiveLinks()
   for (const { name, target, symlink } of listing.members) if (target !== undefined) links.add(name, target, symlink)
-  const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : finiteSize(each.size) }))
-  const run = await unpackNested(source, { type, members, links, listing }, level)
+  const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : toFiniteSize(each.size) }))
+  const run = await unpackWithNestedArchives(source, { type, members, links, listing }, level)
   checkUnpackRun(run, called, level)
-  links.check()
+  links.checkAll()
 }
 
 export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveLevel): void {
-  if (ranOutOfMemory(run)) level.note('unpacking needs more memory than allowed: only the directory was checked')
-  else if (unsupported(run))
-    level.note('the bundled 7-Zip does not support the compression method of a member: only the directory was checked')
-  else if (hasTrailingData(run)) level.note(`bytes after the end of the ${called}`)
-  else if (run.exitCode > 1) throw damaged(`the ${called} is damaged: ${reason(run)}`)
-  else if (run.exitCode === 1) level.note(`7-Zip warns: ${reason(run)}`)
+  if (isOutOfMemory(run)) level.addNote('unpacking needs more memory than allowed: only the directory was checked')
+  else if (hasUnsupportedMethod(run))
+    level.addNote('the bundled 7-Zip does not support the compression method of a member: only the directory was checked')
+  else if (hasTrailingData(run)) level.addNote(`bytes after the end of the ${called}`)
+  else if (run.exitCode > 1) throw createDamageError(`the ${called} is damaged: ${getFailureReason(run)}`)
+  else if (run.exitCode === 1) level.addNote(`7-Zip warns: ${getFailureReason(run)}`)
 }
 
 interface UnpackOptions {
@@ -124,16 +126,20 @@ interface UnpackOptions {
   seen?(member: PackedMember): boolean
 }
 
-export async function unpackNested(source: RandomAccessSource, nested: UnpackOptions, level: ArchiveLevel): Promise<SevenZipRun> {
+export async function unpackWithNestedArchives(
+  source: RandomAccessSource,
+  nested: UnpackOptions,
+  level: ArchiveLevel,
+): Promise<SevenZipRun> {
   const { type, members, links, listing, seen } = nested
   const inside = new NestedMembers(level, links)
-  const observer = listing && level.observer?.sevenZip(type, listing)
+  const observer = listing && level.observer?.observeSevenZip(type, listing)
   let run: SevenZipRun | undefined
   try {
-    const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
+    const begin = (member: PackedMember) => (seen?.(member) ? undefined : combineSinks(inside.begin(member), observer?.begin()))
     run = await unpackMembers(source, { type, members, limits: level.limits, begin })
     // After an error, bytes of the output cannot be assigned to members.
-    if (run.exitCode <= 1 && run.errors.length === 0) await inside.readNestedArchive()
+    if (run.exitCode <= 1 && run.errors.length === 0) await inside.checkNestedArchives()
     return run
   } finally {
     inside.close()
@@ -143,16 +149,16 @@ export async function unpackNested(source: RandomAccessSource, nested: UnpackOpt
 
 const hasTimeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
 
-export const ranOutOfMemory = (run: SevenZipRun) =>
+export const isOutOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
 /** True if the archive is intact but has trailing bytes, such as tape padding or a signature. */
 export const hasTrailingData = (run: SevenZipRun) =>
   run.errors.some((text) => /data after the end of/i.test(text)) &&
   !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
-const needsPassword = (run: SevenZipRun) => run.errors.some((text) => /encrypted|password/i.test(text))
-export const unsupported = (run: SevenZipRun) => run.errors.some((text) => /Unsupported (Method|Feature)/i.test(text))
+const requiresPassword = (run: SevenZipRun) => run.errors.some((text) => /encrypted|password/i.test(text))
+export const hasUnsupportedMethod = (run: SevenZipRun) => run.errors.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
-export function reason(run: SevenZipRun): string {
+export function getFailureReason(run: SevenZipRun): string {
   const telling = run.errors.find(
     (text) => /error|failed|cannot|unexpected|data/i.test(text) && !/^ERRORS?:?$/i.test(text.trim()),
   )

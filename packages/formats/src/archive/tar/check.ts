@@ -1,8 +1,8 @@
 import { checkDeadline } from '../../format.js'
-import { malicious, quoted } from '../../format-error.js'
+import { createMaliciousError, quote } from '../../format-error.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import type { ByteStream } from '../byte-stream.js'
-import { ArchiveLinks, checkName } from '../member-names.js'
+import { ArchiveLinks, checkMemberName } from '../member-names.js'
 import type { TarHeader } from './header.js'
 import { walkTar } from './walk.js'
 
@@ -23,33 +23,33 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
       facts.entries++
       facts.contentBytes += header.size
       level.budget.addEntries(1)
-      checkMember(header, level, links)
+      checkTarMember(header, level, links)
     },
     data: async (header, data) => {
       // Only regular files have content: the size of a directory may be a mere hint. Smaller files cannot be archives.
       if (header.size >= minArchiveBytes && (header.type === '0' || header.type === '\0' || header.type === '7'))
-        await level.readNested(data, header.name)
+        await level.checkNestedArchive(data, header.name)
     },
   })
-  links.check()
+  links.checkAll()
   return facts
 }
 
 const devices: Record<string, string> = { 3: 'a character device', 4: 'a block device', 6: 'a pipe' }
 
-function checkMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks): void {
+function checkTarMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks): void {
   // Volume labels and members continued from another volume are not files.
   if (header.type === 'V' || header.type === 'M') return
-  checkName(header.name)
+  checkMemberName(header.name)
   const device = devices[header.type]
   // An unpacked device file could give access to a disk. A pipe would block every program that opens it.
-  if (device) throw malicious('archive_device', `the member ${quoted(header.name)} is ${device}`)
+  if (device) throw createMaliciousError('archive_device', `the member ${quote(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0
   if (realSize > level.limits.maxUnpackedBytes) {
-    throw malicious(
+    throw createMaliciousError(
       'archive_size',
-      `the sparse member ${quoted(header.name)} expands to ${realSize} bytes. The maximum is ${level.limits.maxUnpackedBytes}`,
+      `the sparse member ${quote(header.name)} expands to ${realSize} bytes. The maximum is ${level.limits.maxUnpackedBytes}`,
     )
   }
 }

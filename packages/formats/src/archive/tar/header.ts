@@ -1,4 +1,4 @@
-import { damaged, type FormatError } from '../../format-error.js'
+import { createDamageError, type FormatError } from '../../format-error.js'
 
 export const tarBlock = 512
 
@@ -11,14 +11,14 @@ export interface TarHeader {
 }
 
 export function looksLikeTar(block: Buffer): boolean {
-  return block.length === tarBlock && block.toString('latin1', 257, 262) === 'ustar' && checksumHolds(block)
+  return block.length === tarBlock && block.toString('latin1', 257, 262) === 'ustar' && hasValidTarChecksum(block)
 }
 
 export const isZero = (block: Buffer) => block.every((byte) => byte === 0)
 
 /** Validates the header checksum. Like other readers, accepts the sum of unsigned or of signed bytes. */
-export function checksumHolds(block: Buffer): boolean {
-  const announced = octal(block.subarray(148, 156))
+export function hasValidTarChecksum(block: Buffer): boolean {
+  const announced = parseOctal(block.subarray(148, 156))
   if (announced === undefined) return false
   let unsigned = 0
   let signed = 0
@@ -36,59 +36,59 @@ export function readTarHeader(block: Buffer, onError: (error: FormatError) => vo
   const magic = block.toString('latin1', 257, 265)
   const gnu = magic === 'ustar  \0'
   try {
-    number(block.subarray(100, 108), 'mode', 0, 0xffffffff)
-    number(block.subarray(108, 116), 'user id', 0, 0xffffffff)
-    number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
-    number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
+    parseNumber(block.subarray(100, 108), 'mode', 0, 0xffffffff)
+    parseNumber(block.subarray(108, 116), 'user id', 0, 0xffffffff)
+    parseNumber(block.subarray(116, 124), 'group id', 0, 0xffffffff)
+    parseNumber(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
   } catch (error) {
     onError(error as FormatError)
   }
-  const size = number(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
-  const name = text(block.subarray(0, 100))
-  const prefix = magic.startsWith('ustar\0') ? text(block.subarray(345, 500)) : ''
+  const size = parseNumber(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
+  const name = readText(block.subarray(0, 100))
+  const prefix = magic.startsWith('ustar\0') ? readText(block.subarray(345, 500)) : ''
   const header: TarHeader = {
     name: prefix ? `${prefix}/${name}` : name,
-    linkName: text(block.subarray(157, 257)),
+    linkName: readText(block.subarray(157, 257)),
     type,
     // A hard link has no data, even if its size field is not 0.
     size: type === '1' ? 0 : size,
   }
   if (gnu && type === 'S') {
     header.sparse = {
-      realSize: number(block.subarray(483, 495), 'sparse size', 0, Number.MAX_SAFE_INTEGER),
+      realSize: parseNumber(block.subarray(483, 495), 'sparse size', 0, Number.MAX_SAFE_INTEGER),
       extended: block[482] !== 0,
     }
   }
   return header
 }
 
-function text(field: Buffer): string {
+function readText(field: Buffer): string {
   const end = field.indexOf(0)
   return field.toString('utf8', 0, end < 0 ? field.length : end)
 }
 
 /** Parses octal digits that may have leading spaces. Returns undefined for any other content. */
-function octal(field: Buffer): number | undefined {
+function parseOctal(field: Buffer): number | undefined {
   const found = /^\0? *([0-7]+)(?:[\0 ]|$)/.exec(field.toString('latin1'))
   return found ? Number.parseInt(found[1]!, 8) : undefined
 }
 
 /** Parses octal digits or the base-256 encoding of GNU tar. An empty field is 0. Other content is an error, as in GNU tar. */
-function number(field: Buffer, what: string, min: number, max: number): number {
-  const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
-  if (value < min || value > max) throw damaged(`the ${what} in a header of the tar archive is out of range`)
+function parseNumber(field: Buffer, fieldName: string, min: number, max: number): number {
+  const value = field[0]! & 0x80 ? parseBase256(field) : (parseOctal(field) ?? parseBlankField(field, fieldName))
+  if (value < min || value > max) throw createDamageError(`the ${fieldName} in a header of the tar archive is out of range`)
   return value
 }
 
-function base256(field: Buffer): number {
+function parseBase256(field: Buffer): number {
   const negative = (field[0]! & 0x40) !== 0
   let value = negative ? -1n : 0n
   for (const [index, byte] of field.entries()) value = (value << 8n) | BigInt(index === 0 && !negative ? byte & 0x7f : byte)
   return Number(value)
 }
 
-function blank(field: Buffer, what: string): number {
+function parseBlankField(field: Buffer, fieldName: string): number {
   const written = field.toString('latin1')
   if (/^\0? *\0/.test(written) || /^\0? *[-+]/.test(written)) return 0
-  throw damaged(`the ${what} in a header of the tar archive is not a number`)
+  throw createDamageError(`the ${fieldName} in a header of the tar archive is not a number`)
 }

@@ -1,7 +1,7 @@
-import { damaged, type FormatError, malicious, quoted } from '../../format-error.js'
+import { createDamageError, createMaliciousError, type FormatError, quote } from '../../format-error.js'
 import { type ByteStream, IteratorStream } from '../byte-stream.js'
-import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
-import { applyPax, type PaxRecords, readPax } from './pax.js'
+import { hasValidTarChecksum, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
+import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
 // Long names and extended headers are read into memory. They usually have a few hundred bytes.
 const maxExtensionBytes = 1024 * 1024
@@ -28,7 +28,7 @@ export async function walkTar(stream: ByteStream, handlers: TarHandlers): Promis
   let pending: Pending = { pax: new Map() }
   for (let first = true; ; first = false) {
     handlers.step()
-    const block = await nextHeader(stream, first, handlers)
+    const block = await readNextHeader(stream, first, handlers)
     if (!block) return
     const header = readTarHeader(block, toErrorHandler(handlers))
     if (await readExtension(stream, header, pending, shared)) continue
@@ -47,7 +47,7 @@ const toErrorHandler =
   }
 
 /** Returns the next header block. Returns undefined at the end: at a block of zeros or, as in GNU tar, at the end of the file. */
-async function nextHeader(stream: ByteStream, first: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
+async function readNextHeader(stream: ByteStream, isFirst: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
   // `tar -i` skips blocks of zeros and continues after them.
   while (handlers.onError && block.length === tarBlock && isZero(block)) {
@@ -55,34 +55,36 @@ async function nextHeader(stream: ByteStream, first: boolean, handlers: TarHandl
     block = await stream.read(tarBlock)
   }
   // An incomplete block of zeros also ends the archive.
-  if (!first && isZero(block)) return undefined
+  if (!isFirst && isZero(block)) return undefined
   if (block.length < tarBlock)
-    throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is truncated in a header')
+    throw createDamageError(isFirst ? 'the file is too short for a tar archive' : 'the tar archive is truncated in a header')
   if (isZero(block)) return undefined
-  if (!checksumHolds(block))
-    throw damaged(first ? 'the file does not start with a tar header' : 'a header of the tar archive has a wrong checksum')
+  if (!hasValidTarChecksum(block))
+    throw createDamageError(
+      isFirst ? 'the file does not start with a tar header' : 'a header of the tar archive has a wrong checksum',
+    )
   return block
 }
 
 async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
   if (header.size > maxExtensionBytes)
-    throw malicious('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
+    throw createMaliciousError('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
   const bytes = Buffer.from(await stream.read(header.size))
-  if (bytes.length < header.size) throw damaged('the tar archive is truncated in an extended header')
+  if (bytes.length < header.size) throw createDamageError('the tar archive is truncated in an extended header')
   await skipPadding(stream, header.size)
   const text = () => bytes.toString('utf8').replace(/\0.*$/s, '')
   if (header.type === 'L') pending.longName = text()
   else if (header.type === 'K') pending.longLink = text()
-  else readPax(bytes, header.type === 'g' ? shared : pending.pax)
+  else parsePaxRecords(bytes, header.type === 'g' ? shared : pending.pax)
   return true
 }
 
 function applyExtensions(header: TarHeader, pending: Pending, shared: PaxRecords): void {
   if (pending.longName !== undefined) header.name = pending.longName
   if (pending.longLink !== undefined) header.linkName = pending.longLink
-  applyPax(header, shared)
-  applyPax(header, pending.pax)
+  applyPaxRecords(header, shared)
+  applyPaxRecords(header, pending.pax)
 }
 
 async function readData(stream: ByteStream, header: TarHeader, handlers: TarHandlers): Promise<void> {
@@ -100,19 +102,19 @@ async function readData(stream: ByteStream, header: TarHeader, handlers: TarHand
     await data.close()
   }
   seen += await stream.skip(header.size - seen)
-  if (seen < header.size) throw damaged(`the tar archive is truncated in its member ${quoted(header.name)}`)
+  if (seen < header.size) throw createDamageError(`the tar archive is truncated in its member ${quote(header.name)}`)
   await skipPadding(stream, header.size)
 }
 
 async function skipPadding(stream: ByteStream, size: number): Promise<void> {
   const padding = (tarBlock - (size % tarBlock)) % tarBlock
-  if ((await stream.skip(padding)) < padding) throw damaged('the tar archive is truncated after a member')
+  if ((await stream.skip(padding)) < padding) throw createDamageError('the tar archive is truncated after a member')
 }
 
 async function skipSparseMap(stream: ByteStream): Promise<void> {
   for (let extended = true; extended; ) {
     const block = await stream.read(tarBlock)
-    if (block.length < tarBlock) throw damaged('the tar archive is truncated in the map of a sparse member')
+    if (block.length < tarBlock) throw createDamageError('the tar archive is truncated in the map of a sparse member')
     extended = block[504] !== 0
   }
 }

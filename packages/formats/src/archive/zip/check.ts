@@ -1,11 +1,11 @@
 import { checkDeadline } from '../../format.js'
-import { malicious, quoted } from '../../format-error.js'
+import { createMaliciousError, quote } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ArchiveLevel } from '../archive-level.js'
-import { ArchiveLinks, checkName } from '../member-names.js'
+import { ArchiveLinks, checkMemberName } from '../member-names.js'
 import { readZipDirectory, type ZipEntry } from './directory.js'
-import { hidesZipDirectory } from './encrypted-directory.js'
+import { hasEncryptedZipDirectory } from './encrypted-directory.js'
 import { findUnknownHeaders } from './local-headers.js'
 import { readSmallMember, verifyMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
@@ -24,45 +24,46 @@ const maxLinkBytes = 4096
 
 /** Checks a zip archive like `unzip -t`: the directory, the local headers, then the data and checksum of every member. */
 export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
-  if (hidesZipDirectory(source, level.limits)) {
+  if (hasEncryptedZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
-    level.note('the archive and its directory are encrypted: only the outer records were checked')
+    level.addNote('the archive and its directory are encrypted: only the outer records were checked')
     return { entries: 0, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names: new Set() }
   }
   const directory = readZipDirectory(source, level.limits)
-  if (directory.prefix > 0) level.note(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
-  if (directory.commentTruncated) level.note('the comment of the zip archive is truncated')
+  if (directory.prefix > 0) level.addNote(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
+  if (directory.commentTruncated) level.addNote('the comment of the zip archive is truncated')
   if (directory.entries.length === 0) rejectHiddenMembers(source, level)
   level.budget.addEntries(directory.entries.length)
   const names = checkHeaders(directory.entries, level)
   const members = locateMembers(source, directory, level.limits)
   const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names }
   const links = new ArchiveLinks()
-  for (const member of members) await checkMember(source, member, { level, watch, facts, links })
-  links.check()
+  for (const member of members) await checkZipMember(source, member, { level, watch, facts, links })
+  links.checkAll()
   if (facts.encrypted > 0)
-    level.note(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
+    level.addNote(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
   return facts
 }
 
 /** Rejects an archive whose directory is empty but that contains a member. Programs that ignore the directory would unpack it. */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })
-  if (at !== undefined) throw malicious('hidden_members', `the zip directory is empty, but there is a member at byte ${at}`)
+  if (at !== undefined)
+    throw createMaliciousError('hidden_members', `the zip directory is empty, but there is a member at byte ${at}`)
 }
 
 function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
   const names = new Set<string>()
   let total = 0
   for (const entry of entries) {
-    checkName(entry.name)
-    if (entry.unicodeName !== undefined) checkName(entry.unicodeName)
-    if (names.has(entry.name)) level.note(`two members have the name ${quoted(entry.name)}`)
+    checkMemberName(entry.name)
+    if (entry.unicodeName !== undefined) checkMemberName(entry.unicodeName)
+    if (names.has(entry.name)) level.addNote(`two members have the name ${quote(entry.name)}`)
     names.add(entry.name)
     total += entry.uncompressedSize
-    level.budget.checkMember(`the member ${quoted(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
+    level.budget.checkMemberRatio(`the member ${quote(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
   }
-  level.budget.checkAnnounced(total)
+  level.budget.checkDeclaredBytes(total)
   return names
 }
 
@@ -73,7 +74,7 @@ interface CheckState {
   links: ArchiveLinks
 }
 
-async function checkMember(
+async function checkZipMember(
   source: RandomAccessSource,
   member: ZipMember,
   { level, watch, facts, links }: CheckState,

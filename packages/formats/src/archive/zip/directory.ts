@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
-import { damaged, FormatError, malicious } from '../../format-error.js'
+import { createDamageError, createMaliciousError, FormatError } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
 export interface ZipEntry {
@@ -59,7 +59,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
 }
 
 /** True if the directory is intact. A directory with too many members also counts as intact. */
-export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLimits): boolean {
+export function isZipDirectoryIntact(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
   } catch (error) {
@@ -70,30 +70,30 @@ export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLi
 
 /** Reads the central directory. Throws a `FormatError` if `unzip` would reject the archive. */
 export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
-  const end = findEnd(source)
+  const end = findEndRecord(source)
   if (!partial && end.entries > limits.maxEntries) throw createTooManyMembersError(end.entries, limits)
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
   if (length > maxDirectoryBytes && !partial)
-    throw malicious('archive_entries', `the zip directory has ${length} bytes, which is too much`)
+    throw createMaliciousError('archive_entries', `the zip directory has ${length} bytes, which is too much`)
   const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
-    throw damaged(`the zip directory contains ${entries.length} members and declares ${end.entries}`)
+    throw createDamageError(`the zip directory contains ${entries.length} members and declares ${end.entries}`)
   }
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
 
 const createTooManyMembersError = (count: number, limits: ReaderLimits) =>
-  malicious('archive_entries', `the archive has ${count} members. The maximum is ${limits.maxEntries}`)
+  createMaliciousError('archive_entries', `the archive has ${count} members. The maximum is ${limits.maxEntries}`)
 
-function findEnd(source: RandomAccessSource): EndRecord {
+function findEndRecord(source: RandomAccessSource): EndRecord {
   const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
   const at = findLastEndRecord(tail)
-  if (at < 0) throw damaged('the file has no zip directory at its end')
+  if (at < 0) throw createDamageError('the file has no zip directory at its end')
   const record = tail.subarray(at, at + endSize)
   const thisDisk = record.readUInt16LE(4)
   const directoryDisk = record.readUInt16LE(6)
@@ -107,7 +107,7 @@ function findEnd(source: RandomAccessSource): EndRecord {
   }
   const large = readZip64End(source, end)
   if (large) return large
-  if (thisDisk !== 0 || directoryDisk !== 0) throw damaged(splitArchive)
+  if (thisDisk !== 0 || directoryDisk !== 0) throw createDamageError(splitArchive)
   return end
 }
 
@@ -130,7 +130,7 @@ function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | u
   // the plain numbers if it compresses standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
-  if (locator.readUInt32LE(16) > 1) throw damaged(splitArchive)
+  if (locator.readUInt32LE(16) > 1) throw createDamageError(splitArchive)
   const record = findZip64Record(source, end.position - 20, Number(locator.readBigUInt64LE(8)))
   return {
     ...end,
@@ -153,31 +153,31 @@ function findZip64Record(
     const bytes = source.read(position, 56)
     if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
   }
-  throw damaged('the zip64 end record is not at the offset in its locator')
+  throw createDamageError('the zip64 end record is not at the offset in its locator')
 }
 
 function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: number; prefix: number } {
   const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
   if (end.entries === 0 && end.size === 0) {
     if (startsWithMember && end.position > 0)
-      throw malicious('hidden_members', 'the zip directory is empty, but members precede it')
+      throw createMaliciousError('hidden_members', 'the zip directory is empty, but members precede it')
     return { start: end.position, prefix: 0 }
   }
   const prefix = end.position - (end.offset + end.size)
-  if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
+  if (prefix < 0) throw createDamageError(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
   // Bytes before the archive shift the directory and the zip64 end record by the same distance.
-  if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) {
-    if (prefix > 0 && startsWithMember) throw damaged('the zip archive is truncated: only a nested archive is complete')
+  if (isCentralHeader(source, start) && (end.shift === undefined || end.shift === prefix)) {
+    if (prefix > 0 && startsWithMember) throw createDamageError('the zip archive is truncated: only a nested archive is complete')
     return { start, prefix }
   }
   // A digital signature may follow the directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
-  if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
-  throw damaged('the zip directory is not at the offset in the end record')
+  if (signed && isCentralHeader(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
+  throw createDamageError('the zip directory is not at the offset in the end record')
 }
 
-function isCentral(source: RandomAccessSource, position: number): boolean {
+function isCentralHeader(source: RandomAccessSource, position: number): boolean {
   const signature = source.read(position, 4)
   return signature.length === 4 && signature.readUInt32LE(0) === centralSignature
 }
@@ -192,7 +192,7 @@ function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partia
     }
     if ((entries.length & 1023) === 0) checkDeadline(limits)
     const length = centralSize + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)
-    if (at + length > bytes.length) throw damaged('the zip directory is truncated')
+    if (at + length > bytes.length) throw createDamageError('the zip directory is truncated')
     entries.push(readEntry(bytes.subarray(at, at + length), prefix))
     at += length
   }
@@ -204,7 +204,7 @@ function readEntry(header: Buffer, prefix: number): ZipEntry {
   const nameEnd = centralSize + header.readUInt16LE(28)
   const nameBytes = header.subarray(centralSize, nameEnd)
   const extra = header.subarray(nameEnd, nameEnd + header.readUInt16LE(30))
-  const sizes = zip64Sizes(extra, header.readUInt32LE(24), header.readUInt32LE(20), header.readUInt32LE(42))
+  const sizes = readZip64Sizes(extra, header.readUInt32LE(24), header.readUInt32LE(20), header.readUInt32LE(42))
   const host = header.readUInt16LE(4) >> 8
   const entry: ZipEntry = {
     name: nameBytes.toString(flags & 0x800 ? 'utf8' : 'latin1'),
@@ -219,13 +219,13 @@ function readEntry(header: Buffer, prefix: number): ZipEntry {
     // Unix and macOS store the file mode in the upper half of the external attributes.
     symlink: (host === 3 || host === 19) && header.readUInt32LE(38) >>> 28 === 0xa,
   }
-  const unicode = extraField(extra, 0x7075)
+  const unicode = findExtraField(extra, 0x7075)
   if (unicode && unicode.length > 5) entry.unicodeName = unicode.subarray(5).toString('utf8')
   return entry
 }
 
-function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number, number, number] {
-  const field = extraField(extra, 1)
+function readZip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number, number, number] {
+  const field = findExtraField(extra, 1)
   if (!field) return plain
   let at = 0
   return plain.map((value) => {
@@ -235,7 +235,7 @@ function zip64Sizes(extra: Buffer, ...plain: [number, number, number]): [number,
   }) as [number, number, number]
 }
 
-export function extraField(extra: Buffer, id: number): Buffer | undefined {
+export function findExtraField(extra: Buffer, id: number): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
     const end = at + 4 + extra.readUInt16LE(at + 2)
     if (extra.readUInt16LE(at) === id && end <= extra.length) return extra.subarray(at + 4, end)

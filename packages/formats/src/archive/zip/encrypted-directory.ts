@@ -6,7 +6,7 @@ import { listZipEntries } from './directory.js'
 const maskedMember = 0x2041
 
 /** True if the directory of the archive is encrypted. Archives without an end record are truncated, not encrypted. */
-export function hidesZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
+export function hasEncryptedZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false
   if ((head.readUInt16LE(6) & maskedMember) !== maskedMember) return false

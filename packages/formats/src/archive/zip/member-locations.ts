@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
-import { damaged, malicious, quoted } from '../../format-error.js'
+import { createDamageError, createMaliciousError, quote } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { extraField, type ZipDirectory, type ZipEntry } from './directory.js'
+import { findExtraField, type ZipDirectory, type ZipEntry } from './directory.js'
 
 const localSignature = 0x04034b50
 const localSize = 30
@@ -20,10 +20,10 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
     if ((members.length & 255) === 0) checkDeadline(limits)
     const member = locateMember(source, entry)
     if (entry.localHeaderOffset < free) {
-      throw malicious('overlapping_members', `the member ${quoted(entry.name)} overlaps another member`)
+      throw createMaliciousError('overlapping_members', `the member ${quote(entry.name)} overlaps another member`)
     }
     free = member.dataStart + entry.compressedSize
-    if (free > directory.start) throw damaged(`the member ${quoted(entry.name)} extends into the zip directory`)
+    if (free > directory.start) throw createDamageError(`the member ${quote(entry.name)} extends into the zip directory`)
     members.push(member)
   }
   return members
@@ -32,13 +32,15 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
 function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
-    throw damaged(`the member ${quoted(entry.name)} is not at the offset in the zip directory`)
+    throw createDamageError(`the member ${quote(entry.name)} is not at the offset in the zip directory`)
   }
   const nameLength = header.readUInt16LE(26)
   checkZip64Field(source, entry, header)
   const fault = findDifference(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
   if (fault)
-    throw damaged(`the member ${quoted(entry.name)} has a different ${fault} in its local header than in the zip directory`)
+    throw createDamageError(
+      `the member ${quote(entry.name)} has a different ${fault} in its local header than in the zip directory`,
+    )
   return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
 }
 
@@ -47,21 +49,24 @@ function findDifference(entry: ZipEntry, header: Buffer, name: Buffer, nameLengt
   // Strong encryption masks the values in the local header (ZIP specification, 7.3).
   if (entry.flags & 0x2000) return undefined
   if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
-    if (!sameName(entry, flags, name, nameLength)) return 'name'
+    if (!isSameName(entry, flags, name, nameLength)) return 'name'
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
   // With a data descriptor (bit 3), the local header does not contain the sizes.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
-  if (differs(header.readUInt32LE(18), entry.compressedSize) || differs(header.readUInt32LE(22), entry.uncompressedSize))
+  if (
+    isDifferentSize(header.readUInt32LE(18), entry.compressedSize) ||
+    isDifferentSize(header.readUInt32LE(22), entry.uncompressedSize)
+  )
     return 'size'
   return undefined
 }
 
 // The zip64 field contains the actual value of a saturated number.
 const saturated = 0xffffffff
-const differs = (local: number, central: number) => local !== saturated && local !== central
+const isDifferentSize = (localValue: number, centralValue: number) => localValue !== saturated && localValue !== centralValue
 
 /**
  * Checks that the zip64 field contains the actual value of a saturated size. If a data descriptor follows, only its presence is
@@ -71,16 +76,16 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
   const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
   if (!packed && !unpacked) return
   const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
-  const field = extraField(source.read(place, header.readUInt16LE(28)), 1)
-  if (!field) throw damaged(`the member ${quoted(entry.name)} has no size in its local header`)
+  const field = findExtraField(source.read(place, header.readUInt16LE(28)), 1)
+  if (!field) throw createDamageError(`the member ${quote(entry.name)} has no size in its local header`)
   if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
   const readSize = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
   if ((unpacked && readSize(0) !== entry.uncompressedSize) || (packed && readSize(unpacked ? 8 : 0) !== entry.compressedSize))
-    throw damaged(`the member ${quoted(entry.name)} has a different size in its local header than in the zip directory`)
+    throw createDamageError(`the member ${quote(entry.name)} has a different size in its local header than in the zip directory`)
 }
 
 /** Compares names like common programs, which ignore differences in slashes and in the encoding. */
-function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
+function isSameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false
   const slashes = (bytes: Buffer) => bytes.toString('latin1').replaceAll('\\', '/')

@@ -1,16 +1,16 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import { damaged, quoted } from '../../format-error.js'
+import { createDamageError, quote } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
-import { archiveKind } from '../archive-kind.js'
+import { detectArchiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { IteratorStream, SourceStream } from '../byte-stream.js'
-import { getDataError, inflateChunks, outputBufferSize, wholeLimits } from '../inflate.js'
+import { getDataError, getOutputBufferSize, inflateChunks, wholeLimits } from '../inflate.js'
 import { tarBlock } from '../tar/header.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './member-locations.js'
 
-export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
+export const combineSinks = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
   one && other
     ? {
         write: (chunk) => {
@@ -34,30 +34,30 @@ export async function verifyMember(
   const { entry, dataStart } = member
   const { method, compressedSize, uncompressedSize, name } = entry
   if (method === 0 && compressedSize !== uncompressedSize)
-    throw damaged(`the stored member ${quoted(name)} has two different sizes`)
+    throw createDamageError(`the stored member ${quote(name)} has two different sizes`)
   const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
-  if (!small && method !== 0) return verifyDeflated(source, member, level, sink)
+  if (!small && method !== 0) return verifyDeflatedMember(source, member, level, sink)
   const end = dataStart + compressedSize
   const sum = new MemberChecksum(entry, level)
   // Inflates small members synchronously. Most members are small, and a stream per member would take longer than inflating it.
-  const held = small ? readContent(source, member, wholeLimits.output) : undefined
+  const held = small ? readMemberContent(source, member, wholeLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
-    sum.add(chunk)
+    sum.addChunk(chunk)
     sink?.write(chunk)
   }
-  sum.compare()
+  sum.verify()
   sink?.end()
   const { localHeaderOffset } = entry
   if (!sink)
-    await level.readNested(
+    await level.checkNestedArchive(
       held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end),
       name,
       localHeaderOffset,
     )
-  if (held && method !== 0) await level.observer?.member(localHeaderOffset, new MemorySource(held))
+  if (held && method !== 0) await level.observer?.visitMember(localHeaderOffset, new MemorySource(held))
 }
 
-async function verifyDeflated(
+async function verifyDeflatedMember(
   source: RandomAccessSource,
   member: ZipMember,
   level: ArchiveLevel,
@@ -66,14 +66,14 @@ async function verifyDeflated(
   const content = new DeflatedContent(source, member, level)
   const { name, localHeaderOffset } = member.entry
   const stream = new IteratorStream(content.chunks())
-  const chunks = teeTo(sink, stream.take(Number.POSITIVE_INFINITY))
+  const chunks = copyToSink(sink, stream.take(Number.POSITIVE_INFINITY))
   let passing: IteratorStream | undefined
   try {
-    const kind = sink ? undefined : archiveKind(await stream.peek(tarBlock))
+    const kind = sink ? undefined : detectArchiveKind(await stream.peek(tarBlock))
     // The readers of nested zip and 7z archives pass the members that they unpack to the observer themselves.
     const isObservedInside = kind === 'zip' || kind === '7z'
-    passing = new IteratorStream((!isObservedInside && level.observer?.stream('zip', localHeaderOffset, chunks)) || chunks)
-    if (!sink) await level.readNested(passing, name, localHeaderOffset)
+    passing = new IteratorStream((!isObservedInside && level.observer?.visitStream('zip', localHeaderOffset, chunks)) || chunks)
+    if (!sink) await level.checkNestedArchive(passing, name, localHeaderOffset)
     await passing.skip(Number.POSITIVE_INFINITY)
   } finally {
     await passing?.close()
@@ -84,18 +84,18 @@ async function verifyDeflated(
   sink?.end()
 }
 
-async function* teeTo(sink: PartSink | undefined, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* copyToSink(sink: PartSink | undefined, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     sink?.write(chunk)
     yield chunk
   }
 }
 
-function readContent(source: RandomAccessSource, { entry, dataStart }: ZipMember, maxBytes: number): Buffer {
+function readMemberContent(source: RandomAccessSource, { entry, dataStart }: ZipMember, maxBytes: number): Buffer {
   const packed = source.read(dataStart, entry.compressedSize)
   if (entry.method === 0) return packed
   try {
-    return inflateRawSync(packed, { maxOutputLength: maxBytes + 1, chunkSize: outputBufferSize(entry.uncompressedSize) })
+    return inflateRawSync(packed, { maxOutputLength: maxBytes + 1, chunkSize: getOutputBufferSize(entry.uncompressedSize) })
   } catch (error) {
     throw toUnpackingError(error, entry)
   }
@@ -103,14 +103,14 @@ function readContent(source: RandomAccessSource, { entry, dataStart }: ZipMember
 
 function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   const problem = getDataError(error)
-  return problem ? damaged(`the member ${quoted(entry.name)} cannot be unpacked: ${problem}`) : error
+  return problem ? createDamageError(`the member ${quote(entry.name)} cannot be unpacked: ${problem}`) : error
 }
 
 /** Returns the content of a small member. Returns undefined if it is larger, encrypted, or neither stored nor deflated. */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined
-  return method === 0 || method === 8 ? readContent(source, member, uncompressedSize) : undefined
+  return method === 0 || method === 8 ? readMemberContent(source, member, uncompressedSize) : undefined
 }
 
 class MemberChecksum {
@@ -122,21 +122,21 @@ class MemberChecksum {
     private readonly level: ArchiveLevel,
   ) {}
 
-  add(chunk: Buffer): void {
+  addChunk(chunk: Buffer): void {
     this.size += chunk.length
     this.level.budget.addUnpacked(chunk.length)
     if (this.size > this.entry.uncompressedSize)
-      throw damaged(`the member ${quoted(this.entry.name)} expands to more bytes than its header declares`)
+      throw createDamageError(`the member ${quote(this.entry.name)} expands to more bytes than its header declares`)
     this.sum = crc32(chunk, this.sum)
   }
 
-  compare(): void {
+  verify(): void {
     if (this.size !== this.entry.uncompressedSize) {
-      throw damaged(
-        `the member ${quoted(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
+      throw createDamageError(
+        `the member ${quote(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
       )
     }
-    if (this.sum !== this.entry.crc32) throw damaged(`the member ${quoted(this.entry.name)} has a wrong checksum`)
+    if (this.sum !== this.entry.crc32) throw createDamageError(`the member ${quote(this.entry.name)} has a wrong checksum`)
   }
 }
 
@@ -153,18 +153,18 @@ class DeflatedContent {
     const { entry } = this.member
     const sum = new MemberChecksum(entry, this.level)
     try {
-      for await (const chunk of this.raw()) {
-        sum.add(chunk)
+      for await (const chunk of this.inflate()) {
+        sum.addChunk(chunk)
         yield chunk
       }
-      sum.compare()
+      sum.verify()
     } catch (error) {
       this.error = toUnpackingError(error, entry)
       throw this.error
     }
   }
 
-  private raw(): AsyncIterable<Buffer> {
+  private inflate(): AsyncIterable<Buffer> {
     const { entry, dataStart } = this.member
     return inflateChunks('raw', this.source.chunks(dataStart, dataStart + entry.compressedSize))
   }

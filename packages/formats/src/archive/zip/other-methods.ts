@@ -1,9 +1,9 @@
-import { damaged } from '../../format-error.js'
+import { createDamageError } from '../../format-error.js'
 import type { PackedMember } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { ArchiveLinks } from '../member-names.js'
-import { ranOutOfMemory, reason, unpackNested, unsupported } from '../sevenzip/sevenzip.js'
+import { getFailureReason, hasUnsupportedMethod, isOutOfMemory, unpackWithNestedArchives } from '../sevenzip/sevenzip.js'
 import type { ZipFacts } from './check.js'
 import { readZipDirectory } from './directory.js'
 
@@ -16,7 +16,7 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return
   const note = () =>
-    level.note(`members with compression method ${methods.join(', ')} were not unpacked: only their headers were checked`)
+    level.addNote(`members with compression method ${methods.join(', ')} were not unpacked: only their headers were checked`)
   if (facts.encrypted > 0 || facts.unpackedBytes > maxBytes || !methods.some((method) => knownToSevenZip.has(method)))
     return note()
   const links = new ArchiveLinks()
@@ -26,8 +26,8 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
     if (method === 0 || method === 8) seen.add(member)
     return member
   })
-  const run = await unpackNested(source, { type: 'zip', members, links, seen: (member) => seen.has(member) }, level)
-  if (ranOutOfMemory(run) || unsupported(run)) return note()
-  if (run.exitCode > 1) throw damaged(`the zip archive is damaged: ${reason(run)}`)
-  links.check()
+  const run = await unpackWithNestedArchives(source, { type: 'zip', members, links, seen: (member) => seen.has(member) }, level)
+  if (isOutOfMemory(run) || hasUnsupportedMethod(run)) return note()
+  if (run.exitCode > 1) throw createDamageError(`the zip archive is damaged: ${getFailureReason(run)}`)
+  links.checkAll()
 }

@@ -15,28 +15,28 @@ export class ZipPackage {
     readonly limits: ReaderLimits,
   ) {
     for (const member of locateMembers(source, readZipDirectory(source, limits), limits)) {
-      const key = toKey(member.entry.name)
+      const key = toPartKey(member.entry.name)
       if (!this.members.has(key)) this.members.set(key, member)
     }
   }
 
   has(name: string): boolean {
-    return this.members.has(toKey(name))
+    return this.members.has(toPartKey(name))
   }
 
   isEncrypted(name: string): boolean {
-    return this.members.get(toKey(name))?.entry.encrypted ?? false
+    return this.members.get(toPartKey(name))?.entry.encrypted ?? false
   }
 
   /** Returns the content of a part. Returns undefined if the part is missing, encrypted or too large. */
   read(name: string): Buffer | undefined {
-    const member = this.members.get(toKey(name))
+    const member = this.members.get(toPartKey(name))
     if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined
     return readSmallMember(this.source, member, smallPart)
   }
 }
 
-export function toKey(name: string): string {
+export function toPartKey(name: string): string {
   return name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
 }
 
@@ -47,7 +47,7 @@ export function resolvePart(from: string, target: string): string {
     if (segment === '..') at.pop()
     else if (segment !== '' && segment !== '.') at.push(segment)
   }
-  return toKey(at.join('/'))
+  return toPartKey(at.join('/'))
 }
 
 function decodeTarget(target: string): string {

@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
-import { damaged, FormatError, malicious } from '../../format-error.js'
+import { createDamageError, createMaliciousError, FormatError } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { entrySize, type OleEntry, readOleDirectory } from './directory.js'
 import { type OleLayout, OleStream } from './stream.js'
@@ -38,10 +38,10 @@ export class OleContainer {
   constructor(private readonly source: RandomAccessSource) {
     const header = Buffer.from(source.read(0, 512))
     if (header.length < 512 || !header.subarray(0, 8).equals(signature))
-      throw damaged('the file does not start with the header of a compound file (OLE)')
+      throw createDamageError('the file does not start with the header of a compound file (OLE)')
     const shift = header.readUInt16LE(30)
     if (header.readUInt16LE(28) !== 0xfffe || (shift !== 9 && shift !== 12) || header.readUInt16LE(32) !== 6)
-      throw damaged('the header of the compound file is damaged')
+      throw createDamageError('the header of the compound file is damaged')
     this.sectorSize = 1 << shift
     this.sectorCount = Math.max(0, Math.ceil(source.size / this.sectorSize) - 1)
     this.miniCutoff = header.readUInt32LE(56)
@@ -52,42 +52,42 @@ export class OleContainer {
     this.root = root
   }
 
-  find(name: string): OleEntry | undefined {
+  findStream(name: string): OleEntry | undefined {
     const wanted = name.toLowerCase()
     return this.entries.find(
       (entry) => entry.kind === 'stream' && entry.parents.length === 0 && entry.name.toLowerCase() === wanted,
     )
   }
 
-  open(entry: OleEntry): OleStream {
-    const layout = this.layout(entry)
+  openStream(entry: OleEntry): OleStream {
+    const layout = this.getLayout(entry)
     const { sectors, place, unit, size } = layout
     for (const [index, sector] of sectors.entries()) {
       // The last sector may be incomplete, because many programs omit its padding.
       const end = place(sector) + Math.min(unit, size - index * unit)
-      if (end > this.source.size) throw damaged(`the stream '${entry.name}' extends beyond the end of the file`)
+      if (end > this.source.size) throw createDamageError(`the stream '${entry.name}' extends beyond the end of the file`)
     }
     return new OleStream(this.source, layout)
   }
 
   /** Opens all streams except `except`. Throws if a chain of sectors is circular or shares sectors with another stream. */
-  openAll(limits: ReaderLimits, except?: OleEntry): void {
+  openAllStreams(limits: ReaderLimits, except?: OleEntry): void {
     const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
     for (const entry of this.entries) {
       checkDeadline(limits)
       if (entry.kind !== 'stream' || entry === except) continue
-      const { sectors, unit } = this.layout(entry)
+      const { sectors, unit } = this.getLayout(entry)
       for (const [index, sector] of sectors.entries()) {
-        if (!isUsed(used, unit === miniUnit, sector)) continue
+        if (!markUsed(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
-          throw malicious('ole_circle', `the stream '${entry.name}' of the compound file is circular`)
-        throw damaged(`the stream '${entry.name}' of the compound file overlaps another one`)
+          throw createMaliciousError('ole_circle', `the stream '${entry.name}' of the compound file is circular`)
+        throw createDamageError(`the stream '${entry.name}' of the compound file overlaps another one`)
       }
-      this.open(entry)
+      this.openStream(entry)
     }
   }
 
-  private layout(entry: OleEntry): OleLayout {
+  private getLayout(entry: OleEntry): OleLayout {
     const mini = entry.size < this.miniCutoff
     const unit = mini ? miniUnit : this.sectorSize
     const count = Math.ceil(entry.size / unit)
@@ -96,8 +96,10 @@ export class OleContainer {
     return {
       size: entry.size,
       unit,
-      sectors: mini ? follow(this.readMiniFat(), entry.firstSector, count, of) : this.chain(entry.firstSector, count, of),
-      place: mini ? (sector) => this.miniPosition(sector, of) : (sector) => (sector + 1) * this.sectorSize,
+      sectors: mini
+        ? followChain(this.readMiniFat(), entry.firstSector, count, of)
+        : this.readChain(entry.firstSector, count, of),
+      place: mini ? (sector) => this.getMiniSectorOffset(sector, of) : (sector) => (sector + 1) * this.sectorSize,
     }
   }
 
@@ -107,42 +109,46 @@ export class OleContainer {
     for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
     let next = header.readUInt32LE(68)
     for (let hops = 0; next < maxRegularSector; hops++) {
-      if (hops > this.sectorCount) throw malicious('ole_circle', 'the allocation table of the compound file is circular')
-      const sector = this.sector(next, 'the allocation table')
+      if (hops > this.sectorCount)
+        throw createMaliciousError('ole_circle', 'the allocation table of the compound file is circular')
+      const sector = this.readSector(next, 'the allocation table')
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
     // The table may be shorter than declared. Chains that use a missing part cause an error later.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
-    for (const [index, number] of announced.entries()) fill(fat, index * perSector, this.sector(number, 'the allocation table'))
+    for (const [index, number] of announced.entries())
+      fillTable(fat, index * perSector, this.readSector(number, 'the allocation table'))
     return fat
   }
 
   private addFatSector(list: number[], number: number): boolean {
     if (number >= maxRegularSector) return false
-    if (list.length > this.sectorCount) throw damaged('the allocation table of the compound file is larger than the file')
+    if (list.length > this.sectorCount)
+      throw createDamageError('the allocation table of the compound file is larger than the file')
     list.push(number)
     return true
   }
 
-  private sector(number: number, of: string): Buffer {
+  private readSector(number: number, description: string): Buffer {
     const bytes = this.source.read((number + 1) * this.sectorSize, this.sectorSize)
     if (number >= this.sectorCount || bytes.length < this.sectorSize)
-      throw damaged(`${of} of the compound file extends beyond the end of the file`)
+      throw createDamageError(`${description} of the compound file extends beyond the end of the file`)
     return bytes
   }
 
-  private chain(first: number, count: number, of: string): Uint32Array {
-    if (count > this.sectorCount) throw damaged(`${of} of the compound file is larger than the file`)
-    return follow(this.fat, first, count, of)
+  private readChain(first: number, count: number, description: string): Uint32Array {
+    if (count > this.sectorCount) throw createDamageError(`${description} of the compound file is larger than the file`)
+    return followChain(this.fat, first, count, description)
   }
 
-  private wholeChain(first: number, of: string): number[] {
+  private readWholeChain(first: number, description: string): number[] {
     const sectors: number[] = []
     for (let at = first; at < maxRegularSector; at = this.fat[at] ?? free) {
-      if (sectors.length >= this.sectorCount) throw malicious('ole_circle', `${of} of the compound file is circular`)
-      if (at >= this.sectorCount) throw damaged(`${of} of the compound file points beyond the end of the file`)
+      if (sectors.length >= this.sectorCount)
+        throw createMaliciousError('ole_circle', `${description} of the compound file is circular`)
+      if (at >= this.sectorCount) throw createDamageError(`${description} of the compound file points beyond the end of the file`)
       sectors.push(at)
     }
     return sectors
@@ -151,49 +157,50 @@ export class OleContainer {
   private readMiniFat(): Uint32Array {
     if (this.miniFat) return this.miniFat
     const of = 'the small allocation table'
-    const sectors = this.wholeChain(this.miniFatStart, of)
+    const sectors = this.readWholeChain(this.miniFatStart, of)
     this.miniFat = new Uint32Array((sectors.length * this.sectorSize) / 4)
-    for (const [index, number] of sectors.entries()) fill(this.miniFat, (index * this.sectorSize) / 4, this.sector(number, of))
+    for (const [index, number] of sectors.entries())
+      fillTable(this.miniFat, (index * this.sectorSize) / 4, this.readSector(number, of))
     return this.miniFat
   }
 
-  private miniPosition(miniSector: number, of: string): number {
-    this.miniStream ??= this.chain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
+  private getMiniSectorOffset(miniSector: number, description: string): number {
+    this.miniStream ??= this.readChain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
     const offset = miniSector * miniUnit
     const sector = this.miniStream[Math.floor(offset / this.sectorSize)]
-    if (sector === undefined) throw damaged(`${of} is outside of the mini stream of the compound file`)
+    if (sector === undefined) throw createDamageError(`${description} is outside of the mini stream of the compound file`)
     return (sector + 1) * this.sectorSize + (offset % this.sectorSize)
   }
 
   private readDirectory(first: number): { entries: OleEntry[]; root: OleEntry } {
-    const sectors = this.wholeChain(first, 'the directory')
+    const sectors = this.readWholeChain(first, 'the directory')
     const perSector = this.sectorSize / entrySize
     return readOleDirectory((id) => {
       const sector = sectors[Math.floor(id / perSector)]
-      if (sector === undefined) throw damaged('the directory of the compound file points outside of itself')
+      if (sector === undefined) throw createDamageError('the directory of the compound file points outside of itself')
       const at = (id % perSector) * entrySize
-      return this.sector(sector, 'the directory').subarray(at, at + entrySize)
+      return this.readSector(sector, 'the directory').subarray(at, at + entrySize)
     }, this.sectorSize)
   }
 }
 
-function fill(table: Uint32Array, from: number, bytes: Buffer): void {
+function fillTable(table: Uint32Array, from: number, bytes: Buffer): void {
   for (let at = 0; at + 4 <= bytes.length && from + at / 4 < table.length; at += 4) table[from + at / 4] = bytes.readUInt32LE(at)
 }
 
-function follow(table: Uint32Array, first: number, count: number, of: string): Uint32Array {
-  if (count > table.length) throw damaged(`${of} of the compound file is longer than its allocation table`)
+function followChain(table: Uint32Array, first: number, count: number, description: string): Uint32Array {
+  if (count > table.length) throw createDamageError(`${description} of the compound file is longer than its allocation table`)
   const sectors = new Uint32Array(count)
   let at = first
   for (let index = 0; index < count; index++) {
-    if (at >= table.length) throw damaged(`${of} of the compound file ends too early`)
+    if (at >= table.length) throw createDamageError(`${description} of the compound file ends too early`)
     sectors[index] = at
     at = table[at]!
   }
   return sectors
 }
 
-function isUsed(used: { mini: Set<number>; regular: Uint8Array }, mini: boolean, sector: number): boolean {
+function markUsed(used: { mini: Set<number>; regular: Uint8Array }, mini: boolean, sector: number): boolean {
   if (mini) {
     if (used.mini.has(sector)) return true
     used.mini.add(sector)

@@ -1,4 +1,4 @@
-import { damaged, malicious } from '../../format-error.js'
+import { createDamageError, createMaliciousError } from '../../format-error.js'
 
 export interface OleEntry {
   name: string
@@ -18,22 +18,23 @@ const maxStorages = 100
 export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
   const bytes = read(0)
   const root = readEntry(bytes, [], sectorSize)
-  if (root.kind !== 'root') throw damaged('the directory of the compound file has no root')
-  return { root, entries: walk(bytes.readUInt32LE(76), read, sectorSize) }
+  if (root.kind !== 'root') throw createDamageError('the directory of the compound file has no root')
+  return { root, entries: walkTree(bytes.readUInt32LE(76), read, sectorSize) }
 }
 
 /** Traverses the red-black trees depth first, without recursion. Visits each id at most once. */
-function walk(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
+function walkTree(rootChild: number, read: (id: number) => Buffer, sectorSize: number): OleEntry[] {
   const entries: OleEntry[] = []
   const seen = new Set<number>()
   const open: { id: number; parents: string[] }[] = [{ id: rootChild, parents: [] }]
   for (let next = open.pop(); next; next = open.pop()) {
     const { id, parents } = next
     if (id === noStream) continue
-    if (seen.has(id)) throw malicious('ole_circle', 'the directory of the compound file is circular')
-    if (seen.size >= maxEntries) throw malicious('ole_entries', `the compound file has more than ${maxEntries} streams`)
+    if (seen.has(id)) throw createMaliciousError('ole_circle', 'the directory of the compound file is circular')
+    if (seen.size >= maxEntries)
+      throw createMaliciousError('ole_entries', `the compound file has more than ${maxEntries} streams`)
     if (parents.length > maxStorages)
-      throw malicious('nesting', `the compound file has storages nested more than ${maxStorages} deep`)
+      throw createMaliciousError('nesting', `the compound file has storages nested more than ${maxStorages} deep`)
     seen.add(id)
     const bytes = read(id)
     const entry = readEntry(bytes, parents, sectorSize)
@@ -49,7 +50,7 @@ const kinds: Record<number, OleEntry['kind']> = { 1: 'storage', 2: 'stream', 5: 
 function readEntry(bytes: Buffer, parents: string[], sectorSize: number): OleEntry {
   const kind = kinds[bytes.readUInt8(66)]
   const nameLength = bytes.readUInt16LE(64)
-  if (!kind || nameLength > 64) throw damaged('an entry in the directory of the compound file is damaged')
+  if (!kind || nameLength > 64) throw createDamageError('an entry in the directory of the compound file is damaged')
   // In version 3 files, the upper half of the size contains random bytes.
   const high = sectorSize === 512 ? 0 : bytes.readUInt32LE(124)
   return {

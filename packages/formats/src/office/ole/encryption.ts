@@ -13,16 +13,16 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
 }
 
 /** Returns the encrypted stream or program of a compound file, or undefined if the file is not encrypted ([MS-OFFCRYPTO]). */
-export function oleEncryption(container: OleContainer): string | undefined {
+export function detectOleEncryption(container: OleContainer): string | undefined {
   return (
-    encryptedStreams.find((name) => container.find(name)) ??
-    Object.keys(byProgram).find((program) => orFalse(() => byProgram[program]!(container)))
+    encryptedStreams.find((name) => container.findStream(name)) ??
+    Object.keys(byProgram).find((program) => falseOnFormatError(() => byProgram[program]!(container)))
   )
 }
 
-function orFalse(ask: () => boolean): boolean {
+function falseOnFormatError(test: () => boolean): boolean {
   try {
-    return ask()
+    return test()
   } catch (error) {
     if (error instanceof FormatError) return false
     throw error

@@ -1,5 +1,5 @@
-import { type FormatReader, sound } from '../../format.js'
-import { catchFormatError, damaged, FormatError } from '../../format-error.js'
+import { createValidVerdict, type FormatReader } from '../../format.js'
+import { catchFormatError, createDamageError, FormatError } from '../../format-error.js'
 import { OleContainer } from './container.js'
 import type { OleEntry } from './directory.js'
 import type { OleFacts } from './facts.js'
@@ -24,12 +24,13 @@ export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     catchFormatError(() => {
-      if (isOlderExcel(source) || isOlderWord(source)) return sound(['older than compound files: only its signature was checked'])
+      if (isOlderExcel(source) || isOlderWord(source))
+        return createValidVerdict(['older than compound files: only its signature was checked'])
       const container = new OleContainer(source)
-      container.openAll(limits)
+      container.openAllStreams(limits)
       const facts = mainStreams[kind](container)
       const notes = facts.encrypted ? ['the document is password-protected: only its structure was checked'] : []
-      return sound([...notes, ...(facts.notes ?? [])], {
+      return createValidVerdict([...notes, ...(facts.notes ?? [])], {
         main_stream: facts.stream,
         streams: container.entries.length,
         ...(facts.encrypted && { encrypted: true }),
@@ -41,20 +42,20 @@ export const readOle =
 export const readEncryptedOoxml: FormatReader = (source, limits) =>
   catchFormatError(() => {
     const container = new OleContainer(source)
-    const info = container.find('EncryptionInfo')
-    const content = container.find('EncryptedPackage')
-    if (!info || !content) throw damaged('the compound file contains no encrypted package')
-    if (container.open(info).read(0, 8).length < 8) throw damaged('the description of the encryption is missing')
-    container.openAll(limits, content)
+    const info = container.findStream('EncryptionInfo')
+    const content = container.findStream('EncryptedPackage')
+    if (!info || !content) throw createDamageError('the compound file contains no encrypted package')
+    if (container.openStream(info).read(0, 8).length < 8) throw createDamageError('the description of the encryption is missing')
+    container.openAllStreams(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
     // Damaged ciphertext cannot be detected without the password.
-    if (!isWhole(container, content)) notes.push('the encrypted content is shorter than declared')
-    return sound(notes, { streams: container.entries.length, encrypted: true })
+    if (!isStreamIntact(container, content)) notes.push('the encrypted content is shorter than declared')
+    return createValidVerdict(notes, { streams: container.entries.length, encrypted: true })
   })
 
-function isWhole(container: OleContainer, entry: OleEntry): boolean {
+function isStreamIntact(container: OleContainer, entry: OleEntry): boolean {
   try {
-    container.open(entry)
+    container.openStream(entry)
     return true
   } catch (error) {
     if (error instanceof FormatError && !error.isMalicious) return false

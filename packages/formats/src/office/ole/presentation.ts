@@ -1,4 +1,4 @@
-import { damaged, malicious } from '../../format-error.js'
+import { createDamageError, createMaliciousError } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
@@ -9,44 +9,46 @@ const persistDirectory = 0x1772
 const encryptedToken = 0xf3d1c4df
 
 export function checkPresentation(container: OleContainer): OleFacts {
-  const entry = container.find('PowerPoint Document')
-  const older = container.find('PP40')
+  const entry = container.findStream('PowerPoint Document')
+  const older = container.findStream('PP40')
   if (!entry && older)
     return {
       stream: older.name,
       encrypted: false,
       notes: ['a presentation of PowerPoint 95 or older: only its container was checked'],
     }
-  if (!entry) throw damaged("the compound file has no stream 'PowerPoint Document', so it is not a PowerPoint presentation")
-  const document = container.open(entry)
-  const userEntry = container.find('Current User')
-  if (!userEntry) throw damaged("the stream 'Current User', which PowerPoint needs to open the presentation, is missing")
-  const user = container.open(userEntry).read(0, 20)
+  if (!entry)
+    throw createDamageError("the compound file has no stream 'PowerPoint Document', so it is not a PowerPoint presentation")
+  const document = container.openStream(entry)
+  const userEntry = container.findStream('Current User')
+  if (!userEntry)
+    throw createDamageError("the stream 'Current User', which PowerPoint needs to open the presentation, is missing")
+  const user = container.openStream(userEntry).read(0, 20)
   if (user.length < 20 || user.readUInt16LE(2) !== currentUserAtom)
-    throw damaged("the stream 'Current User' of the presentation is damaged")
+    throw createDamageError("the stream 'Current User' of the presentation is damaged")
   const encrypted = user.readUInt32LE(12) === encryptedToken
-  followEdits(document, user.readUInt32LE(16))
+  checkEdits(document, user.readUInt32LE(16))
   return { stream: entry.name, encrypted }
 }
 
 export function isEncryptedPresentation(container: OleContainer): boolean {
-  const entry = container.find('Current User')
-  const user = entry && container.open(entry).read(0, 16)
+  const entry = container.findStream('Current User')
+  const user = entry && container.openStream(entry).read(0, 16)
   return user?.length === 16 && user.readUInt32LE(12) === encryptedToken
 }
 
 /** Checks the chain of edits. Each edit points to the previous one, which has a lower offset. */
-function followEdits(document: OleStream, last: number): void {
+function checkEdits(document: OleStream, last: number): void {
   const seen = new Set<number>()
   for (let offset = last; offset !== 0 || seen.size === 0; ) {
-    if (seen.has(offset)) throw malicious('ole_circle', 'the edits of the presentation are circular')
+    if (seen.has(offset)) throw createMaliciousError('ole_circle', 'the edits of the presentation are circular')
     seen.add(offset)
     const edit = document.read(offset, 28)
     if (edit.length < 28 || edit.readUInt16LE(2) !== userEditAtom)
-      throw damaged('an edit of the presentation is not at the declared offset')
+      throw createDamageError('an edit of the presentation is not at the declared offset')
     const directory = document.read(edit.readUInt32LE(20), 8)
     if (directory.length < 8 || directory.readUInt16LE(2) !== persistDirectory)
-      throw damaged('the directory of the presentation is not at the declared offset')
+      throw createDamageError('the directory of the presentation is not at the declared offset')
     offset = edit.readUInt32LE(16)
   }
 }

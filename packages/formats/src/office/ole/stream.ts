@@ -1,4 +1,4 @@
-import { damaged } from '../../format-error.js'
+import { createDamageError } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
 export interface OleLayout {
@@ -26,7 +26,7 @@ export class OleStream {
       const within = at % unit
       const wanted = Math.min(unit - within, end - at)
       const part = this.source.read(place(sectors[Math.floor(at / unit)]!) + within, wanted)
-      if (part.length < wanted) throw damaged('a stream of the compound file extends beyond the end of the file')
+      if (part.length < wanted) throw createDamageError('a stream of the compound file extends beyond the end of the file')
       parts.push(Buffer.from(part))
       at += wanted
     }

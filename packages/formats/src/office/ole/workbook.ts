@@ -1,4 +1,4 @@
-import { damaged } from '../../format-error.js'
+import { createDamageError } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
@@ -12,17 +12,17 @@ const macroSheet = 1
 const maxRecords = 5_000_000
 
 export function checkWorkbook(container: OleContainer): OleFacts {
-  const entry = container.find('Workbook') ?? container.find('Book')
-  if (!entry) throw damaged('the compound file has neither a stream Workbook nor Book, so it is not an Excel workbook')
-  const stream = container.open(entry)
+  const entry = container.findStream('Workbook') ?? container.findStream('Book')
+  if (!entry) throw createDamageError('the compound file has neither a stream Workbook nor Book, so it is not an Excel workbook')
+  const stream = container.openStream(entry)
   const start = stream.read(0, 4)
   if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
-    throw damaged(`the stream ${entry.name} does not start with the header of an Excel workbook`)
+    throw createDamageError(`the stream ${entry.name} does not start with the header of an Excel workbook`)
   const { sheets, encrypted, active } = readGlobals(stream)
   for (const position of sheets) {
     const head = stream.read(position, 4)
     if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
-      throw damaged('a sheet of the Excel workbook is not at the declared offset')
+      throw createDamageError('a sheet of the Excel workbook is not at the declared offset')
   }
   return { stream: entry.name, encrypted, active: [...active] }
 }
@@ -31,11 +31,11 @@ export function checkWorkbook(container: OleContainer): OleFacts {
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
-  const entry = container.find('Workbook') ?? container.find('Book')
+  const entry = container.findStream('Workbook') ?? container.findStream('Book')
   if (!entry) return false
-  const records = new Records(container.open(entry))
+  const records = new Records(container.openStream(entry))
   for (let count = 0; count < leadingRecords; count++) {
-    const record = records.next()
+    const record = records.readNext()
     if (!record || record.type === filePass) return record !== undefined
   }
   return false
@@ -47,19 +47,19 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   const active = new Set<string>()
   let encrypted = false
   for (let count = 0; count < maxRecords; count++) {
-    const record = records.next()
-    if (!record) throw damaged('the Excel workbook is truncated in a record')
+    const record = records.readNext()
+    if (!record) throw createDamageError('the Excel workbook is truncated in a record')
     if (record.type === eof) return { sheets, encrypted, active }
     if (record.type === filePass) encrypted = true
     if (record.type === boundSheet && record.length >= 6) {
-      sheets.push(records.uint32(record.at))
-      if (records.bytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
+      sheets.push(records.readUint32(record.at))
+      if (records.readBytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
     }
     // A DDE link contains a program name and a topic, separated by the character 3 ([MS-XLS] 2.5.277).
-    if (record.type === supBook && !encrypted && records.bytes(record.at + 4, record.length - 4).includes(3))
+    if (record.type === supBook && !encrypted && records.readBytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
-  throw damaged('the globals of the Excel workbook have no end record')
+  throw createDamageError('the globals of the Excel workbook have no end record')
 }
 
 /** Iterates over BIFF records through a window, so that small records do not need a read each. */
@@ -70,19 +70,19 @@ class Records {
 
   constructor(private readonly stream: OleStream) {}
 
-  next(): { type: number; length: number; at: number } | undefined {
-    const head = this.bytes(this.position, 4)
+  readNext(): { type: number; length: number; at: number } | undefined {
+    const head = this.readBytes(this.position, 4)
     if (head.length < 4) return undefined
     const record = { type: head.readUInt16LE(0), length: head.readUInt16LE(2), at: this.position + 4 }
     this.position = record.at + record.length
     return this.position > this.stream.size ? undefined : record
   }
 
-  uint32(at: number): number {
-    return this.bytes(at, 4).readUInt32LE(0)
+  readUint32(at: number): number {
+    return this.readBytes(at, 4).readUInt32LE(0)
   }
 
-  bytes(at: number, length: number): Buffer {
+  readBytes(at: number, length: number): Buffer {
     if (at < this.windowAt || at + length > this.windowAt + this.window.length) {
       this.window = this.stream.read(at, 64 * 1024)
       this.windowAt = at

@@ -24,7 +24,7 @@ export function toSource(bytes: Buffer, extension = ''): RandomAccessSource {
     extension,
     read,
     readInto: (_, offset, length) => read(offset, length),
-    whole: () => bytes,
+    readAll: () => bytes,
     *chunks(start = 0, end = bytes.length, chunkSize = 64 * 1024) {
       const chunk = Buffer.alloc(chunkSize)
       for (let at = start; at < Math.min(end, bytes.length); at += chunkSize) {
