@@ -95,7 +95,7 @@ describe('imports between folders', () => {
       ({ file, target }) => !(features[featureOf(file)]?.includes(featureOf(target)) && /\.(service|types)$/.test(target)),
     )
     expect(forbidden.map(({ file, target }) => `${file} -> ${target}`)).toEqual([])
-    // The list must not contain nonexistent features or unused imports.
+    // Every listed feature must exist, and every listed import must be used.
     expect([...new Set([...sources.keys()].map(featureOf).filter(Boolean))].sort()).toEqual(Object.keys(features).sort())
     const unused = Object.entries(features).flatMap(([from, targets]) =>
       targets
@@ -111,7 +111,7 @@ describe('imports between folders', () => {
       return [feature, ['types', 'resolver', 'service'].filter((kind) => !names.some((name) => name.endsWith(`.${kind}`)))]
     })
     expect(Object.fromEntries(kinds.filter(([, missing]) => missing!.length > 0))).toEqual({
-      // These features have no GraphQL interface but a command, CSV or NDJSON streams, or the tus protocol.
+      // Features that offer a command, data streams or the tus protocol instead of GraphQL.
       adoption: ['types', 'resolver'],
       exports: ['types', 'resolver'],
       uploads: ['types', 'resolver'],

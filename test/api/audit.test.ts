@@ -173,7 +173,7 @@ test('records a rejected request only as a security entry of the audit log', asy
   await tenant.admin.patch('/tenant', { name: 'Acme' })
   await tenant.admin.delete('/files/file_x')
   await (await tenant.user(['metadata'])).delete('/files/file_x')
-  // Two entries are expected: one for creating the user and one for the sign-in.
+  // Creating the user and signing in create one audit entry each.
   expect(await count()).toBe(before + 2)
 })
 

@@ -103,7 +103,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     )
     const deep = `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`
     const deeper = `{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}`
-    // The second body exceeds the maximum number of JSON values.
+    // The second request body exceeds the maximum number of JSON values.
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
       const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
       const response = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })

@@ -98,7 +98,7 @@ describe('POST /session', () => {
 })
 
 describe('the cookie', () => {
-  // Each row contains the credentials of a request and whether it is authenticated.
+  // Each row contains request credentials and whether the request is authenticated.
   test.each([
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],

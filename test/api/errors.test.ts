@@ -362,7 +362,7 @@ test('rejects an unknown query parameter and suggests the nearest one', async ()
   }
   const posted = await tenant.admin.post('/contexts?dry_run=1', {})
   expect(getInvalidFields(posted)).toContain('dry_run')
-  // One response reports every invalid parameter, and the log entry names the key.
+  // The error lists every invalid parameter, and the log entry contains the key name.
   expect(getInvalidFields(await tenant.admin.get('/files?page=0&pgae=1'))).toEqual(expect.arrayContaining(['page', 'pgae']))
   const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
   expect(member.body.message).toContain("did you mean 'scopes'?")

@@ -325,7 +325,7 @@ describe('lists of more than ten thousand files', () => {
 test('a file search reads a bounded number of names per request and continues on the next page', async () => {
   const large = await world.tenant()
   const { context_id } = await large.context('large')
-  // The oldest files match, but one request reads too few rows to reach them.
+  // Only the oldest files match, and one request does not read enough rows to reach them.
   for (let from = 1; from < 100_010; from += 20_000)
     await world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)

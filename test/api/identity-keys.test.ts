@@ -127,7 +127,7 @@ describe('the life cycle of a key', () => {
     } finally {
       Object.assign(pool, { query, connect })
     }
-    // Allows queries of the notification listener and of the signing key refresh.
+    // The notification listener and the refresh of signing keys may execute a few queries.
     expect(queries).toBeLessThanOrEqual(3)
   })
 })

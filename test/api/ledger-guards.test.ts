@@ -56,7 +56,7 @@ describe('the blob of a completed upload', () => {
 
   test('keeps the blob of a completed upload, even if an earlier sweep lost its connections during a removal', async () => {
     const tenant = await newTenant()
-    // The first upload leases paths and the second one uses a leased path.
+    // The first upload leases blob paths, and the second upload uses one of them.
     await upload(tenant)
     const head = await lockHead(tenant)
     const response = upload(tenant)

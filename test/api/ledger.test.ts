@@ -9,7 +9,7 @@ let second: World
 beforeAll(async () => {
   await avoidMidnight()
   world = await World.open()
-  // Each replica needs its own folder for temporary files.
+  // Each replica requires a separate folder for temporary files.
   second = await World.open({ DATA_DIR: join(world.dataDir, 'second'), STORAGE_URL: world.config.storageUrl }, world)
 }, avoidMidnightMs)
 afterAll(async () => {
@@ -74,7 +74,7 @@ test('rejects an upload that cannot fit before reading its body, and reserves no
       authorization: `Bearer ${tenant.admin.credential}`,
       'content-type': 'multipart/form-data; boundary=x',
     },
-    // The body is never completely sent, so the service must respond based on Content-Length.
+    // The client never sends the complete body, so the service must respond based on Content-Length.
     body: textOf(2 * megabyte),
   })
   expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([422, 'quota_exceeded'])

@@ -249,7 +249,7 @@ describe('the log contains every call, successful or not', () => {
     await user.get('/files/file_x')
     await world.unauthenticated.get('/files')
     await world.as(`assay_${'A'.repeat(43)}`).get('/files')
-    // The previous list request is itself a logged call.
+    // The call log contains the previous list request.
     expect(await total()).toBe(before + 1)
   })
 })

@@ -390,7 +390,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     const caller = limitedWorld.as((await tenant.key(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
     expect([scannerless.status, api.findMismatches('uploadFile', scannerless)]).toEqual([503, []])
-    // The loop allows for one rate limit window that ends in the meantime.
+    // A rate limit window may end during the loop, so a few more requests are allowed.
     let limited = await caller.get('/files')
     for (let more = 4; more > 0 && limited.status === 200; more--) limited = await caller.get('/files')
     expect([limited.status, api.findMismatches('listFiles', limited)]).toEqual([429, []])

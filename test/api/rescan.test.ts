@@ -307,7 +307,7 @@ describe('a quarantined file', () => {
     expect(toStatusAndCode(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
     expect(ranged.status).toBe(403)
-    // The rest of the file exceeds all socket buffers, so a complete download would be detected.
+    // The remaining bytes exceed all socket buffers, so a complete download would be noticed.
     if (!served.closed) await once(served, 'close')
     const rest = async () => {
       while (!(await reader.read()).done);

@@ -65,7 +65,7 @@ test('two concurrent uploads create two traces with spans for checks, scan, stor
   const failing = newTrace()
   expect((await tenant.admin.upload('notes', 'c.txt', 'three', { headers: sampled(failing) })).status).toBe(503)
   const handedOn = bucketWorld.bucket.traceparents.map((header) => header.split('-')[1])
-  // The service sends its remaining spans at shutdown.
+  // The service exports remaining spans at shutdown.
   await world.close()
 
   for (const [n, { traceId, spanId }] of [one, two].entries()) {

@@ -75,7 +75,7 @@ test('parallel retries with one Idempotency-Key at two replicas store one file a
   const key = { 'idempotency-key': 'repeated-in-parallel' }
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.put('a.txt', 'hello', key)))
   const stored = answers.filter(({ status }) => status === 201)
-  // Other requests find the link used up or the first request still in progress.
+  // Each of the other requests sees a used-up link or the first request in progress.
   for (const { status } of answers) expect([201, 404, 409]).toContain(status)
   expect(new Set(stored.map(({ body }) => body.data.file_id)).size).toBe(1)
   expect((await used.put('a.txt', 'hello', key)).body.data.file_id).toBe(stored[0]!.body.data.file_id)
@@ -279,7 +279,7 @@ describe('upload link tokens', () => {
       const from = { 'x-forwarded-for': '192.0.2.7' }
       const guesses = new LinkClient(`${limited.url}/upload/ulk_guess`, {})
       const statuses = new Set<number>()
-      // The loop allows for one rate limit window that ends in the meantime.
+      // A rate limit window may end during the loop, so more requests are sent.
       for (let sent = 0; sent < 5_000 && !statuses.has(429); sent += 50)
         for (const { status } of await Promise.all(Array.from({ length: 50 }, () => guesses.rules(from)))) statuses.add(status)
       expect([...statuses].sort()).toEqual([404, 429])

@@ -96,7 +96,7 @@ test('an upload link token appears in no log line, trace or database table', asy
     ])
     expect([name, rows[0].n]).toEqual([name, 0])
   }
-  // The service sends its remaining spans at shutdown.
+  // The service exports remaining spans at shutdown.
   await world.close()
   expect(traces.join()).toContain('/upload/:token')
   expect(traces.join()).not.toContain(secret)

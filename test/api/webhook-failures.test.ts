@@ -261,7 +261,7 @@ describe('a failed delivery attempt', () => {
     await appendEvents(world, another.tenantId, [{}, {}])
     await Promise.all([receiver.atLeast(1), good.atLeast(60), others.atLeast(2)])
     expect(good.sequences).toEqual(Array.from({ length: 60 }, (_, n) => last - 59 + n))
-    // The first delivery is still in progress.
+    // The first webhook delivery is still in progress.
     expect(receiver.received).toHaveLength(1)
   })
 })

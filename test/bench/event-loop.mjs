@@ -32,7 +32,7 @@ const over = []
 
 try {
   console.log('                                                      callback    turn   (worst, ms of CPU)')
-  // The first requests create data for later scenarios.
+  // The first requests create data that later scenarios use.
   await group('first uses', createFirstRequests(client, world), 1)
   await client.post('/api/v1/contexts', { ...firstContext(), context_key: 'many' }, { expect: 201 })
   for (let at = 0; at < 120; at++) await client.upload('loop', `${at}.txt`, Buffer.from(`text ${at}`), { expect: 201 })

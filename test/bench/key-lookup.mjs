@@ -45,6 +45,6 @@ async function measured(work) {
     for (let at = 0; at < batch; at++) await work(at)
     medians.push(Number(process.hrtime.bigint() - start) / batch / 1000)
   }
-  // The first run is a warm-up.
+  // The first measurement is a warm-up.
   return medians.slice(1).sort((one, other) => one - other)[4]
 }

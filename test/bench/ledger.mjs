@@ -52,7 +52,7 @@ try {
   for (let n = 0; n < Math.max(...counts); n++) replicas.push(await startReplica(tenants))
   for (const delay of delays) for (const flight of flights) await compare(delay, flight)
   if ('locked'.includes(values.only)) await measureLockedTenant()
-  // The other two implementations do not count these rows.
+  // Removes call rows of the other two implementations, which do not count them.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
   console.log(`\ncounters_drift at the end: ${await counterDrift(admin, { tenantId: null, callsSince: null })}`)
 } finally {

@@ -38,7 +38,7 @@ async function expect(status, response) {
   return got
 }
 
-// Each size has several contents so that consecutive requests send different bytes.
+// Every size has several contents so that consecutive requests send different bytes.
 
 const text = (size) => {
   const line = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
@@ -176,7 +176,7 @@ for (const each of Object.values(sides)) {
   await Promise.all(Array.from({ length: 32 }, fill))
 }
 
-// Each operation is a function that calls one server.
+// Operations by name, each of which sends one call to a server.
 
 const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
 const mixed = (reads) => (side) => (with_) =>

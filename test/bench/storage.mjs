@@ -65,7 +65,7 @@ async function compare() {
   const speeds = {}
   const note = (name, speed) => (speeds[name] ??= []).push(speed)
   for (let round = 0; round <= Number(options.rounds); round++) {
-    // The first round is a warm-up and is not counted.
+    // The first round is a warm-up and is not recorded.
     const keep = round > 0 ? note : () => {}
     const serviceRate = await toService('every_rule', bin)
     keep('upload: every rule', serviceRate.upload)

@@ -16,7 +16,7 @@ import { startService } from './support/service.mjs'
 const { values } = parseArgs({ options: { events: { type: 'string', default: '3000' } } })
 const count = Number(values.events)
 
-// The receiver runs in a separate process.
+// The webhook receiver runs in a separate process.
 if (process.env.RECEIVER) await receive()
 else await runBenchmark()
 
@@ -86,7 +86,7 @@ async function runBenchmark() {
       `  a bare loop over 1, 8, 20 connections: ${[await measureBareLoop(port, 1), await measureBareLoop(port, 8), await measureBareLoop(port, 20)].join(', ')}`,
     )
     for (const replicas of [1, 2]) {
-      // The first service created the first key.
+      // The first service creates the API key of the first start.
       while (services.length < replicas) services.push(await startService(env))
       await run(1)
       console.log(

@@ -89,7 +89,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     page.on('request', (request) => requests.push(request.url()))
     await drop(page, { name: 'report.txt.receipt.jws', content: receipt }, { name: 'report.txt', content })
     await page.getByText('All checks passed.').waitFor()
-    // The page must report the same findings as `npm run verify`.
+    // The dashboard must report the same findings as `npm run verify`.
     const sha256 = createHash('sha256').update(content).digest('hex')
     const file = { name: 'report.txt', sizeBytes: content.length, sha256 }
     const expected = checkReceipt({ receipt, keys: parseKeySet(await getKeys()), file })

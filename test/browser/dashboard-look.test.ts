@@ -82,7 +82,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   }
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    // Only colors are tested in the dark theme because nothing else differs.
+    // The dark theme differs only in its colors, so only colors are tested.
     const of = colorScheme === 'light' ? 'all' : 'colours'
     // Animations are disabled because elements do not have their final colors during an animation.
     const look = { colorScheme, reducedMotion: 'reduce' } as const

@@ -41,7 +41,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await tenant.admin.upload('box', 'a.txt', 'some text')
     await tenant.admin.upload('box', 'b.exe', 'MZ')
     const tile = (name: string) => page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) })
-    // The upload counts as yesterday's if midnight passes during the test.
+    // The upload counts towards the previous day if midnight passes during the test.
     await page.getByText(/^(1 today, 0|0 today, 1) yesterday$/).waitFor()
     const values = ['Files', 'Storage', 'Files blocked'].map((name) => tile(name).locator('.value').textContent())
     expect(await Promise.all(values)).toEqual(['1', '9 B', '1'])
@@ -165,7 +165,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
       rmSync(folder, { recursive: true, force: true })
     }
     await page.getByText('4 of 4 done').waitFor()
-    // The secret is no longer shown after a reload.
+    // The page does not show the secret again after a reload.
     await page.reload()
     await page.locator('.tile').first().waitFor()
     expect(await page.content()).not.toContain(secret)

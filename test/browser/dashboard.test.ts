@@ -338,7 +338,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByLabel('Action').selectOption('revoked')
     const entry = row(page, 'Shop').filter({ hasText: 'revoked' })
     expect(await entry.textContent()).toContain('Ada Lovelace')
-    // The time in a row opens the details with the keyboard.
+    // The time in a table row is a button that opens the details.
     await entry.locator('.row-button').press('Enter')
     expect(await dialog(page).textContent()).toMatch(/revoked[\s\S]*Ada Lovelace[\s\S]*new_status/)
   })

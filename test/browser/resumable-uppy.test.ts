@@ -48,7 +48,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     })
     page = await browser.newPage()
     page.setDefaultTimeout(timeoutMs)
-    // Without a network, Uppy would wait for a connection.
+    // Uppy waits for a connection if the browser reports that it is offline.
     await page.addInitScript("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => true })")
     await page.goto(`${origin}/`)
   })

@@ -229,7 +229,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     await visitor.event('ready')
     proxy.stallAfter(1_500_000)
     const content = Buffer.alloc(18_000_000, 'reloaded ')
-    // The file is on disk because its modification time identifies it after a reload.
+    // The uploaded file is on disk because its modification time identifies it after a reload.
     const path = join(world.dataDir, 'reloaded.txt')
     writeFileSync(path, content)
     await visitor.page.locator('[part=choose-input]').setInputFiles(path)

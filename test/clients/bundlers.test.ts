@@ -52,7 +52,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     page.setDefaultTimeout(timeoutMs)
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
     await page.waitForFunction(() => 'assay' in globalThis)
-    // The upload is throttled because Chromium reports no progress for very fast uploads.
+    // Throttles the upload because Chromium reports no progress for very fast uploads.
     const devTools = await page.context().newCDPSession(page)
     const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 4_000_000 }
     await devTools.send('Network.emulateNetworkConditions', network)
@@ -142,7 +142,7 @@ async function serve(folder: string): Promise<Server> {
   return server
 }
 
-/** This function runs in the page. */
+/** Runs in the browser page. */
 async function uploadFiles([smallUrl, largeUrl, otherUrl]: string[]) {
   const { uploadTo } = (globalThis as unknown as { assay: typeof import('@assay/client') }).assay
   const upload = async (url: string, name: string, size: number) => {

@@ -83,7 +83,7 @@ test('no documentation page runs or imports an unscoped package, which could bel
   )
   expect(pages).toEqual(expect.arrayContaining(['README.md', 'llms.txt', 'docs/client.md']))
   const text = (page: string) => readFileSync(new URL(page, root), 'utf8')
-  // Only this page explains when `npx assay` works.
+  // Only docs/client.md explains when `npx assay` works.
   const naming = pages.filter((page) => /npx assay|['"]assay\/client['"]/.test(text(page)))
   expect(naming).toEqual(['docs/client.md'])
 })

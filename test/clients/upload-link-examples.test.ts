@@ -15,7 +15,7 @@ import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-// The copies use the packages installed for the tests and are ignored by Git.
+// Copied examples use the packages installed for the tests. Git ignores them.
 const copies = join(root, 'test/clients/.examples-')
 
 describeWith('chromium')('examples for upload links', () => {

@@ -12,7 +12,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
 const blockOf = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(page)![1]!
-// The folder is inside the repository so that the program can import the installed package.
+// The program's folder is inside the repository so that imports find the installed package.
 const folder = mkdtempSync(fileURLToPath(new URL('../../.guide-', import.meta.url)))
 
 let world: World

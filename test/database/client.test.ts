@@ -131,7 +131,7 @@ describe('an outage', () => {
   })
 
   test('each call fails as unavailable if the database server accepts connections but does not respond', async () => {
-    // The server reads so that it detects a client that disconnects.
+    // The server reads from its connections so that it detects disconnected clients.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }

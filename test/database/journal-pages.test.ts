@@ -114,7 +114,7 @@ test('a reader that follows the journal receives all past and new events once', 
       if (read.length >= 21) abort.abort()
     }
   })()
-  // Half of the events are written by this process with a notification, and half by another process without.
+  // This process writes half of the events with a notification, and another process writes the rest without one.
   for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))

@@ -22,7 +22,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
   const webhook = (await admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
   const tus = new Tus(admin)
   const upload = await tus.begin('notes', 'd.txt', 4)
-  // The service merges the second part with the first.
+  // The service merges the second uploaded part with the first.
   for (const at of [0, 1]) await tus.patch(upload, at, 'x')
   const values: Record<string, string> = {
     file_id: files[0]!,

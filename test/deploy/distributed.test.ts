@@ -19,7 +19,7 @@ import { rejectedStatements } from './rejected-statements.js'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Allowed statements that read across tenants without locks, with reasons. */
+/** Permitted statements that read across tenants without locks, with reasons. */
 const acrossTenants: Record<string, RegExp> = {
   'the sweep finds due blobs of all tenants': /^SELECT d\.tenant_id, d\.blob_path FROM blob_garbage d WHERE d\.due_at/,
   'the fold finds counts of other replicas': /^SELECT tenant_id FROM usage_deltas UNION/,

@@ -75,7 +75,7 @@ test('the conversion keeps every row and creates the current schema, and repeati
   const names = await migrate(fresh.url)
   expect(await readCatalog(database.url)).toEqual(await readCatalog(fresh.url))
   await fresh.drop()
-  // All rows and values still exist. Later migrations may have added columns.
+  // The conversion keeps all rows and values. Later migrations may have added columns.
   expect(await contents()).toMatchObject(before)
   expect(await query('SELECT migration_name FROM _prisma_migrations ORDER BY 1')).toEqual(
     names.map((migration_name) => ({ migration_name })),

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// More objects than fit into one batch.
+// Number of adopted objects, which exceeds one batch.
 const objects = 80
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number

@@ -233,7 +233,7 @@ describe('names and headers', () => {
       `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await raw.waitForText('unauthenticated')
-    // The service responds to this request after the previous one.
+    // The service responds to the health check after the previous request.
     raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     expect((await raw.readAll()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })

@@ -28,7 +28,7 @@ async function sendUnended(path: string, headers: Record<string, string | number
   await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, ...headers })
   await client.send(bytes)
   const [request] = (await received) as [IncomingMessage]
-  // The body exceeds socket buffers, so only the request that holds the lock reads it completely.
+  // The body exceeds socket buffers, so only the request that holds the upload lock reads it completely.
   while (request.socket.bytesRead < client.socket.bytesWritten || request.readableLength > 0) await nextTurn()
   await nextTurn()
   return client
@@ -121,7 +121,7 @@ test('one of two concurrent PATCH requests succeeds, the other returns a conflic
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
     const responses = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
-    // Both requests may report a conflict if one stalls for a second and is taken over.
+    // Both PATCH requests may return a conflict if one of them stalls for a second and is taken over.
     if (responses.every(({ status }) => status === 409)) continue
     rounds++
     expect(responses.map(({ status }) => status)).toContain(204)

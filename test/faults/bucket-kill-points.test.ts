@@ -119,9 +119,9 @@ test('an upload killed during a bucket request is stored completely or not at al
     const key = `held-${call}-${passing}-${done}`
     faults.clear()
     faults.plan(call, { kind: 'slow', ms: 0 }, passing)
-    // The bucket receives the complete request, may execute it, and never responds.
+    // The bucket receives the complete request, executes it or not, and never responds.
     const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }))
-    // The bucket does not respond to the retries of a slow machine either.
+    // A slow machine may retry the upload, so the bucket does not respond to retries either.
     for (const each of ['upload', 'chunk'] as const) faults.plan(each, { kind: 'silent' }, 100)
     const sending = upload(caller, content, key).then(
       ({ status }) => status,
@@ -154,7 +154,7 @@ test.each(sweepSteps)('the next sweep completes a bucket deletion killed at %s',
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-// Earlier kill points of a deletion do not use the store (kill-points.test.ts).
+// Kill points before this step do not use the store (kill-points.test.ts).
 test('a bucket deletion killed at delete.committed is complete', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })

@@ -125,7 +125,7 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
 test('a file size limit of the process returns 503, leaves no data, and still accepts smaller files', () =>
   testFileSizeLimit('data'))
 
-// Without permission to mount disks, only the file size limit is tested.
+// Without permission to mount disks, these tests use the file size limit instead.
 describe('a full disk', () => {
   test('a full store disk returns 503, leaves no data, still accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
@@ -150,7 +150,7 @@ describe('a full disk', () => {
     expectFull(await upload(10))
     await expectContentRejected()
     await waitForStoreStatus('down')
-    // Existing files can be downloaded and deleted.
+    // A full disk must not prevent downloads and deletions of existing files.
     const files: { file_id: string; size_bytes: number }[] = (await caller.get('/files')).body.data.data
     const file = files.find(({ size_bytes: bytes }) => bytes === megabyte)!
     expect((await caller.get(`/files/${file.file_id}`)).status).toBe(200)

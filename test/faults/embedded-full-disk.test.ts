@@ -72,7 +72,7 @@ test('the embedded database starts and accepts deletions on a full disk, and upl
   service = await start()
   for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
 
-  // Without its reserved space, the service fails with instructions.
+  // The service cannot start without its reserved space, and prints instructions.
   expect((await service.stop()).status).toBe(0)
   rmSync(reserve, { force: true })
   await disk.leave(0)

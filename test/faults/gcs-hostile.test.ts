@@ -84,7 +84,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   })
 
   test('a bucket upload with lost responses does not overwrite another object at its path', async () => {
-    // The first attempt is lost, and another upload uses the path before the second attempt.
+    // The first upload attempt is lost, and another upload uses the path before the second attempt.
     bucket.faults.plan(call, {
       kind: 'held',
       done: false,

@@ -38,7 +38,7 @@ beforeAll(async () => {
     RECONCILE_INTERVAL_HOURS: '0',
     RATE_LIMIT_PER_MINUTE: '1000',
   }
-  // Both replicas start on an empty database, where one creates the first tenant and the keys.
+  // Both replicas start on an empty database. One of them creates the first tenant and the keys.
   const both = await Promise.all(
     ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await freePort(), DATA_DIR: join(scratch, name) })),
   )
@@ -119,7 +119,7 @@ describe('two replicas in two processes with one database', () => {
       cutting = false
       await cutter
     }
-    // Each replica has one connection, and a closed one is listed until its backend ends.
+    // Each replica has one connection. PostgreSQL lists a closed connection until its backend exits.
     await waitUntil(async () => {
       const { rowCount } = await database.query(
         "SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay identity' AND datname = current_database()",

@@ -154,7 +154,7 @@ describe('image processes', () => {
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
-    // One of the two image processes was ended.
+    // One of the two image processes exceeded the limit and was ended.
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 

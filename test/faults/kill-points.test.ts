@@ -171,7 +171,7 @@ test('an acknowledged upload survives a later kill, and the next start removes t
 })
 
 test('every kill point has a test', () => {
-  // These kill points are covered by other test files in this folder.
+  // Other test files in this folder cover the kill points of these groups.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

@@ -27,7 +27,7 @@ afterAll(async () => {
 beforeEach(async () => {
   tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
-  // Both replicas have leased paths.
+  // Uploads to both replicas create path leases.
   for (const caller of [tenant.admin, elsewhere()]) expect((await upload(caller, 'first')).status).toBe(201)
 })
 
@@ -84,7 +84,7 @@ test('stores one file if a replica freezes past its Idempotency-Key lease and th
   const second = await upload(tenant.admin, 'frozen', headers)
   expect(second.status).toBe(201)
   other.child.kill('SIGCONT')
-  // The lock of the frozen request has timed out.
+  // The frozen request fails because its lock has timed out.
   expect((await first).status).toBe(503)
   expect(facts(await upload(elsewhere(), 'frozen', headers))).toEqual(facts(second))
   expect(await named('frozen')).toBe(1)

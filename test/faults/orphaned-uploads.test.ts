@@ -93,7 +93,7 @@ async function expectSwept(path: string): Promise<void> {
 
 test('schedules an orphaned blob for removal after lost bucket responses, once its upload can no longer arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
-    // The object exists, but responses to the upload and the status query are lost.
+    // The bucket stores the object, but its responses to the upload and the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
     bucketWorld.bucket.faults.plan('metadata', { kind: 'silent' }, 50)
     expect(await upload()).toBe(503)
@@ -165,7 +165,7 @@ test('adds a path to the garbage journal once without postponing it or waiting f
   } finally {
     await committing.end()
   }
-  // The failed commit leaves the path to the next run.
+  // The next run handles the path because this commit failed.
   await orphanedUploads.hasten()
   expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
   await sweep()

@@ -142,7 +142,7 @@ describe('two processes on one port', () => {
   test('two processes together accept the upload limit of one process and reject more uploads with 429', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
-    // One credential can use a quarter of the upload slots, which is one of four per process.
+    // One credential can use a quarter of the upload slots, which is one of four slots per process.
     const uploads = await Promise.all(Array.from({ length: 6 }, () => startUpload(service)))
     const open = new Set(uploads)
     const rejections: unknown[] = []
@@ -183,7 +183,7 @@ describe('two processes on one port', () => {
     const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const [victim, other] = listWorkers(service)
-    // The process is stopped until the others have continued, so that each of its connections loses a pending call.
+    // The process stays stopped until the others continue, so that each of its connections loses a call.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))
@@ -194,7 +194,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ observed }, at) => observed.answered > responded[at]! + 5))
     const observed = await Promise.all(callers.map((each) => each.stop()))
     expect(observed.flatMap(({ rejected }) => rejected)).toEqual([])
-    // Each connection of the killed process lost one call, and no later call was lost.
+    // Each connection of the killed process loses one call and no later call.
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
     expect(observed.map(({ lost }) => lost)).toEqual(before)

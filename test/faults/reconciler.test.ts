@@ -162,7 +162,7 @@ describe('a reconciler pass', () => {
     await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
     const found: number[] = []
     for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
-      // With a time limit of zero, each turn of a new reconciler checks one path.
+      // With a time limit of zero, a reconciler checks one path per turn.
       await createReconciler().turn(1, -1)
       found.push((await findings()).length)
     }

@@ -40,7 +40,7 @@ const stores = [
 function createContent(size: number, isInfected: boolean): Buffer {
   const content = Buffer.alloc(size, 'words of a note that people read, line by line\n')
   content.write(`${size} ${isInfected}\n`)
-  // Only a scan of the whole file finds a string at its end.
+  // The infected string is at the end of the file, so only a complete scan finds it.
   if (isInfected) content.write(newlyInfected, size - newlyInfected.length)
   return content
 }
@@ -89,7 +89,7 @@ async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string)
     const tenant = await world.tenant()
     const { clean, infected } = await uploadAll(tenant)
     await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', newlyInfected))
-    // The service reads rules at startup.
+    // The upgraded service reads the new rules at startup.
     const upgraded = await World.open({ ...env, RULES_DIR: rulesDir }, world)
     try {
       await rescanAll(upgraded)

@@ -3,7 +3,7 @@ import { getData, toStatusAndCode } from '../support/answers.js'
 import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
-/** The scanner fails on files that contain this string. */
+/** Content on which the scanner fails. */
 const poison = 'a file that no scanner survives'
 const failing = 'stream: Can not allocate memory ERROR\0'
 

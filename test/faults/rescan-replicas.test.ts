@@ -39,7 +39,7 @@ async function countReports(): Promise<number[]> {
   return [...new Set(rows.map((row) => row.reports))]
 }
 
-/** Both replicas start with some files because otherwise the first one could scan all of them. */
+/** Both replicas must start with some files, because otherwise the first replica could scan all files. */
 async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[]> {
   const stores = [world, second].map(({ app }) => app.services.storage)
   const open = stores.map((storage) => storage.open)

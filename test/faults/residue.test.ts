@@ -9,7 +9,7 @@ import { findResidue } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
-// One process goes through all faults and must leave no residue after any of them.
+// The same process goes through all faults and must never leave residue.
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
 let world: World
@@ -21,7 +21,7 @@ let toldToEnd = false
 
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
-  // This world queries the database directly and manages the tenant.
+  // A second application queries the database directly and manages the tenant.
   world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
   proxy = await DatabaseProxy.start(world.databaseUrl)
   tenant = await world.tenant()

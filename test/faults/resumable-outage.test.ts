@@ -62,7 +62,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   expect((await rowOf(path)).xmin).toBe(xmin)
   expect(toStatusAndCode(await tus.patch(path, text.length, ''))).toEqual([503, 'scanner_unavailable'])
 
-  // The next attempt queries the scanner before it reads the file.
+  // The next scan attempt queries the scanner before it reads the file.
   const due = await makeRetryDue(path)
   expect((await tus.head(path)).status).toBe(423)
   expect(await secondsUntilRetry(path, due)).toBeGreaterThanOrEqual(4.9)

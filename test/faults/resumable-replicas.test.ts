@@ -109,7 +109,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
     const proxy = await BreakingProxy.open(service.url)
-    // The body stalls in the middle until the service is killed.
+    // The upload body stalls in the middle until the service is killed.
     proxy.stallAfter(14 * megabyte)
     const sending = new Tus(new Caller(proxy.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes

@@ -60,7 +60,7 @@ test('delivers committed events even if every sending process is killed', async 
   await receiver.until(() => receiver.sequences.includes(last))
   const firstSeen = [...new Set(receiver.sequences)]
   expect(firstSeen).toEqual(Array.from({ length: count }, (_, n) => last - count + 1 + n))
-  // Only unrecorded deliveries are repeated.
+  // The sender repeats only deliveries that it had not recorded.
   const repeated = receiver.sequences.length - count
   expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
 }, 120_000)

@@ -51,7 +51,7 @@ describe('files of different owners are scheduled in turn', () => {
     }
     const many = Array.from({ length: 8 }, () => run('many'))
     await run('few')
-    // With two workers, the second one processes several files of the other owner in the meantime.
+    // With two workers, the second worker processes several files of the other owner in the meantime.
     expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
     await Promise.all(many)
     expect(done).toHaveLength(9)
@@ -230,7 +230,7 @@ describe('limits of the pool', () => {
     const flat = sharp({ create: { width: 1000, height: 1000, channels: 3, background: 'red' } })
     await accepted('a.png', await flat.clone().png().toBuffer())
     await accepted('a.jpg', await flat.clone().jpeg().toBuffer())
-    // The reader uses no native code except zlib.
+    // The file readers use no native code except zlib.
     expect([inspector.pool.processes.length, inspector.pool.threads > 0]).toEqual([0, true])
     await accepted('a.jpg', await flat.clone().jpeg({ progressive: true }).toBuffer())
     expect(inspector.pool.processes.length).toBe(1)

@@ -11,7 +11,7 @@ import { describeIf } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
-// The archive is too large for a scan without a worker.
+// The archive is too large to be scanned without a worker.
 const archive = createZip({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
 const unavailable = { code: 'scanner_unavailable' }
 
@@ -96,7 +96,7 @@ describe('workers', () => {
 
   test('limits and reports YARA threads that cannot be ended, and recovers after they end', async () => {
     const scanner = await open({
-      // The scan runs native code that cannot be interrupted for a limited time.
+      // Native code that cannot be interrupted runs for a limited time.
       module: script(
         `import { spawnSync } from 'node:child_process'; ${ready} export const scan = () => spawnSync('sleep', ['8'])`,
       ),
@@ -107,7 +107,7 @@ describe('workers', () => {
     // A thread that has not reached native code ends immediately and is replaced.
     for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
-        // The loop needs a pause because rejections are immediate.
+        // Rejections are immediate, so the loop needs a pause.
         await new Promise((resolve) => setTimeout(resolve, 50))
         const error = await getScanError()
         expect(error).toMatchObject(unavailable)

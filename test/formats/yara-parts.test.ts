@@ -53,7 +53,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
 
   test('a YARA rule with strings at the start of a file matches them only there', async () => {
     expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
-    // The second window starts 64 KiB before the end of the first window.
+    // The second scan window starts 64 KiB before the end of the first one.
     const second = Buffer.from(file(words, words))
     second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
     expect(await scan(file(second, script))).toEqual(clean)

@@ -44,7 +44,7 @@ export class BreakingProxy {
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     onward.pipe(socket)
     socket.on('data', (chunk: Buffer) => {
-      // The limit applies only to requests with a body so that small requests pass.
+      // Only requests with a body are limited, so that small requests pass.
       if (observed === 0 || remaining === Number.POSITIVE_INFINITY) remaining = this.#breaks[0] ?? Number.POSITIVE_INFINITY
       observed += chunk.length
       onward.write(chunk)

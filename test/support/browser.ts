@@ -1,7 +1,7 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programPath } from './real-parts.js'
 
-// The long time-out is for loaded machines. No test measures time.
+// A long time-out for loaded machines. No test measures time.
 export const timeoutMs = 60_000
 
 /** Starts Chromium from Debian. */

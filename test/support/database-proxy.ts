@@ -35,7 +35,7 @@ export class DatabaseProxy {
 
   async up(): Promise<void> {
     const listener = createServer((client) => this.#connect(client))
-    // The port stays free while the proxy is stopped.
+    // Reuses a port that stays free while the proxy is stopped.
     this.#port ||= Number(await freePort())
     await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
     this.#listener = listener

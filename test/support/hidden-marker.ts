@@ -5,7 +5,7 @@ import { compound, doc, docx, packed as packedDocument } from '../../packages/fo
 import { createPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { createZip } from './eicar.js'
 
-/** The test signature matches this string at any position. Files contain it only after unpacking. */
+/** String that the test signature detects at any position. Files contain it only after unpacking. */
 export const marker = Buffer.from('assay hidden marker 6f1c5b0e7d')
 
 type Make = (bytes: Buffer) => Buffer | Promise<Buffer>

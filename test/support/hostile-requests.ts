@@ -54,7 +54,7 @@ const segment = fc.oneof(
   fc.constantFrom('%', '%zz', '%ff', '%00', '%2e%2e', '.', '..', '%2F', ';', 'a%0d%0ab', '\\', '*'),
 )
 
-/** Existing ids that let some requests succeed. */
+/** Ids of existing objects, with which some requests succeed. */
 export interface Known {
   keyId: string
   fileId: string

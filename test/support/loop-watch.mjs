@@ -87,7 +87,7 @@ async function watch() {
   process.on('message', async ({ id, command, ...options }) => {
     process.send({ id, ...(await commands[command](options)) })
   })
-  // The message channel must not keep the process alive.
+  // The channel to the parent must not keep the process alive.
   process.channel.unref()
 }
 

@@ -29,7 +29,7 @@ async function openEngine(url, schema) {
   const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': glue })
   glue.__wbg_set_wasm(instance.exports)
   instance.exports.__wbindgen_start()
-  // The package must have the version that the adapter uses, because the adapter does not recognize objects of another version.
+  // The adapter does not recognize objects from another version of this package.
   const utils = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
   const adapter = utils.bindMigrationAwareSqlAdapterFactory(new MigrationAdapter(url))
   return glue.SchemaEngine.new({ datamodels: [[schema.path, schema.content]] }, () => {}, adapter)

@@ -87,7 +87,7 @@ export async function startClamdEmulator(
     serve(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
-  // The port stays free after the emulator is closed.
+  // Uses a port that stays free after the emulator is closed.
   const tcpPort = port ?? Number(await freePort())
   await new Promise<void>((resolve) =>
     listen === 'unix' ? server.listen(path, resolve) : server.listen(tcpPort, '127.0.0.1', resolve),

@@ -24,7 +24,7 @@ export interface ExitResult {
   stderr: string
 }
 
-/** The service in a separate process, started like by an operator. */
+/** The service in a separate process, as an operator would start it. */
 export class Service {
   stdout = ''
   stderr = ''

@@ -122,7 +122,7 @@ export class World {
     const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
     const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
-    // The port must be known in advance because signed URLs of local downloads contain it.
+    // Signed URLs of local downloads contain the port, so the port must be known in advance.
     const port = Number(await freePort())
     const config = readConfig({
       HOST: '127.0.0.1',

@@ -76,7 +76,7 @@ describe('string anchors', () => {
         .map(({ text: sought }) => sought)
     fc.assert(
       fc.property(fc.array(chunks, { maxLength: 40 }), fc.nat(3), (parts, by) => {
-        // Each character is one byte, so positions in text and bytes are equal.
+        // Every character is one byte, so text positions equal byte positions.
         const text = parts.join('')
         expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
       }),

@@ -166,7 +166,7 @@ test('a slow clamd applies backpressure so that unsent content is not buffered',
   })
   expect(await createScanner([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
   expect(daemon.receivedBytes).toBe(64 * mebibyte)
-  // The limit includes the socket buffers on both sides.
+  // Socket buffers on both sides count towards the limit of unsent bytes.
   expect(maxUnsent).toBeLessThan(12 * mebibyte)
 })
 

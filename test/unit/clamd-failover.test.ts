@@ -70,7 +70,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     const { content, reads } = interrupted(
       async () => {
         first.freeze()
-        // The delay is long enough for the last bytes to be sent.
+        // The delay lets the client send its last bytes.
         setTimeout(() => void first.kill('SIGKILL'), 300)
       },
       'at the end',

@@ -135,7 +135,7 @@ describe('scan limits of a daemon', () => {
     const probe = await reachProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
-    // Otherwise, an unanchored signature would match without unpacking.
+    // An unanchored signature would match the string in a file that stores it uncompressed.
     expect(bytes.includes(eicar)).toBe(false)
     const sizes: number[] = []
     const zip = await fromBufferPromise(bytes)

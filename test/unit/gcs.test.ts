@@ -142,7 +142,7 @@ describe('uploads', () => {
       bucket.faults.plan(call, { kind: 'status', status })
       await storage.put('a/b', inMemory(noise(size)), type)
       expect((await readBack('a/b')).equals(noise(size))).toBe(true)
-      // The request that ends the first session is rejected too.
+      // The bucket also rejects the request that cancels the first session.
       bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
       await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
       expect(bucket.objects.names).toEqual(['a/b'])
@@ -165,7 +165,7 @@ describe('uploads', () => {
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
-      // The last bytes may reach the bucket only now, but the bucket still returns 503.
+      // The last bytes may arrive late, but the bucket still returns 503.
       expect(bucket.objects.names).toEqual([])
       // Retries of one kind of call do not prevent those of another.
       bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)

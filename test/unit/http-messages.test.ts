@@ -23,7 +23,7 @@ test('a reused connection keeps no listeners of early responses', async () => {
     const closed = once(call, 'close')
     call.flushHeaders()
     const [response] = await once(call, 'response')
-    // The response precedes the body, so the service waits for the rest of the body.
+    // The service responds before the body arrives, then waits for the rest of the body.
     call.end(Buffer.alloc(20_000))
     response.resume()
     await closed

@@ -31,7 +31,7 @@ describe('blob paths on disk', () => {
   })
 
   test('no store directory has more than 1,024 entries for the ids of a year', () => {
-    // Only computes paths without writing files.
+    // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
     for (let at = 0; at < 100_000; at++) {

@@ -44,7 +44,7 @@ describe('parts of an upload', () => {
       expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
       expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
       expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
-      // Each byte is written once per size class, plus one block per request.
+      // Each byte is written at most once per size class, plus one block per request.
       expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
     },
   )

@@ -46,7 +46,7 @@ describe('a file', () => {
         const file = new FileSource(path)
         try {
           const expected = places.map(({ offset, length }) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length)))
-          // All reads complete before the first is checked, so that an overwritten buffer is detected.
+          // All reads complete before the first result is checked, so that an overwritten buffer is detected.
           const read = places.map(({ offset, length }) => file.read(offset, length))
           return read.every((each, at) => each.equals(expected[at]!))
         } finally {

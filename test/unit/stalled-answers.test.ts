@@ -31,7 +31,7 @@ async function request(respond: (response: ServerResponse) => void, stalledMs = 
   return { client, ended: () => closed }
 }
 
-// The response exceeds all kernel buffers.
+// A response that exceeds all kernel buffers.
 const large = Buffer.alloc(32 * 1_048_576)
 
 test('disconnects a client that stops reading', async () => {

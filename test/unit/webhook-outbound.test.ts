@@ -156,7 +156,7 @@ describe('addresses of connections', () => {
   })
 
   test('a webhook connects only to the validated addresses with one DNS query', async () => {
-    // The receiver has no TLS because only the connection is tested.
+    // The webhook receiver uses no TLS because the test covers only the connection.
     let requested = 0
     const to = new Outbound({
       allowPrivate: true,

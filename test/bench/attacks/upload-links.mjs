@@ -139,7 +139,7 @@ function send(url, { method = 'GET', headers = {}, body, localAddress } = {}) {
       const content = text.replace(/"(request_id|timestamp)":"[^"]*"/g, '')
       resolve({ status: response.statusCode, comparable: JSON.stringify([rest, content]) })
     })
-    // The service closes the connection after rejecting a body.
+    // Write errors are expected because the service closes the connection after rejecting a body.
     outgoing.on('error', (error) => (['EPIPE', 'ECONNRESET'].includes(error.code) ? resolve({ status: 499 }) : reject(error)))
     outgoing.end(body)
   })

@@ -126,7 +126,7 @@ async function create(client, { url }, replaced) {
   return client('POST', '/webhooks', { url })
 }
 
-/** Two tests of one webhook may run concurrently, so a fourth one must find a free slot. */
+/** A webhook accepts two concurrent test events, so the fourth test must find a free slot. */
 async function runTests(client, webhookId) {
   const durations = []
   for (let nth = 0; nth < 4; nth++) {

@@ -34,7 +34,7 @@ function usedByDatabase(dataDir) {
       const child = readStatFields(`/proc/${pid}/stat`)
       if (Number(child[1]) === server) used += ownMs(child)
     } catch {
-      // The time of an ended process is part of `endedChildrenMs`.
+      // The CPU time of an ended process is part of `endedChildrenMs`.
     }
   }
   return used

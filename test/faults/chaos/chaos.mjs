@@ -189,7 +189,7 @@ async function runUploader(run, tenant, index) {
         headers: { 'Idempotency-Key': `${tenant.id}-${name}` },
       })
     })
-    // The upload may be rejected because the quota is exhausted.
+    // An upload may be rejected because the quota is exhausted.
     if (response.status !== 201) {
       if (response.status !== 422) run.faults.push(`an upload returned ${response.status}: ${JSON.stringify(response.body)}`)
       continue

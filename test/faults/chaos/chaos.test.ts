@@ -25,6 +25,6 @@ test('kills, freezes, lost connections and wrong clocks lose or duplicate no ack
     status: 0,
     output: '',
   })
-  // Two long freezes leave little time for uploads.
+  // Two long freezes of the database leave little time for uploads.
   expect(JSON.parse(output).uploads).toBeGreaterThan(10)
 }, 600_000)

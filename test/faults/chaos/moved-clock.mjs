@@ -17,5 +17,5 @@ globalThis.Date = MovedDate
 process.on('message', ({ clock }) => {
   aheadMs = clock
 })
-// The message channel must not keep the process alive.
+// The channel to the parent must not keep the process alive.
 process.channel?.unref()

@@ -106,7 +106,7 @@ export class Rescans {
     for (const { file_id } of twice.rows) this.#run.faults.push(`${file_id} was scanned twice with the same signatures`)
   }
 
-  /** The newest rescan must use the last rules, because replicas detect them shortly after the start. */
+  /** The newest rescan must use the last rules, which replicas detect shortly after their start. */
   async #isRescanned() {
     const { body } = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
     // The version of the built-in scanner ends with the number of rules.

@@ -16,7 +16,7 @@ const { values } = parseArgs({
   options: {
     restarts: { type: 'string', default: '10' },
     callers: { type: 'string', default: '8' },
-    // With a delay of less than two polls, the balancer would still use a stopped server.
+    // A balancer uses a stopped server for up to two polls.
     'delay-seconds': { type: 'string', default: '5' },
     'poll-ms': { type: 'string', default: '2000' },
     // Number of processes per replica.

@@ -86,7 +86,7 @@ export class BucketEmulator {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
     })
-    // The port stays free while the emulator is stopped.
+    // Reuses a port that stays free while the emulator is stopped.
     this.#port ||= Number(await freePort())
     await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#server = server

@@ -12,7 +12,7 @@ import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
-// These are functions because programPath throws if Ceph is not installed.
+// Functions delay programPath, which throws if Ceph is not installed.
 const daemons = {
   monitor: () => programPath('ceph-mon'),
   storage: () => programPath('ceph-osd'),

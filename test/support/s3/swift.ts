@@ -11,7 +11,7 @@ import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
-// These are functions because programPath throws if Swift is not installed.
+// Functions delay programPath, which throws if Swift is not installed.
 const programs = {
   account: () => programPath('swift-account-server'),
   container: () => programPath('swift-container-server'),
@@ -22,7 +22,7 @@ type Role = keyof typeof programs
 
 /** OpenStack Swift with its S3 interface, one server of each kind and one device in a temporary directory. */
 export class Swift implements S3Server {
-  // The secret is the user's password in proxy-server.conf.
+  // The secret access key is the user's password in proxy-server.conf.
   readonly credentials = { accessKeyId: 'test:tester', secretAccessKey: 'testing' }
   readonly #running = new Map<Role, ChildProcess>()
   readonly #backends: string[] = []
@@ -67,7 +67,7 @@ export class Swift implements S3Server {
     const ring = (...args: string[]) => run('swift-ring-builder', [`${role}.builder`, ...args], { cwd: this.directory })
     await ring('create', '4', '1', '0')
     await ring('add', `r1z1-127.0.0.1:${port}/d1`, '1')
-    // The command exits with status 1 if it prints a warning.
+    // swift-ring-builder exits with status 1 if it prints a warning.
     await ring('rebalance').catch(() => {})
     const settings = `devices = ${join(this.directory, 'devices')}
 mount_check = false
