@@ -194,7 +194,6 @@ const int8 = 20
 const int8Array = 1016
 const textArray = 1009
 const timestamp = 1114
-const timestamptz = 1184
 
 const bigints = pg.types.getTypeParser(textArray as number) as (value: string) => (string | null)[]
 
@@ -205,36 +204,8 @@ const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, forma
     if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : exactNumber(item)))
     // pg would interpret a timestamp without a time zone as local time. All timestamps of the service are UTC.
     if (oid === timestamp) return (value: string) => new Date(`${value.replace(' ', 'T')}Z`)
-    if (oid === timestamptz) return moment
   }
   return pg.types.getTypeParser(oid, format as 'text')
-}
-
-const anyMoment = pg.types.getTypeParser(timestamptz)
-
-const digits = (text: string, at: number, count: number): number => {
-  let number = 0
-  for (let place = at; place < at + count; place++) number = number * 10 + text.charCodeAt(place) - 48
-  return number
-}
-
-// Parses a timestamp of a UTC session, such as 2026-01-31 12:00:00.5+00, in a fifth of the time of a general date parser.
-const moment = (value: string): Date => {
-  // Date.UTC maps the years 0 to 99 to 1900 to 1999, so the general parser handles early years.
-  if (value.length > 29 || value[10] !== ' ' || value[0] === '0' || !value.endsWith('+00')) return anyMoment(value) as Date
-  const fraction = Math.min(3, value.length - 23)
-  const milliseconds = fraction > 0 ? digits(value, 20, fraction) * 10 ** (3 - fraction) : 0
-  return new Date(
-    Date.UTC(
-      digits(value, 0, 4),
-      digits(value, 5, 2) - 1,
-      digits(value, 8, 2),
-      digits(value, 11, 2),
-      digits(value, 14, 2),
-      digits(value, 17, 2),
-      milliseconds,
-    ),
-  )
 }
 
 // Sends Date parameters as UTC, regardless of the machine's time zone.

@@ -4,8 +4,6 @@ import { overloaded } from '../errors/errors.js'
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
-// Number of idle entries to keep, because a Map that is repeatedly emptied and refilled reallocates its table.
-const maxIdleQueues = 1_000
 
 /** The `query` method of a pool, with any arguments. */
 export type Query = (...given: unknown[]) => Promise<unknown>
@@ -46,7 +44,7 @@ export class TenantShares {
     } finally {
       const next = queue.waiting.shift()
       if (next) next()
-      else if (--queue.running === 0 && this.#queues.size > maxIdleQueues) this.#queues.delete(tenantId)
+      else if (--queue.running === 0) this.#queues.delete(tenantId)
     }
   }
 
