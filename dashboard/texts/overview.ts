@@ -89,7 +89,7 @@ export const overviewTexts = {
     consistencyAbout: 'Compares counters, database rows, stored blobs and the journal. All counts are 0 in a healthy system.',
     checkConsistency: 'Check consistency',
     findings: {
-      countersDrift: 'Counters with a wrong value',
+      countersDrift: 'Counters with incorrect values',
       filesWithoutBlob: 'Files without a blob',
       blobsWithoutFile: 'Blobs without a file',
       corrupted: 'Files whose blob has a different size',

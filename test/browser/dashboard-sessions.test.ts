@@ -179,7 +179,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
     for (const [wrongCodes, hours, message] of [
-      [10, 1, /^Too many wrong codes\. Codes are rejected until \w+ \d+, \d{4}, \d\d:\d\d\. Wait, or ask an administrator/],
+      [10, 1, /^Too many wrong codes\. You can try again after \w+ \d+, \d{4}, \d\d:\d\d, or ask an administrator/],
       [100, 0, /^Too many wrong codes\. Ask an administrator to reset your second factor or password\.$/],
     ] as const) {
       await world.database.pool.query(

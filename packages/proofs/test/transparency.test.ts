@@ -29,7 +29,7 @@ describe('Merkle tree', () => {
     },
   )
 
-  test('computes the Merkle root from a frontier, largest subtree first', () => {
+  test('computes the Merkle root from the roots of complete subtrees, largest subtree first', () => {
     const entries = entriesOf(13)
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
@@ -50,7 +50,7 @@ describe('Merkle tree', () => {
     }
   })
 
-  test('computes no root from an inclusion proof of the wrong length or with an index out of range', () => {
+  test('returns undefined for an inclusion proof of the wrong length or with an index out of range', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
     expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
