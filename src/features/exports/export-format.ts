@@ -23,7 +23,7 @@ export const writers: Record<ExportFormat, Writer> = {
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => toCell(row[column]))),
-        // By default, the library quotes only the record delimiter, but CSV readers recognize all kinds of line breaks.
+        // CSV readers recognize all kinds of line breaks, but the library quotes only the record delimiter by default.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

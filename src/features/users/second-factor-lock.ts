@@ -5,7 +5,7 @@ import { now } from '../../platform/clock.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { UserRow } from './user-row.js'
 
-// Of one million codes, three are valid at any time: for the current time step and one step on either side. With these limits,
+// Three of one million codes are valid at any time: for the current time step and one step on either side. With these limits,
 // 100 guesses take three months and succeed with a probability of 0.03 %.
 const wrongCodesUntilLock = 10
 const wrongCodesUntilReset = 100
