@@ -1,6 +1,6 @@
 import { type CallRow, type Entry, type Operation, toFailedCall } from '../ledger/entry.js'
 import { type Actor, type Origin, requireScope } from '../platform/actor.js'
-import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../platform/errors/errors.js'
+import { AssayError, createOutcomeUnknownError, forbidden, httpStatus, type PublicError } from '../platform/errors/errors.js'
 import type { Endpoint } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
 import { toPublicError } from './public-error.js'
@@ -206,7 +206,7 @@ export class Admission {
 
 /** Replaces a 503 error after the commit, because its response would claim that nothing was stored. */
 function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
-  return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? outcomeUnknown(error) : error
+  return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }
 
 function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {

@@ -15,7 +15,7 @@ export function credentialLookups<Credential, Found>(
   let misses = 0
   return new Batcher({
     run: load,
-    pauseMs: (found) => {
+    getPauseMs: (found) => {
       misses = found.some((each) => each !== null) ? 0 : misses + 1
       return Math.max(minPauseMs, Math.min(maxPauseMs, misses * pauseMs))
     },

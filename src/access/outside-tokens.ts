@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
 import { isScope, type Scope } from '../platform/actor.js'
-import { currentTime, now } from '../platform/clock.js'
+import { getCurrentTime, now } from '../platform/clock.js'
 import { AssayError, overloaded } from '../platform/errors/errors.js'
 import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, throwRejectedToken } from './sessions.js'
@@ -79,7 +79,7 @@ export class ExternalTokens {
       audience,
       clockTolerance: skewSeconds,
       requiredClaims: ['exp', 'iat', 'sub'],
-      currentDate: currentTime(),
+      currentDate: getCurrentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
     // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).

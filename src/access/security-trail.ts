@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Entry } from '../ledger/entry.js'
-import { type Actor, type Origin, systemActor } from '../platform/actor.js'
+import { type Actor, createSystemActor, type Origin } from '../platform/actor.js'
 
 export const securityReasons = [
   'sign_in_failed',
@@ -52,7 +52,7 @@ export class SecurityTrail {
     const entry: Entry = {
       audit: [
         {
-          actor: actor ?? { ...systemActor(tenantId), ...origin },
+          actor: actor ?? { ...createSystemActor(tenantId), ...origin },
           tenantId,
           auditType: 'security',
           action: 'created',

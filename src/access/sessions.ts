@@ -1,6 +1,6 @@
 import { sign, verify } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
-import { currentTime, now } from '../platform/clock.js'
+import { getCurrentTime, now } from '../platform/clock.js'
 import { isId } from '../platform/ids.js'
 import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
@@ -95,7 +95,7 @@ export class Sessions {
       issuer: ownIssuer,
       audience: ownIssuer,
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
-      currentDate: currentTime(),
+      currentDate: getCurrentTime(),
     }
     return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(throwRejectedToken)).payload
   }

@@ -42,7 +42,7 @@ export class SignInPace {
   readonly #pause: NonNullable<SignInPaceOptions['pause']>
   readonly #waiting = new Map<string, number>()
 
-  constructor({ counters, free = {}, pause = paused }: SignInPaceOptions) {
+  constructor({ counters, free = {}, pause = abortableSleep }: SignInPaceOptions) {
     this.#counters = counters
     this.#free = { ...usual, ...free }
     this.#pause = pause
@@ -93,7 +93,7 @@ export class SignInPace {
 const waitAfter = (failures: number, free: number) =>
   failures <= free ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - free - 1))
 
-const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
+const abortableSleep = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // Hash the email address, because the counter table must not contain personal data.
 const accountKey = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -4,7 +4,7 @@ import { AdoptionService } from '../features/adoption/adoption.service.js'
 import { type AdoptionOutcome, adoptionOutcomes } from '../features/adoption/adoption-result.js'
 import { createInspector } from '../inspection/engine/inspect.js'
 import { createSpoolFolder, openConfiguredScanner, openWorkers } from '../inspection/open-inspection.js'
-import { systemActor } from '../platform/actor.js'
+import { createSystemActor } from '../platform/actor.js'
 import { isId } from '../platform/ids.js'
 import { Spool } from '../platform/spool/spool.js'
 import { openStoredObjects, toStoreFolder } from '../platform/storage/stored-objects.js'
@@ -30,8 +30,8 @@ export const adoptCommands: Record<string, Command> = {
     run: async (command, values) => {
       const { tenantId, folder } = parseFolder(String(values.url), command.config.storageUrl)
       const context = String(values.context)
-      await command.services.tenants.get(systemActor(tenantId))
-      const found = await command.services.contexts.get(systemActor(tenantId), context)
+      await command.services.tenants.get(createSystemActor(tenantId))
+      const found = await command.services.contexts.get(createSystemActor(tenantId), context)
       if (found.status !== 'active') throw new UsageError(`--context is '${context}', which is disabled. Enable it.`)
       const report = typeof values.report === 'string' ? await AdoptionReport.open(values.report) : undefined
       try {

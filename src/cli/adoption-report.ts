@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import type { AdoptionResult } from '../features/adoption/adoption-result.js'
 import { writers } from '../features/exports/export-format.js'
-import { snakeCase } from '../platform/case-conversion.js'
+import { toSnakeCase } from '../platform/case-conversion.js'
 import { UsageError } from './command.js'
 
 const columns = ['path', 'outcome', 'reason', 'message', 'fileId', 'sizeBytes', 'checksum'] as const
@@ -21,7 +21,7 @@ export class AdoptionReport {
       throw new UsageError(`The file ${path} of --report cannot be written (${code}).`)
     })
     await removePartialRow(file)
-    if ((await file.stat()).size === 0) await file.appendFile(csv.head(columns.map(snakeCase)))
+    if ((await file.stat()).size === 0) await file.appendFile(csv.head(columns.map(toSnakeCase)))
     return new AdoptionReport(file)
   }
 

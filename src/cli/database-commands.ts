@@ -10,7 +10,7 @@ export const databaseCommands: Record<string, Command> = {
     options: { 'dry-run': { type: 'boolean' }, check: { type: 'boolean' } },
     run: async ({ database, print }, values) => {
       if (values['dry-run'] && values.check) throw new UsageError('--dry-run and --check cannot be combined. Use one of them.')
-      const client = await database.dedicated('assay distribute')
+      const client = await database.connectDedicated('assay distribute')
       try {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
         if (values['dry-run']) return { result: { dry_run: true, ...toResult(await planDistribution(client)) } }
@@ -26,7 +26,7 @@ export const databaseCommands: Record<string, Command> = {
 }
 
 async function testStatements(database: Database): Promise<string | undefined> {
-  const client = await database.dedicated('assay self-test')
+  const client = await database.connectDedicated('assay self-test')
   try {
     return await runSelfTest(client).then(
       () => undefined,

@@ -1,4 +1,4 @@
-import { isScope, scopes, systemActor } from '../platform/actor.js'
+import { createSystemActor, isScope, scopes } from '../platform/actor.js'
 import { toSingleLine } from '../platform/text.js'
 import { type Command, UsageError } from './command.js'
 
@@ -21,8 +21,8 @@ export const keyCommands: Record<string, Command> = {
         throw new UsageError(`--scopes contains '${unknown}'. It must contain one or more of ${scopes.join(', ')}.`)
       const name = values.name === undefined ? 'Key of the operator' : toSingleLine(String(values.name))
       if (name.length < 1 || name.length > 255) throw new UsageError('--name must have 1 to 255 characters.')
-      const { tenantId } = await services.tenants.get(systemActor(String(values.tenant)))
-      const key = await services.apiKeys.create(systemActor(tenantId), { name, scopes: requested.filter(isScope) })
+      const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))
+      const key = await services.apiKeys.create(createSystemActor(tenantId), { name, scopes: requested.filter(isScope) })
       return { result: { tenant_id: tenantId, api_key_id: key.apiKeyId, name, scopes: key.scopes, api_key: key.apiKey } }
     },
   },

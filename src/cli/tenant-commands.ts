@@ -1,4 +1,4 @@
-import { scopes, systemActor } from '../platform/actor.js'
+import { createSystemActor, scopes } from '../platform/actor.js'
 import { toSingleLine } from '../platform/text.js'
 import { type Command, UsageError } from './command.js'
 
@@ -14,7 +14,7 @@ export const tenantCommands: Record<string, Command> = {
       const name = toSingleLine(String(values.name))
       const quotaMb = values['quota-mb'] === undefined ? undefined : parseWholeNumber('quota-mb', String(values['quota-mb']))
       const { tenantId } = await services.tenants.create({ name, ...(quotaMb !== undefined && { quotaMb }) })
-      const key = await services.apiKeys.create(systemActor(tenantId), { name: 'First key', scopes: [...scopes] })
+      const key = await services.apiKeys.create(createSystemActor(tenantId), { name: 'First key', scopes: [...scopes] })
       return { result: { tenant_id: tenantId, name, api_key_id: key.apiKeyId, api_key: key.apiKey } }
     },
   },

@@ -2,7 +2,7 @@ import { findPasswordError } from '../access/passwords.js'
 import { findFieldErrors } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
-import { systemActor } from '../platform/actor.js'
+import { createSystemActor } from '../platform/actor.js'
 import { type Command, UsageError } from './command.js'
 
 const text = { type: 'string' } as const
@@ -23,7 +23,7 @@ export const userCommands: Record<string, Command> = {
       })
       assertValid(input)
       // Report an unknown tenant here, because the database's foreign key error would not name the tenant.
-      const actor = systemActor((await services.tenants.get(systemActor(String(tenant)))).tenantId)
+      const actor = createSystemActor((await services.tenants.get(createSystemActor(String(tenant)))).tenantId)
       const created = await services.users.create(actor, input)
       const { userId, email: storedEmail } = created.user
       return { result: { user_id: userId, email: storedEmail, ...(created.password !== null && { password: created.password }) } }
@@ -35,7 +35,7 @@ export const userCommands: Record<string, Command> = {
     options: { tenant: text, email: text, password: text, 'remove-second-factor': { type: 'boolean' } },
     required: ['tenant', 'email'],
     run: async ({ services }, values) => {
-      const actor = systemActor((await services.tenants.get(systemActor(String(values.tenant)))).tenantId)
+      const actor = createSystemActor((await services.tenants.get(createSystemActor(String(values.tenant)))).tenantId)
       const { userId, email } = await services.users.getByEmail(actor, String(values.email))
       const password = typeof values.password === 'string' ? values.password : undefined
       const passwordError = password === undefined ? undefined : findPasswordError(password)
@@ -52,7 +52,7 @@ export const userCommands: Record<string, Command> = {
     options: { tenant: text },
     required: ['tenant'],
     run: async ({ services }, values) => {
-      const { tenantId } = await services.tenants.get(systemActor(String(values.tenant)))
+      const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))
       const users = await listAll(services, tenantId)
       return {
         result: {

@@ -77,7 +77,7 @@ async function openBase(parts: ServiceParts) {
   const { config, database, logger, serviceEvents } = parts
   const { pool } = database
   await synchronizeClock(pool)
-  await database.durability.expression()
+  await database.durability.getExpression()
   const stopTime = startClockSync(pool)
   const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)

@@ -1,6 +1,6 @@
 import { types } from '@assay/formats'
 import { type BlockReason, blockReasons, type PolicyRejection } from '../platform/errors/block-reasons.js'
-import { printable } from '../platform/errors/errors.js'
+import { toPrintable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import type { CheckOutcome, Findings, SoundnessFinding, Submission, ValidationRules, WorkerFailureResult } from './report.js'
 import type { ScanVerdict } from './scanners/verdict.js'
@@ -44,7 +44,7 @@ type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 const extension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
-    const [name, allowed] = [printable(file.extension), rules.allowedExtensions]
+    const [name, allowed] = [toPrintable(file.extension), rules.allowedExtensions]
     const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
     const message = `${what} is not allowed in context '${rules.contextKey}'; allowed: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
@@ -66,7 +66,7 @@ const extension: Check = async (file) => {
   const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
   return {
     outcome: 'failed',
-    message: `The content ${found}, which does not match the extension '.${printable(file.extension)}'.${hint}`,
+    message: `The content ${found}, which does not match the extension '.${toPrintable(file.extension)}'.${hint}`,
     evidence,
     durationMs,
   }

@@ -1,17 +1,17 @@
 import type { Pool, PoolClient } from 'pg'
-import { outcomeUnknown, overloaded } from '../platform/errors/errors.js'
-import { idTime, newId } from '../platform/ids.js'
+import { createOutcomeUnknownError, overloaded } from '../platform/errors/errors.js'
+import { getIdTime, newId } from '../platform/ids.js'
 import { usageColumns } from './counters.js'
 import type { Entry } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
   LockTimeoutError,
+  type PendingEntry,
   type Statement,
-  shareNextCommit,
+  toUnavailableError,
   UnserializableError,
-  unavailable,
-  type Waiting,
+  waitAfterSlowCommit,
 } from './group-commit.js'
 import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
@@ -29,15 +29,15 @@ export class AppendLane {
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #maxWaiting: number
-  readonly #onWritten: (group: Waiting[]) => Promise<void>
+  readonly #onWritten: (group: PendingEntry[]) => Promise<void>
   readonly #isOneTenantPerGroup: boolean
-  #waiting: Waiting[] = []
+  #waiting: PendingEntry[] = []
 
   constructor(parts: {
     pool: Pool
     maxGroup: number
     maxWaiting: number
-    onWritten: (group: Waiting[]) => Promise<void>
+    onWritten: (group: PendingEntry[]) => Promise<void>
     /** True for a distributed database. Each commit then changes only one node and needs no two-phase commit. */
     isOneTenantPerGroup?: boolean
   }) {
@@ -49,7 +49,7 @@ export class AppendLane {
     this.scheduler = new CommitScheduler({
       maxConcurrent: parts.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
       hasEntries: () => this.#waiting.length > 0,
-      commitNext: () => this.#commit(this.#takeGroup()),
+      commitNext: () => this.#commitGroup(this.#takeGroup()),
     })
   }
 
@@ -61,48 +61,49 @@ export class AppendLane {
     return this.scheduler.idle && this.#waiting.length === 0
   }
 
-  push(waiting: Waiting): void {
+  enqueue(waiting: PendingEntry): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('The service is overloaded. Retry later.'))
     this.scheduler.wake()
   }
 
-  #takeGroup(): Waiting[] {
+  #takeGroup(): PendingEntry[] {
     if (!this.#isOneTenantPerGroup) return this.#waiting.splice(0, this.#maxGroup)
     const tenantId = getTenantId(this.#waiting[0]!.entry)
-    const group: Waiting[] = []
-    const others: Waiting[] = []
+    const group: PendingEntry[] = []
+    const others: PendingEntry[] = []
     for (const waiting of this.#waiting)
       (group.length < this.#maxGroup && getTenantId(waiting.entry) === tenantId ? group : others).push(waiting)
     this.#waiting = others
     return group
   }
 
-  async #commit(group: Waiting[]): Promise<void> {
+  async #commitGroup(group: PendingEntry[]): Promise<void> {
     const start = performance.now()
     let client: PoolClient | undefined
     let broken: Error | undefined
     let answered: Promise<void>[] = []
     try {
       client = await this.#pool.connect()
-      answered = await this.#write(client, group)
+      answered = await this.#writeGroup(client, group)
     } catch (error) {
       broken = error as Error
-      const failure = client && !(error instanceof LockTimeoutError) ? outcomeUnknown(error) : unavailable(error)
+      const failure =
+        client && !(error instanceof LockTimeoutError) ? createOutcomeUnknownError(error) : toUnavailableError(error)
       for (const waiting of group) waiting.reject(failure)
     } finally {
       client?.release(broken)
     }
-    await shareNextCommit(start, answered)
+    await waitAfterSlowCommit(start, answered)
   }
 
   // Retries after a lock time-out, because only partition changes take such a lock, and only briefly.
-  async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
+  async #writeGroup(client: PoolClient, group: PendingEntry[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
       try {
         await commitGroup(client, group, async (on, part) => {
-          await on.query(appendStatement(part.map(({ entry }) => entry)))
+          await on.query(createAppendStatement(part.map(({ entry }) => entry)))
           answered.push(this.#onWritten(part))
         })
         return answered
@@ -136,14 +137,14 @@ interface DownloadDelta {
 }
 
 /** Creates one statement for append-only entries of any number of tenants. */
-function appendStatement(entries: Entry[]): Statement {
+function createAppendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []
     const downloads = new Map<string, DownloadDelta>()
     const usage = entries.flatMap((entry) => {
       const call = entry.call && toCallRow(entry.call)
       if (call) calls.push(call.row)
-      const at = call?.at ?? idTime(newId('call'))
+      const at = call?.at ?? getIdTime(newId('call'))
       if (entry.download) countDownload(downloads, entry.download, at)
       return toUsageDeltas(entry, at)
     })

@@ -31,7 +31,7 @@ export const totalBucket = new Date(0)
 export const storedHoursDays = 400
 
 /** Returns the start of the first day with hourly counters. Statistics for earlier partial days count table rows instead. */
-export const startOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
+export const getStartOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
 /** SQL that assigns each delta to the tenant, its API key and its context, in the hourly, daily and total counters. */
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)

@@ -100,11 +100,11 @@ export interface Entry {
   deletion?: { actor: Actor; file: RemovedFile; details?: Record<string, unknown> } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
-  answer?: IdempotentResponse | undefined
+  idempotentResponse?: IdempotentResponse | undefined
 }
 
 /** Creates the audit log entry for a change to an entity of the actor's tenant. */
-export const toAudit = (
+export const createAuditRow = (
   actor: Actor,
   action: AuditAction,
   entity: { type: string; id: string; name: string },
@@ -121,22 +121,22 @@ export const toAudit = (
 })
 
 /** Creates the audit log entry for a change to one file. */
-export const toFileAudit = (
+export const createFileAuditRow = (
   actor: Actor,
   action: AuditAction,
   { fileId, originalFilename, contextKey }: Pick<UploadedFile, 'fileId' | 'originalFilename' | 'contextKey'>,
   details: Record<string, unknown>,
-): AuditRow => ({ ...toAudit(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
+): AuditRow => ({ ...createAuditRow(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
 
 /** Returns the audit log entries for all changes in a ledger entry: upload, deletion and others. */
-export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
+export const getAuditRows = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
   ...audit,
-  ...(upload ? [toCreationAudit(upload)] : []),
-  ...(deletion ? [toDeletionAudit(deletion)] : []),
+  ...(upload ? [createUploadAuditRow(upload)] : []),
+  ...(deletion ? [createDeletionAuditRow(deletion)] : []),
 ]
 
-const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
-  toAudit(
+const createUploadAuditRow = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
+  createAuditRow(
     actor,
     'created',
     { type: 'file', id: file.fileId, name: file.originalFilename },
@@ -146,15 +146,15 @@ const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRo
       content_type: file.contentType,
       checksum: `sha256:${file.checksum}`,
       ...(file.isAdopted && { adopted_from: file.blobPath }),
-      ...toLinkField(actor),
+      ...toUploadLinkField(actor),
     },
   )
 
 /** Returns the id of the upload link if the actor used one. */
-export const toLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
+export const toUploadLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
 
-const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
-  toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
+const createDeletionAuditRow = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
+  createFileAuditRow(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,

@@ -78,7 +78,7 @@ export class Fold {
   }
 
   /** Marks the tenant for the next fold. Must be called after deltas of the tenant were written. */
-  note(tenantId: string): void {
+  markForFold(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
 
@@ -86,7 +86,7 @@ export class Fold {
    * Folds the marked tenants that have waited longest, up to `maxTenants`. With `everyTenant`, includes the tenants of all replicas.
    */
   run({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
-    this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#run(everyTenant, maxTenants))
+    this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarked(everyTenant, maxTenants))
     return this.#lastFold
   }
 
@@ -96,9 +96,9 @@ export class Fold {
     await this.run().catch(() => {})
   }
 
-  async #run(everyTenant: boolean, maxTenants: number): Promise<void> {
+  async #foldMarked(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
-      for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
+      for (const tenantId of await this.#findTenantsWithDeltas()) this.#tenants.add(tenantId)
       // Condition for rows that a crashed process left behind. No move uses them any more.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
@@ -110,13 +110,13 @@ export class Fold {
     for (let from = 0; from < noted.length; from += tenantsPerTransaction) {
       const tenants = noted.slice(from, from + tenantsPerTransaction)
       try {
-        await this.#fold(tenants)
+        await this.#foldInTransaction(tenants)
       } catch (error) {
         for (const tenantId of tenants) this.#tenants.add(tenantId)
         if (getSqlErrorKind(error) !== 'locked' || tenants.length === 1) throw error
         // A row of one tenant is locked. Fold each tenant separately, so that the others do not wait for it.
         for (const tenantId of tenants)
-          await this.#fold([tenantId]).then(
+          await this.#foldInTransaction([tenantId]).then(
             () => this.#tenants.delete(tenantId),
             () => {},
           )
@@ -125,11 +125,11 @@ export class Fold {
   }
 
   /** Folds in one transaction, because one commit per tenant would take longer than the fold. */
-  async #fold(tenants: string[]): Promise<void> {
+  async #foldInTransaction(tenants: string[]): Promise<void> {
     await inTransaction(this.#pool, (client) => foldTenants(client, tenants))
   }
 
-  async #withDeltas(): Promise<string[]> {
+  async #findTenantsWithDeltas(): Promise<string[]> {
     const { rows } = await this.#pool.query<{ tenant_id: string }>(
       'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas',
     )
@@ -151,8 +151,9 @@ export async function foldTenants(client: ClientBase, tenants: readonly string[]
   const downloads = await select(tenantsWithDownloads, free)
   for (const tenantId of free) {
     if (locked.has(tenantId)) {
-      await foldAll(client, { name: 'fold-usage', text: foldUsage, values: [tenantId] })
-      if (downloads.has(tenantId)) await foldAll(client, { name: 'fold-downloads', text: foldDownloads, values: [tenantId] })
+      await foldAllDeltas(client, { name: 'fold-usage', text: foldUsage, values: [tenantId] })
+      if (downloads.has(tenantId))
+        await foldAllDeltas(client, { name: 'fold-downloads', text: foldDownloads, values: [tenantId] })
     } else if (!existing.has(tenantId)) {
       await client.query('DELETE FROM usage_deltas WHERE tenant_id = $1', [tenantId])
       await client.query('DELETE FROM download_deltas WHERE tenant_id = $1', [tenantId])
@@ -160,7 +161,7 @@ export async function foldTenants(client: ClientBase, tenants: readonly string[]
   }
 }
 
-async function foldAll(client: ClientBase, statement: QueryConfig): Promise<void> {
+async function foldAllDeltas(client: ClientBase, statement: QueryConfig): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ folded: number }>(statement)
     if (Number(rows[0]!.folded) < rowsPerStatement) return

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
 import type { Entry } from './entry.js'
-import { ensurePartitionsOn } from './partitions.js'
+import { ensurePartitionsWithClient } from './partitions.js'
 
 /** A prepared statement in the format of the `pg` library. */
 export interface Statement {
@@ -59,7 +59,7 @@ export class CommitScheduler {
   }
 
   /** Announces that `work` will be followed by an entry. The next group waits briefly for that entry. */
-  async before<T>(work: Promise<T>): Promise<T> {
+  async announce<T>(work: Promise<T>): Promise<T> {
     const announced = this.#announced
     announced.count++
     try {
@@ -85,10 +85,10 @@ export class CommitScheduler {
     clearTimeout(this.#gatherTimer)
     this.#awaited = undefined
     this.#isGathering = false
-    this.#start()
+    this.#startCommit()
   }
 
-  #start(): void {
+  #startCommit(): void {
     if (!this.#hasEntries()) return
     this.#running++
     this.#startedAt = performance.now()
@@ -106,20 +106,20 @@ export class CommitScheduler {
     const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
     this.#slowTimer = setTimeout(() => {
       this.#slowTimer = undefined
-      if (this.#running > 0 && this.#running < this.#maxConcurrent) this.#start()
+      if (this.#running > 0 && this.#running < this.#maxConcurrent) this.#startCommit()
     }, remaining)
   }
 }
 
 /** After a slow commit, waits until its callers have their responses. Their next calls can then share a commit. */
-export async function shareNextCommit(start: number, answered: Promise<void>[]): Promise<void> {
+export async function waitAfterSlowCommit(start: number, responses: Promise<void>[]): Promise<void> {
   if (performance.now() - start <= slowCommitMs) return
-  await Promise.all(answered)
+  await Promise.all(responses)
   await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** An entry, and the callbacks that resolve or reject its caller. */
-export interface Waiting {
+export interface PendingEntry {
   entry: Entry
   resolve: () => void
   reject: (error: unknown) => void
@@ -139,15 +139,15 @@ const maxAttempts = 5
  */
 export async function commitGroup(
   client: PoolClient,
-  group: Waiting[],
-  write: (client: PoolClient, group: Waiting[]) => Promise<void>,
+  group: PendingEntry[],
+  write: (client: PoolClient, group: PendingEntry[]) => Promise<void>,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     let cause: unknown
     try {
       return await write(client, group)
     } catch (error) {
-      if (!isRejection(error)) throw error
+      if (!isStatementRejection(error)) throw error
       cause = error
     }
     const fault = getSqlErrorKind(cause)
@@ -155,11 +155,11 @@ export async function commitGroup(
       throw new LockTimeoutError('The lock time-out expired while another transaction held the lock.', { cause })
     if (attempt < maxAttempts && fault === 'contention') continue
     if (attempt < maxAttempts && fault === 'missing_partition') {
-      await ensurePartitionsOn(client)
+      await ensurePartitionsWithClient(client)
       continue
     }
     if (group.length === 1 || fault === 'hardship') {
-      for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
+      for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : toUnavailableError(cause))
       return
     }
     // Write the entries one by one, so that only invalid ones fail. Reject an entry after a lock time-out instead of repeating the entries
@@ -167,7 +167,7 @@ export async function commitGroup(
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
         if (!(error instanceof LockTimeoutError)) throw error
-        waiting.reject(unavailable(error))
+        waiting.reject(toUnavailableError(error))
       })
     return
   }
@@ -177,12 +177,12 @@ export async function commitGroup(
  * True if PostgreSQL rejected the statement and the connection stays usable, or if the entry was never sent. A FATAL error closes the
  * connection and is not a rejection.
  */
-function isRejection(error: unknown): boolean {
+function isStatementRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof UnserializableError || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }
 
-export const unavailable = (error: unknown) =>
+export const toUnavailableError = (error: unknown) =>
   error instanceof AssayError || getSqlErrorKind(error) === 'unreachable'
     ? error
     : databaseUnavailable('The database could not store the call. Retry later.', error)

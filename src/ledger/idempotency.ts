@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { toCanonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
 import { type Actor, getCredentialId } from '../platform/actor.js'
-import { eachTenant } from '../platform/db/each-tenant.js'
-import { keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
-import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
+import { processRowsByTenant } from '../platform/db/each-tenant.js'
+import { getLeaseEndSql, type Lease, renewLease, startLeaseRenewal } from '../platform/db/lease.js'
+import { badUserInput, conflict, createIdempotencyMismatchError, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentResponse } from './entry.js'
 import { StaleWriteError } from './rejections.js'
 
@@ -44,7 +44,7 @@ export class IdempotencyService {
     this.#pool = pool
   }
 
-  async once<T>(
+  async performOnce<T>(
     actor: Actor,
     { key, operation, request }: Request,
     {
@@ -63,15 +63,15 @@ export class IdempotencyService {
       .update(`${operation}\n${toCanonicalJson(request)}`)
       .digest('hex')
     for (;;) {
-      const known = await this.#take(id, operation, hash)
+      const known = await this.#acquireLease(id, operation, hash)
       if ('response' in known) return replay(known.response)
       const { token } = known
       const lease = toLease(id, token)
-      const renewing = keepLease(lease, () => renewLease(this.#pool, lease))
+      const renewing = startLeaseRenewal(lease, () => renewLease(this.#pool, lease))
       try {
         return await perform((response) => ({ ...id, token, response }))
       } catch (error) {
-        await this.#release(id, token)
+        await this.#releaseLease(id, token)
         // Another request leased the key in the meantime. Return the response that it stored.
         if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
@@ -81,7 +81,7 @@ export class IdempotencyService {
   }
 
   /** Rejects a repeated request to create an API key, because its secret cannot be shown again. */
-  assertSecretAvailable(apiKeyId: string): never {
+  rejectRepeatedKeyCreation(apiKeyId: string): never {
     throw conflict(
       `This Idempotency-Key was already used to create API key '${apiKeyId}'. Its secret cannot be shown again. Rotate the key to get a new secret.`,
       { api_key_id: apiKeyId },
@@ -89,12 +89,12 @@ export class IdempotencyService {
   }
 
   /** Deletes keys that are older than 24 hours. Returns the number of deleted keys. */
-  async sweep(goOn: () => boolean = () => true): Promise<number> {
+  async sweep(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
       const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
         `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweepBatch}`,
       )
-      const counts = await eachTenant(rows, async (tenantId, own) => {
+      const counts = await processRowsByTenant(rows, async (tenantId, own) => {
         const { rowCount } = await this.#pool.query(
           `DELETE FROM idempotency_keys i USING unnest($2::text[], $3::text[]) AS k(actor_id, key)
            WHERE i.tenant_id = $1 AND i.actor_id = k.actor_id AND i.key = k.key AND i.created_at < now() - make_interval(hours => ${replayHours})`,
@@ -103,12 +103,16 @@ export class IdempotencyService {
         return [rowCount ?? 0]
       })
       for (const count of counts) dropped += count
-      if (rows.length < sweepBatch || !goOn()) return dropped
+      if (rows.length < sweepBatch || !shouldContinue()) return dropped
     }
   }
 
   /** Leases the key with a new token, or returns its stored response. Waits while another request has the lease. */
-  async #take(id: Id, operation: string, hash: string): Promise<{ token: string } | { response: Record<string, unknown> }> {
+  async #acquireLease(
+    id: Id,
+    operation: string,
+    hash: string,
+  ): Promise<{ token: string } | { response: Record<string, unknown> }> {
     const token = randomUUID()
     const deadline = performance.now() + maxWaitMs
     for (let pauseMs = pollMs.first; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, pollMs.max)) {
@@ -117,7 +121,7 @@ export class IdempotencyService {
           name: 'idempotency-take',
           text: `WITH taken AS (
             INSERT INTO idempotency_keys AS i (tenant_id, actor_id, key, operation, request_hash, lease_token, leased_until, created_at)
-            VALUES ($1, $2, $3, $4, $5, $7, ${leaseEnd(leaseSeconds)}, now())
+            VALUES ($1, $2, $3, $4, $5, $7, ${getLeaseEndSql(leaseSeconds)}, now())
             ON CONFLICT (tenant_id, actor_id, key) DO UPDATE
               SET operation = excluded.operation, request_hash = excluded.request_hash, response = NULL,
                 lease_token = excluded.lease_token, leased_until = excluded.leased_until, created_at = excluded.created_at
@@ -133,7 +137,7 @@ export class IdempotencyService {
       // The statement found no row, because another request released the key while it ran. Retry.
       if (!row) continue
       if (row.taken) return { token }
-      if (row.request_hash !== hash) throw idempotencyMismatch(id.key)
+      if (row.request_hash !== hash) throw createIdempotencyMismatchError(id.key)
       if (row.response) return { response: row.response }
       await sleep(pauseMs)
     }
@@ -143,7 +147,7 @@ export class IdempotencyService {
   /**
    * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the lease prevents a second result.
    */
-  async #release(id: Id, token: string): Promise<void> {
+  async #releaseLease(id: Id, token: string): Promise<void> {
     await this.#pool
       .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
         id.tenantId,

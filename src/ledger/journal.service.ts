@@ -62,16 +62,22 @@ export class JournalService {
   }
 
   /** Returns a page of events in ascending order. The cost depends on neither the position nor the journal length. */
-  async page({ tenantId, after, types = null, contexts = null, limit }: JournalFilter & { limit: number }): Promise<JournalPage> {
-    const durable = await this.#durability.expression()
+  async readPage({
+    tenantId,
+    after,
+    types = null,
+    contexts = null,
+    limit,
+  }: JournalFilter & { limit: number }): Promise<JournalPage> {
+    const durable = await this.#durability.getExpression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
       types
         ? {
             name: 'journal-page-of-types',
-            text: toPageStatement(durable, eventsOfTypes),
+            text: createPageStatement(durable, eventsOfTypes),
             values: [tenantId, after, limit, types],
           }
-        : { name: 'journal-page', text: toPageStatement(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
+        : { name: 'journal-page', text: createPageStatement(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
     )
     const lastSequence = rows[0]?.length ?? 0
     if (rows[0]?.durable === false && lastSequence > after) await this.#durability.flush()
@@ -94,13 +100,13 @@ export class JournalService {
     try {
       for (let { after } = wanted; !signal.aborted; ) {
         const began = performance.now()
-        listener.arm()
-        const found = await this.page({ ...wanted, after, limit })
+        listener.clearWake()
+        const found = await this.readPage({ ...wanted, after, limit })
         if (found.through > after) yield found
         after = found.through
         if (after < found.lastSequence || signal.aborted) continue
         await listener.wait(found.lastSequence)
-        await pause(minReadIntervalMs - (performance.now() - began), signal)
+        await delay(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
       signal.removeEventListener('abort', wake)
@@ -109,7 +115,7 @@ export class JournalService {
   }
 }
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+const delay = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (ms <= 0 || signal.aborted) return resolve()
     const done = () => {
@@ -122,7 +128,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   })
 
 // Reads the journal length in the same snapshot as the events, so the page is complete up to that length.
-const toPageStatement = (durable: string, events: string) => `
+const createPageStatement = (durable: string, events: string) => `
 SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
 
@@ -158,7 +164,7 @@ class Listener {
   }
 
   /** Must be called before the journal is read, so that `wait` does not miss events written during the read. */
-  arm(): void {
+  clearWake(): void {
     this.#isWoken = false
   }
 
@@ -213,7 +219,7 @@ class JournalWakes {
       },
     })
     followed.listeners.add(listener)
-    this.#poll()
+    this.#schedulePoll()
     return listener
   }
 
@@ -227,17 +233,17 @@ class JournalWakes {
     for (const tenantId of this.#followed.keys()) this.#wake(tenantId)
   }
 
-  #poll(): void {
+  #schedulePoll(): void {
     if (this.#timer !== undefined || this.#closed || this.#followed.size === 0) return
     this.#timer = setTimeout(async () => {
       // Ignore errors, because an unavailable database receives no new events.
-      await this.#look().catch(() => {})
+      await this.#checkLengths().catch(() => {})
       this.#timer = undefined
-      this.#poll()
+      this.#schedulePoll()
     }, pollMs).unref()
   }
 
-  async #look(): Promise<void> {
+  async #checkLengths(): Promise<void> {
     const { rows } = await this.#pool.query<{ tenantId: string; length: number }>({
       name: 'journals-followed',
       text: 'SELECT tenant_id AS "tenantId", journal_length AS length FROM tenant_heads WHERE tenant_id = ANY ($1)',

@@ -1,13 +1,13 @@
 import type { Database } from '../platform/db/client.js'
 import type { Prisma } from '../platform/db/generated/client.js'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { outcomeUnknown } from '../platform/errors/errors.js'
+import { createOutcomeUnknownError } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
 import { type Entry, toFailedCall } from './entry.js'
 import type { Fold } from './fold.js'
-import type { Waiting } from './group-commit.js'
-import { MoveLane, moveStatement } from './move-lane.js'
+import type { PendingEntry } from './group-commit.js'
+import { createMoveStatement, MoveLane } from './move-lane.js'
 import { type Rejection, StaleWriteError, toRejectionError } from './rejections.js'
 
 export type Transaction = Prisma.TransactionClient
@@ -38,7 +38,7 @@ interface LedgerOptions {
   maxWaiting?: number
   /** True for a distributed database. Each commit of appended rows then contains rows of only one tenant. */
   isOneTenantPerGroup?: boolean
-  fold?: Pick<Fold, 'note'>
+  fold?: Pick<Fold, 'markForFold'>
   events?: Emitter
 }
 
@@ -62,7 +62,7 @@ export class Ledger {
   readonly #prisma: Database['prisma']
   readonly #appends: AppendLane
   readonly #moves: MoveLane
-  readonly #fold: Pick<Fold, 'note'> | undefined
+  readonly #fold: Pick<Fold, 'markForFold'> | undefined
   readonly #events: Emitter | undefined
   readonly #answering = new Set<Promise<void>>()
 
@@ -78,14 +78,14 @@ export class Ledger {
       maxGroup,
       maxWaiting,
       isOneTenantPerGroup,
-      onWritten: (group) => this.#settle(group, []),
+      onWritten: (group) => this.#respondToGroup(group, []),
     })
     this.#moves = new MoveLane({
       pool: writes,
       maxGroup,
       onWritten: (group, refusals) => {
-        events?.emit('journaled', movedTenant(group[0]!.entry)!)
-        return this.#settle(group, refusals)
+        events?.emit('journaled', getLockedTenantId(group[0]!.entry)!)
+        return this.#respondToGroup(group, refusals)
       },
     })
   }
@@ -104,8 +104,8 @@ export class Ledger {
   }
 
   /** Announces that `work` will be followed by an entry. The next group waits up to 2 ms for that entry. */
-  before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
-    return (kind === 'move' ? this.#moves : this.#appends).scheduler.before(work)
+  announce<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
+    return (kind === 'move' ? this.#moves : this.#appends).scheduler.announce(work)
   }
 
   #commit(entry: Entry): Promise<void> {
@@ -114,9 +114,9 @@ export class Ledger {
         this.#events?.emit('failed', entry)
         reject(error)
       }
-      const tenantId = movedTenant(entry)
-      if (tenantId === undefined) this.#appends.push({ entry, resolve, reject: fail })
-      else this.#moves.push(tenantId, { entry, resolve, reject: fail })
+      const tenantId = getLockedTenantId(entry)
+      if (tenantId === undefined) this.#appends.enqueue({ entry, resolve, reject: fail })
+      else this.#moves.enqueue(tenantId, { entry, resolve, reject: fail })
     })
   }
 
@@ -130,9 +130,9 @@ export class Ledger {
         const { result, entries } = await this.#change(tenantId, work)
         this.#events?.emit('journaled', tenantId)
         resolve(result)
-        for (const entry of entries) this.#announceCommit(entry)
+        for (const entry of entries) this.#publishCommit(entry)
       }
-      this.#moves.push(tenantId, { run, reject })
+      this.#moves.enqueue(tenantId, { run, reject })
     })
   }
 
@@ -155,7 +155,7 @@ export class Ledger {
             const entries = [entry].flat()
             isCommitting = entries.length === 0
             if (isCommitting) return { result, entries }
-            const { text, values } = moveStatement(tenantId, entries)
+            const { text, values } = createMoveStatement(tenantId, entries)
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Rejection[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
             if (refusal) throw toRejectionError(refusal, entries[refusal.n]!)
@@ -166,15 +166,15 @@ export class Ledger {
           { maxWait: 5_000, timeout: 10_000 },
         )
       } catch (error) {
-        if (isCommitting && getSqlErrorKind(error) === 'unreachable') throw outcomeUnknown(error)
+        if (isCommitting && getSqlErrorKind(error) === 'unreachable') throw createOutcomeUnknownError(error)
         if (getSqlErrorKind(error) !== 'contention' || attempt === maxAttempts) throw error
       }
     }
   }
 
   /** Responds to the callers of a group. The next group waits for this only after a slow commit. */
-  #settle(group: Waiting[], refusals: Rejection[]): Promise<void> {
-    const answers = this.#settleAll(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
+  #respondToGroup(group: PendingEntry[], rejections: Rejection[]): Promise<void> {
+    const answers = this.#respondToCallers(group, new Map(rejections.map((rejection) => [rejection.n, rejection])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
     return answers
@@ -183,38 +183,42 @@ export class Ledger {
   /**
    * Resolves many callers over several event loop iterations, because their continuations would block a single iteration for too long.
    */
-  async #settleAll(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
+  async #respondToCallers(group: PendingEntry[], rejections: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)
-      const refusal = refusals.get(index)
-      if (refusal) {
-        this.#reject(waiting, refusal)
+      const rejection = rejections.get(index)
+      if (rejection) {
+        this.#rejectEntry(waiting, rejection)
         continue
       }
       waiting.resolve()
-      this.#announceCommit(waiting.entry)
+      this.#publishCommit(waiting.entry)
     }
   }
 
-  #announceCommit(entry: Entry): void {
-    this.#note(entry)
+  #publishCommit(entry: Entry): void {
+    this.#markForFold(entry)
     this.#events?.emit('committed', entry)
   }
 
-  #note(entry: Entry): void {
-    const tenantId = entry.call?.tenantId ?? entry.blocked?.tenantId ?? entry.download?.tenantId ?? movedTenant(entry)
-    if (tenantId) this.#fold?.note(tenantId)
+  #markForFold(entry: Entry): void {
+    const tenantId = entry.call?.tenantId ?? entry.blocked?.tenantId ?? entry.download?.tenantId ?? getLockedTenantId(entry)
+    if (tenantId) this.#fold?.markForFold(tenantId)
   }
 
   /** Logs the rejected call before the caller receives the error. The log line needs no lock. */
-  #reject({ entry, reject }: Waiting, refusal: Rejection): void {
-    const error = toRejectionError(refusal, entry)
+  #rejectEntry({ entry, reject }: PendingEntry, rejection: Rejection): void {
+    const error = toRejectionError(rejection, entry)
     const refuse = () => reject(error)
     if (error instanceof StaleWriteError || !entry.call) refuse()
-    else this.#appends.push({ entry: { call: toFailedCall(entry.call, error) }, resolve: refuse, reject: refuse })
+    else this.#appends.enqueue({ entry: { call: toFailedCall(entry.call, error) }, resolve: refuse, reject: refuse })
   }
 }
 
 /** Returns the tenant whose lock the entry needs, or undefined if the entry only appends rows. */
-const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
-  upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId
+const getLockedTenantId = ({ upload, rejection, deletion, audit, idempotentResponse }: Entry): string | undefined =>
+  upload?.file.tenantId ??
+  rejection?.actor.tenantId ??
+  deletion?.actor.tenantId ??
+  audit?.[0]?.tenantId ??
+  idempotentResponse?.tenantId

@@ -1,18 +1,18 @@
 import type { Pool, PoolClient } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
-import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
+import { createOutcomeUnknownError, databaseUnavailable, overloaded } from '../platform/errors/errors.js'
 import { faultPoint } from '../platform/fault-points.js'
-import { idTime, newId } from '../platform/ids.js'
-import { type Entry, getAudits } from './entry.js'
+import { getIdTime, newId } from '../platform/ids.js'
+import { type Entry, getAuditRows } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
   LockTimeoutError,
+  type PendingEntry,
   type Statement,
-  shareNextCommit,
+  toUnavailableError,
   UnserializableError,
-  unavailable,
-  type Waiting,
+  waitAfterSlowCommit,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
 import { toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
@@ -23,8 +23,8 @@ export interface Change {
   reject: (error: unknown) => void
 }
 
-type Job = (Waiting | Change) & { since: number }
-type Group = (Waiting & { since: number })[]
+type Job = (PendingEntry | Change) & { since: number }
+type Group = (PendingEntry & { since: number })[]
 
 interface TenantQueue {
   tenantId: string
@@ -54,7 +54,7 @@ export class MoveLane {
   readonly scheduler: CommitScheduler
   readonly #pool: Pool
   readonly #maxGroup: number
-  readonly #onWritten: (group: Waiting[], refusals: Rejection[]) => Promise<void>
+  readonly #onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
   readonly #tenants = new Map<string, TenantQueue>()
   readonly #ready = { moves: [] as TenantQueue[], changes: [] as TenantQueue[], locked: [] as TenantQueue[] }
   readonly #freeSlots = { ...slots }
@@ -62,7 +62,7 @@ export class MoveLane {
   constructor(parts: {
     pool: Pool
     maxGroup: number
-    onWritten: (group: Waiting[], refusals: Rejection[]) => Promise<void>
+    onWritten: (group: PendingEntry[], refusals: Rejection[]) => Promise<void>
   }) {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
@@ -70,7 +70,7 @@ export class MoveLane {
     this.scheduler = new CommitScheduler({
       maxConcurrent: maxConcurrentGroups,
       hasEntries: () => this.#ready.moves.length > 0,
-      commitNext: () => this.#run(this.#takeTenants()),
+      commitNext: () => this.#runJobs(this.#takeTenants()),
     })
   }
 
@@ -84,17 +84,17 @@ export class MoveLane {
     return this.#tenants.size === 0
   }
 
-  push(tenantId: string, job: Waiting | Change): void {
+  enqueue(tenantId: string, job: PendingEntry | Change): void {
     const known = this.#tenants.get(tenantId)
     const tenant: TenantQueue = known ?? { tenantId, jobs: [], locked: false }
     if (tenant.jobs.length < maxQueuedPerTenant) tenant.jobs.push({ ...job, since: performance.now() })
     else job.reject(overloaded('Too many pending changes for this tenant. Retry later.'))
     if (known) return
     this.#tenants.set(tenantId, tenant)
-    this.#enqueue(tenant)
+    this.#scheduleTenant(tenant)
   }
 
-  #enqueue(tenant: TenantQueue): void {
+  #scheduleTenant(tenant: TenantQueue): void {
     const [first] = tenant.jobs
     if (!first) {
       this.#tenants.delete(tenant.tenantId)
@@ -110,7 +110,7 @@ export class MoveLane {
     while (this.#freeSlots[kind] > 0 && this.#ready[kind].length > 0) {
       const tenant = this.#ready[kind].shift()!
       this.#freeSlots[kind]--
-      void this.#run([tenant]).finally(() => {
+      void this.#runJobs([tenant]).finally(() => {
         this.#freeSlots[kind]++
         this.#fillSlots(kind)
       })
@@ -131,11 +131,11 @@ export class MoveLane {
     return tenants
   }
 
-  async #run(tenants: TenantQueue[]): Promise<void> {
+  async #runJobs(tenants: TenantQueue[]): Promise<void> {
     const [first] = tenants as [TenantQueue]
-    if ('run' in first.jobs[0]!) await this.#change(first)
-    else await this.#move(new Map(tenants.map((tenant) => [tenant, this.#takeGroup(tenant)])))
-    for (const tenant of tenants) this.#enqueue(tenant)
+    if ('run' in first.jobs[0]!) await this.#runChange(first)
+    else await this.#commitMoves(new Map(tenants.map((tenant) => [tenant, this.#takeGroup(tenant)])))
+    for (const tenant of tenants) this.#scheduleTenant(tenant)
   }
 
   /** Takes the entries that are queued before the next change. */
@@ -144,18 +144,18 @@ export class MoveLane {
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#maxGroup)) as Group
   }
 
-  async #change(tenant: TenantQueue): Promise<void> {
+  async #runChange(tenant: TenantQueue): Promise<void> {
     const change = tenant.jobs.shift() as Change & { since: number }
     try {
       await change.run()
       tenant.locked = false
     } catch (error) {
-      if (getSqlErrorKind(error) === 'locked') requeueLocked(tenant, [change], error)
+      if (getSqlErrorKind(error) === 'locked') requeueLockedTenant(tenant, [change], error)
       else change.reject(error)
     }
   }
 
-  async #move(groups: Map<TenantQueue, Group>): Promise<void> {
+  async #commitMoves(groups: Map<TenantQueue, Group>): Promise<void> {
     const start = performance.now()
     const answered: Promise<void>[] = []
     let client: PoolClient | undefined
@@ -165,29 +165,29 @@ export class MoveLane {
       faultPoint('commit.begun')
       const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
       const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
-      const outcomes = await moveGroups(client, new Map(entries), timeoutMs)
+      const outcomes = await writeGroups(client, new Map(entries), timeoutMs)
       faultPoint('commit.durable')
       for (const [tenant, group] of groups) {
         const outcome = outcomes.get(tenant.tenantId)!
         if (outcome === 'faulty') continue
         groups.delete(tenant)
-        if (outcome === 'locked') requeueLocked(tenant, group)
-        else answered.push(this.#written(tenant, group, outcome.refusals))
+        if (outcome === 'locked') requeueLockedTenant(tenant, group)
+        else answered.push(this.#onGroupWritten(tenant, group, outcome.refusals))
       }
       for (const [tenant, group] of groups) answered.push(...(await this.#moveOneByOne(client, tenant, group)))
     } catch (error) {
       broken = error as Error
-      const failure = client ? outcomeUnknown(error) : unavailable(error)
+      const failure = client ? createOutcomeUnknownError(error) : toUnavailableError(error)
       for (const { reject } of [...groups.values()].flat()) reject(failure)
     } finally {
       client?.release(broken)
     }
-    await shareNextCommit(start, answered)
+    await waitAfterSlowCommit(start, answered)
   }
 
-  #written(tenant: TenantQueue, group: Group, refusals: Rejection[]): Promise<void> {
+  #onGroupWritten(tenant: TenantQueue, group: Group, rejections: Rejection[]): Promise<void> {
     tenant.locked = false
-    return this.#onWritten(group, refusals)
+    return this.#onWritten(group, rejections)
   }
 
   /** Retries a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
@@ -196,19 +196,19 @@ export class MoveLane {
     try {
       await commitGroup(client, group, async (on, part) => {
         const entries = part.map(({ entry }) => entry)
-        const { rows } = await on.query<{ refusals: Rejection[] }>(moveStatement(tenant.tenantId, entries))
-        answered.push(this.#written(tenant, part as Group, rows[0]!.refusals))
+        const { rows } = await on.query<{ refusals: Rejection[] }>(createMoveStatement(tenant.tenantId, entries))
+        answered.push(this.#onGroupWritten(tenant, part as Group, rows[0]!.refusals))
       })
     } catch (error) {
       if (!(error instanceof LockTimeoutError)) throw error
-      requeueLocked(tenant, group, error)
+      requeueLockedTenant(tenant, group, error)
     }
     return answered
   }
 }
 
 /** Returns the jobs of a locked tenant to the front of its queue. Rejects jobs that have waited too long. */
-function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
+function requeueLockedTenant(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
   tenant.locked = true
   tenant.jobs.unshift(...jobs)
   const oldest = performance.now() - maxLockedMs
@@ -220,7 +220,7 @@ function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void 
 /**
  * Creates one statement for the entries of one tenant. A database function checks and writes them in order, under the tenant's lock.
  */
-export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
+export const createMoveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
   values: [tenantId, toMovesJson(entries)],
@@ -246,13 +246,13 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
   entries.forEach((entry, n) => {
     const call = entry.call && toCallRow(entry.call)
     if (call) put('calls', n, [call.row])
-    put(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? idTime(newId('call'))))
+    put(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? getIdTime(newId('call'))))
     if (entry.upload) put('uploads', n, [toFileRow(entry.upload)])
     if (entry.deletion) put('deletions', n, [toRemovedRow(entry.deletion)])
-    put('audit', n, getAudits(entry).map(toAuditRow))
+    put('audit', n, getAuditRows(entry).map(toAuditRow))
     put('events', n, toEventRows(entry, call?.callId ?? null))
-    if (entry.answer) {
-      const { actorId, key, token, response } = entry.answer
+    if (entry.idempotentResponse) {
+      const { actorId, key, token, response } = entry.idempotentResponse
       put('answers', n, [{ actor_id: actorId, key, token, response }])
     }
   })
@@ -271,7 +271,7 @@ type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true
  * Writes the groups of several tenants, each in its own transaction, and waits for the disk only once. No tenant is locked during that
  * wait. After an error, the outcome of all groups is unknown.
  */
-async function moveGroups(
+async function writeGroups(
   client: PoolClient,
   groups: ReadonlyMap<string, Entry[]>,
   lockTimeoutMs: number,

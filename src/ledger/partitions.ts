@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
-import { currentTime } from '../platform/clock.js'
+import { getCurrentTime } from '../platform/clock.js'
 import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
 import { getFirstId } from '../platform/ids.js'
 
 /** Returns the start of the UTC month that is `ahead` months after `moment`. */
-export const monthStart = (moment: Date, ahead = 0): Date =>
-  new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + ahead, 1))
+export const getMonthStart = (time: Date, monthOffset = 0): Date =>
+  new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + monthOffset, 1))
 
 /**
  * Returns the name of a partition, such as `call_logs_2026_11`, and its range of ids. A ULID begins with a timestamp, so a range of ids is
@@ -13,11 +13,11 @@ export const monthStart = (moment: Date, ahead = 0): Date =>
  */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
-  return { name, from: getFirstId('call', month), to: getFirstId('call', monthStart(month, 1)) }
+  return { name, from: getFirstId('call', month), to: getFirstId('call', getMonthStart(month, 1)) }
 }
 
 /** Returns the starts of the current month and the next three months. */
-const monthsAhead = (now = currentTime()): Date[] => [0, 1, 2, 3].map((ahead) => monthStart(now, ahead))
+const getUpcomingMonths = (now = getCurrentTime()): Date[] => [0, 1, 2, 3].map((ahead) => getMonthStart(now, ahead))
 
 // Arbitrary key of an advisory lock, so that only one replica at a time creates or drops partitions.
 const partitionLock = 4_207_001
@@ -25,15 +25,15 @@ const partitionLock = 4_207_001
 /**
  * Creates the missing partitions for `months`. Several replicas can call this function concurrently, without blocking reads and writes.
  */
-export async function ensurePartitions(pool: Pool, months = monthsAhead()): Promise<void> {
-  await withConnection(pool, (client) => ensurePartitionsOn(client, months))
+export async function ensurePartitions(pool: Pool, months = getUpcomingMonths()): Promise<void> {
+  await withConnection(pool, (client) => ensurePartitionsWithClient(client, months))
 }
 
 /**
  * Variant of `ensurePartitions` for an open connection, because the pool may be exhausted while a group waits for its partition.
  */
-export async function ensurePartitionsOn(client: PoolClient, months = monthsAhead()): Promise<void> {
-  const wanted = [...new Map(months.map((month) => [monthStart(month).getTime(), toPartition(monthStart(month))])).values()]
+export async function ensurePartitionsWithClient(client: PoolClient, months = getUpcomingMonths()): Promise<void> {
+  const wanted = [...new Map(months.map((month) => [getMonthStart(month).getTime(), toPartition(getMonthStart(month))])).values()]
   if ((await findMissing(client, wanted)).length === 0) return
   await withPartitionLock(client, async () => {
     for (const { name, from, to } of await findMissing(client, wanted)) {
@@ -48,7 +48,7 @@ export async function ensurePartitionsOn(client: PoolClient, months = monthsAhea
 export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<string[]> {
   return withConnection(pool, async (client) => {
     const dropped: string[] = []
-    for (const name of (await listPartitions(client)).filter((name) => endsBefore(name, horizon))) {
+    for (const name of (await listPartitions(client)).filter((name) => isPartitionBefore(name, horizon))) {
       const drop = async () => {
         // Readers and writers of the log queue behind this lock request, so it needs a short time-out.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
@@ -67,7 +67,7 @@ export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<s
   })
 }
 
-function endsBefore(name: string, horizon: Date): boolean {
+function isPartitionBefore(name: string, horizon: Date): boolean {
   const [, year, month] = /^call_logs_(\d{4,})_(\d{2})$/.exec(name) ?? []
   return year !== undefined && Date.UTC(Number(year), Number(month), 1) <= horizon.getTime()
 }

@@ -2,11 +2,11 @@ import type { Actor } from '../platform/actor.js'
 import {
   type AssayError,
   conflict,
+  createOnHoldError,
+  createQuarantinedError,
   forbidden,
   invalidUploadLink,
   notFound,
-  onHold,
-  quarantined,
   quotaExceeded,
   unauthenticated,
 } from '../platform/errors/errors.js'
@@ -50,8 +50,8 @@ const staleReasons = {
   rules: 'The context was changed or deleted.',
 }
 
-export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry): AssayError | StaleWriteError {
-  switch (refusal.why) {
+export function toRejectionError(rejection: Rejection, { upload, deletion }: Entry): AssayError | StaleWriteError {
+  switch (rejection.why) {
     case 'answered':
       return new StaleWriteError('answer')
     case 'swept':
@@ -64,9 +64,9 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
     case 'link':
       return invalidUploadLink()
     case 'on_hold':
-      return onHold(deletion!.file.fileId)
+      return createOnHoldError(deletion!.file.fileId)
     case 'quarantined':
-      return quarantined(deletion!.file.fileId)
+      return createQuarantinedError(deletion!.file.fileId)
     // The API key or user was disabled during the upload, so the file is not stored.
     case 'inactive':
       return unauthenticated(
@@ -80,13 +80,13 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       const { contextKey } = upload!.file
       return conflict(`Context '${contextKey}' is disabled. Enable it, or use another context.`, {
         context_key: contextKey,
-        status: refusal.status,
+        status: rejection.status,
       })
     }
     case 'context_quota':
-      return createContextQuotaError(upload!.actor, upload!.file.contextKey, refusal, upload!.file.sizeBytes)
+      return createContextQuotaError(upload!.actor, upload!.file.contextKey, rejection, upload!.file.sizeBytes)
     case 'tenant_quota':
-      return createTenantQuotaError(upload!.actor, refusal, upload!.file.sizeBytes)
+      return createTenantQuotaError(upload!.actor, rejection, upload!.file.sizeBytes)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Actor } from '../platform/actor.js'
-import { type AuditRow, toFileAudit } from './entry.js'
+import { type AuditRow, createFileAuditRow } from './entry.js'
 import type { Transaction } from './ledger.js'
 
 interface RemovedRow {
@@ -26,10 +26,10 @@ export async function removePermanently(
   { table, where, values }: FileSelection,
 ): Promise<AuditRow[]> {
   const key = actor.kind === 'api_key' ? actor.id : null
-  const rows = await tx.$queryRawUnsafe<RemovedRow[]>(statement(table, where), actor.tenantId, key, ...values)
+  const rows = await tx.$queryRawUnsafe<RemovedRow[]>(createRemovalStatement(table, where), actor.tenantId, key, ...values)
   return rows.map((row) => {
     const file = { fileId: row.file_id, originalFilename: row.original_filename, contextKey: row.context_key }
-    return toFileAudit(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
+    return createFileAuditRow(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
   })
 }
 
@@ -46,7 +46,7 @@ grouped AS (UPDATE file_groups g SET files = g.files - n.files FROM (SELECT cont
   },
 }
 
-const statement = (table: keyof typeof sources, where: string) => `
+const createRemovalStatement = (table: keyof typeof sources, where: string) => `
 WITH gone AS (DELETE FROM ${table} t WHERE t.tenant_id = $1 AND ${where}
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = t.file_id) RETURNING t.file_id, t.context_id, t.uploaded_by, t.content_type, t.original_filename, t.size_bytes, t.blob_path),
 ${sources[table].others}

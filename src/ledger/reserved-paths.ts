@@ -9,7 +9,7 @@ interface ReservedPath {
   until: number
 }
 
-interface Stock {
+interface PathPool {
   tenantId: string
   paths: ReservedPath[]
   /** Number of paths to reserve together. Each reservation doubles it. */
@@ -30,7 +30,7 @@ const usableMs = (reservedHours / 2) * 3_600_000
  */
 export class ReservedPaths {
   readonly #pool: Pool
-  readonly #stocks = new LRUCache<string, Stock>({ max: maxFolders })
+  readonly #stocks = new LRUCache<string, PathPool>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   /**
@@ -39,7 +39,7 @@ export class ReservedPaths {
   constructor(pool: Pool, { isOneTenantPerCommit = false } = {}) {
     this.#pool = pool
     this.#journal = new Batcher({
-      groupOf: ({ tenantId }) => (isOneTenantPerCommit ? tenantId : ''),
+      getGroup: ({ tenantId }) => (isOneTenantPerCommit ? tenantId : ''),
       run: async (batch) => {
         await pool.query({
           name: 'reserve-paths',
@@ -56,8 +56,8 @@ export class ReservedPaths {
   }
 
   /** Returns a path in `folder` that no other upload receives. */
-  async take(tenantId: string, folder: string): Promise<string> {
-    const stock = this.#getStock(tenantId, folder)
+  async takePath(tenantId: string, folder: string): Promise<string> {
+    const stock = this.#getPathPool(tenantId, folder)
     for (;;) {
       const now = performance.now()
       while (stock.paths[0] && stock.paths[0].until < now) stock.paths.shift()
@@ -71,7 +71,7 @@ export class ReservedPaths {
   }
 
   /** Discards the reserved paths of a folder after a sweep removed them early, for example because the clock changed. */
-  forget(folder: string): void {
+  discard(folder: string): void {
     this.#stocks.delete(folder)
   }
 
@@ -91,26 +91,26 @@ export class ReservedPaths {
           .catch(() => {})
   }
 
-  #getStock(tenantId: string, folder: string): Stock {
+  #getPathPool(tenantId: string, folder: string): PathPool {
     const known = this.#stocks.get(folder)
     if (known) return known
-    const stock: Stock = { tenantId, paths: [], batch: 1, refill: undefined }
+    const stock: PathPool = { tenantId, paths: [], batch: 1, refill: undefined }
     this.#stocks.set(folder, stock)
     return stock
   }
 
-  #refill(folder: string, stock: Stock): Promise<void> {
-    stock.refill ??= this.#reserve(folder, stock).finally(() => {
-      stock.refill = undefined
+  #refill(folder: string, pathPool: PathPool): Promise<void> {
+    pathPool.refill ??= this.#reserve(folder, pathPool).finally(() => {
+      pathPool.refill = undefined
     })
-    return stock.refill
+    return pathPool.refill
   }
 
-  async #reserve(folder: string, stock: Stock): Promise<void> {
-    stock.batch = Math.min(maxBatch, stock.batch * 2)
-    const paths = Array.from({ length: stock.batch }, () => `${folder}/${newId('blob')}`)
+  async #reserve(folder: string, pathPool: PathPool): Promise<void> {
+    pathPool.batch = Math.min(maxBatch, pathPool.batch * 2)
+    const paths = Array.from({ length: pathPool.batch }, () => `${folder}/${newId('blob')}`)
     const until = performance.now() + usableMs
-    await this.#journal.add({ tenantId: stock.tenantId, paths })
-    stock.paths.push(...paths.map((path) => ({ path, until })))
+    await this.#journal.add({ tenantId: pathPool.tenantId, paths })
+    pathPool.paths.push(...paths.map((path) => ({ path, until })))
   }
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { toCanonicalJson } from '@assay/proofs'
 import { startOfHour } from '../platform/clock.js'
-import { idTime, newId } from '../platform/ids.js'
+import { getIdTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
-import { type AuditRow, type CallRow, type Entry, getAudits, type RejectedUpload, toLinkField } from './entry.js'
+import { type AuditRow, type CallRow, type Entry, getAuditRows, type RejectedUpload, toUploadLinkField } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
 /** Converts a call to a row of the call log. The row takes its time from its id. */
 export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
-  const at = idTime(callId)
+  const at = getIdTime(callId)
   return {
     callId,
     at,
@@ -136,7 +136,7 @@ export function toAuditRow(row: AuditRow) {
     details: row.details,
     ip_address: row.actor.ip,
     user_agent: row.actor.userAgent,
-    created_at: idTime(auditId).toISOString(),
+    created_at: getIdTime(auditId).toISOString(),
   }
 }
 
@@ -161,7 +161,7 @@ export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
   if (entry.upload && !entry.rejection) events.push(toAcceptedEvent(entry.upload))
   if (entry.rejection) events.push(toRejectedEvent(entry.rejection, callId))
-  for (const row of getAudits({ ...entry, upload: undefined })) events.push(toChangeEvent(row))
+  for (const row of getAuditRows({ ...entry, upload: undefined })) events.push(toChangeEvent(row))
   return events
 }
 
@@ -175,7 +175,7 @@ function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRo
     context_key: file.contextKey,
     rules_version: file.rulesVersion,
     uploaded_by: actor.id,
-    ...toLinkField(actor),
+    ...toUploadLinkField(actor),
   })
   return toEventRow('file.accepted', {
     subject: file.fileId,
@@ -194,9 +194,9 @@ function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | 
     context_key: upload.contextKey,
     rules_version: upload.rulesVersion,
     reason: upload.reason,
-    message: boundValue(upload.message),
+    message: limitValueSize(upload.message),
     uploaded_by: actor.id,
-    ...toLinkField(actor),
+    ...toUploadLinkField(actor),
   })
   return toEventRow('file.rejected', {
     subject: callId,
@@ -217,10 +217,10 @@ function toChangeEvent(row: AuditRow): EventRow {
     performed_by_type: actor.kind,
   }
   let data = toCanonicalJson({
-    ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, boundChange(name, value)])),
+    ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, limitChangeSize(name, value)])),
     ...facts,
   })
-  if (Buffer.byteLength(data) > maxDataBytes) data = toCanonicalJson({ ...facts, changed: toHash(toCanonicalJson(details)) })
+  if (Buffer.byteLength(data) > maxDataBytes) data = toCanonicalJson({ ...facts, changed: hashText(toCanonicalJson(details)) })
   return toEventRow(getEventType(row), { subject: entityId, contextKey, data })
 }
 
@@ -230,22 +230,22 @@ const toNameField = ({ entityType, entityName }: AuditRow) =>
   nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {}
 
 /** Limits the size of the values in a change: each field's values before and after the change separately. */
-function boundChange(name: string, value: unknown): unknown {
-  if (name !== 'changed' || typeof value !== 'object' || value === null) return boundValue(value)
+function limitChangeSize(name: string, value: unknown): unknown {
+  if (name !== 'changed' || typeof value !== 'object' || value === null) return limitValueSize(value)
   const sides = (field: unknown) =>
     typeof field === 'object' && field !== null
-      ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, boundValue(inner)]))
-      : boundValue(field)
+      ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, limitValueSize(inner)]))
+      : limitValueSize(field)
   return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, sides(change)]))
 }
 
 /** Replaces a long value with its hash. */
-function boundValue(value: unknown): unknown {
+function limitValueSize(value: unknown): unknown {
   const text = toCanonicalJson(value)
-  return Buffer.byteLength(text) > maxValueBytes ? toHash(text) : value
+  return Buffer.byteLength(text) > maxValueBytes ? hashText(text) : value
 }
 
-const toHash = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
+const hashText = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
 
 /** Returns the check outcomes and the engine from a validation report. */
 function summarizeChecks(validation: unknown): object {

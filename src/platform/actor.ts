@@ -60,11 +60,11 @@ export function requireScope(actor: Pick<Actor, 'scopes'>, scope: Scope): void {
 }
 
 /** True if the actor may access the context. For a restricted API key, all other contexts appear not to exist. */
-export const maySeeContext = (actor: Pick<Actor, 'contexts'>, contextId: string): boolean =>
+export const canAccessContext = (actor: Pick<Actor, 'contexts'>, contextId: string): boolean =>
   actor.contexts === null || actor.contexts.includes(contextId)
 
 /** Creates the actor for actions of the service itself, such as sweeps and operator commands. */
-export const systemActor = (tenantId: string): Actor => ({
+export const createSystemActor = (tenantId: string): Actor => ({
   tenantId,
   kind: 'system',
   id: 'system',
@@ -79,7 +79,7 @@ export const systemActor = (tenantId: string): Actor => ({
 const maxUserAgentBytes = 512
 
 /** Prepares a User-Agent for the logs: removes control characters and truncates it to 512 bytes of whole characters. */
-export function cleanUserAgent(header: string | undefined): string {
+export function sanitizeUserAgent(header: string | undefined): string {
   if (!header) return ''
   const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')

@@ -1,6 +1,6 @@
 import { overloaded } from './errors/errors.js'
 
-interface Waiting<Item, Result> {
+interface PendingItem<Item, Result> {
   item: Item
   resolve(result: Result): void
   reject(error: unknown): void
@@ -10,9 +10,9 @@ interface BatcherOptions<Item, Result> {
   /** Processes one batch. Returns one result per item, in the same order. */
   run(items: readonly Item[]): Promise<readonly Result[]>
   /** Returns the group of an item. Batches of different groups run concurrently. */
-  groupOf?(item: Item): string
+  getGroup?(item: Item): string
   /** Returns the pause in milliseconds before the next batch. */
-  pauseMs?(results: readonly Result[]): number
+  getPauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number
 }
@@ -22,25 +22,25 @@ interface BatcherOptions<Item, Result> {
  */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
-  readonly #queues = new Map<string, Waiting<Item, Result>[]>()
+  readonly #queues = new Map<string, PendingItem<Item, Result>[]>()
 
   constructor(options: BatcherOptions<Item, Result>) {
-    this.#options = { groupOf: () => '', pauseMs: () => 0, maxBatch: 500, maxWaiting: 5_000, ...options }
+    this.#options = { getGroup: () => '', getPauseMs: () => 0, maxBatch: 500, maxWaiting: 5_000, ...options }
   }
 
   add(item: Item): Promise<Result> {
-    const { groupOf, maxWaiting } = this.#options
-    const group = groupOf(item)
+    const { getGroup, maxWaiting } = this.#options
+    const group = getGroup(item)
     const queue = this.#queues.get(group)
     if (queue && queue.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
     return new Promise((resolve, reject) => {
       const waiting = { item, resolve, reject }
       if (queue) queue.push(waiting)
-      else void this.#runAll(group, [waiting])
+      else void this.#runQueue(group, [waiting])
     })
   }
 
-  async #runAll(group: string, queue: Waiting<Item, Result>[]): Promise<void> {
+  async #runQueue(group: string, queue: PendingItem<Item, Result>[]): Promise<void> {
     this.#queues.set(group, queue)
     while (queue.length > 0) {
       const pauseMs = await this.#runBatch(queue.splice(0, this.#options.maxBatch))
@@ -49,11 +49,11 @@ export class Batcher<Item, Result> {
     this.#queues.delete(group)
   }
 
-  async #runBatch(batch: Waiting<Item, Result>[]): Promise<number> {
+  async #runBatch(batch: PendingItem<Item, Result>[]): Promise<number> {
     try {
       const results = await this.#options.run(batch.map(({ item }) => item))
       for (const [at, { resolve }] of batch.entries()) resolve(results[at]!)
-      return this.#options.pauseMs(results)
+      return this.#options.getPauseMs(results)
     } catch (error) {
       for (const { reject } of batch) reject(error)
       return 0

@@ -9,7 +9,7 @@ let offset: number | undefined
  */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
-export const currentTime = (): Date => new Date(now())
+export const getCurrentTime = (): Date => new Date(now())
 
 export const startOfHour = (time: Date): Date => new Date(Math.floor(time.getTime() / 3_600_000) * 3_600_000)
 export const startOfDay = (time: Date): Date => new Date(Math.floor(time.getTime() / 86_400_000) * 86_400_000)

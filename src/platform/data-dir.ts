@@ -2,13 +2,13 @@ import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, ope
 import { dirname } from 'node:path'
 
 /** Creates the directory if it does not exist, and syncs its directory entry to disk. */
-export function makeDataDir(dataDir: string): void {
+export function createDataDir(dataDir: string): void {
   try {
     mkdirSync(dirname(dataDir), { recursive: true })
     if (!existsSync(dataDir)) {
       // PostgreSQL does not run as root. Its user must be able to enter the directory, but not list it.
       mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
-      syncFolder(dirname(dataDir))
+      syncDirectory(dirname(dataDir))
     }
     accessSync(dataDir, constants.W_OK)
   } catch (error) {
@@ -18,7 +18,7 @@ export function makeDataDir(dataDir: string): void {
 }
 
 /** Syncs the entries of a directory to disk. */
-export function syncFolder(path: string): void {
+export function syncDirectory(path: string): void {
   const descriptor = openSync(path, 'r')
   fsyncSync(descriptor)
   closeSync(descriptor)

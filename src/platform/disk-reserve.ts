@@ -38,22 +38,22 @@ export class DiskReserve {
    * Deletes the reserve if the disk is full, and creates it if there is enough space. Ignores errors, because the reserve is optional.
    */
   check(): Promise<void> {
-    return this.#queue({ release: true })
+    return this.#enqueueCheck({ release: true })
   }
 
   /** Creates the reserve if it is missing and there is enough space. Ignores errors. */
   recreate(): Promise<void> {
-    return this.#queue({ release: false })
+    return this.#enqueueCheck({ release: false })
   }
 
   /** Deletes the reserve. Returns false if it did not exist. */
   async release(): Promise<boolean> {
-    const existed = (await this.#currentSize()) > 0
+    const existed = (await this.#getCurrentSize()) > 0
     await rm(this.#file, { force: true })
     return existed
   }
 
-  #queue(options: { release: boolean }): Promise<void> {
+  #enqueueCheck(options: { release: boolean }): Promise<void> {
     this.#running = this.#running.then(() => this.#check(options)).catch(() => {})
     return this.#running
   }
@@ -66,16 +66,16 @@ export class DiskReserve {
       this.#isFull = true
       await this.release()
     } else if (free >= 2 * bytes) {
-      if ((await this.#currentSize()) < bytes) await this.#create(bytes)
+      if ((await this.#getCurrentSize()) < bytes) await this.#createFile(bytes)
       this.#isFull = false
     }
   }
 
-  async #currentSize(): Promise<number> {
+  async #getCurrentSize(): Promise<number> {
     return (await stat(this.#file).catch(() => null))?.size ?? 0
   }
 
-  async #create(bytes: number): Promise<void> {
+  async #createFile(bytes: number): Promise<void> {
     const newFile = `${this.#file}.new`
     // Use random data, because a compressing file system would allocate no space for zeros.
     const randomData = randomBytes(Math.min(bytes, megabyte))

@@ -52,7 +52,7 @@ export function newId(prefix: IdPrefix): string {
 }
 
 /** Returns the creation time of an id. Rows use this time, so that sorting by id or by time gives the same order. */
-export const idTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
+export const getIdTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
 /** True for a well-formed id with that prefix. Malformed ids are treated as unknown and never sent to the database. */
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
@@ -72,31 +72,32 @@ export const maxPages = 2_147_483_647
 export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
   Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
-const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
+const decodeCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 
 /** Returns the id in a cursor. */
 export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after'): string {
-  const [id] = cursorText(cursor).split(' ', 1)
-  if (!isId(prefix, id)) throw invalidCursor(field)
+  const [id] = decodeCursor(cursor).split(' ', 1)
+  if (!isId(prefix, id)) throw createInvalidCursorError(field)
   return id
 }
 
 /** Returns the sort key in a cursor, or undefined if the cursor belongs to a list in another order. */
 export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
-  new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
+  new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(decodeCursor(cursor))?.[1]
 
 /** Returns the number in a cursor of a list whose items have no ids. */
 export function parseNumberCursor(cursor: string, field = 'after'): number {
-  const text = cursorText(cursor)
-  if (!/^\d{1,9}$/.test(text)) throw invalidCursor(field)
+  const text = decodeCursor(cursor)
+  if (!/^\d{1,9}$/.test(text)) throw createInvalidCursorError(field)
   return Number(text)
 }
 
 /** Returns the time in a cursor of a list that is sorted by time. */
 export function parseTimeCursor(cursor: string, sort: string, field = 'after'): Date {
   const moment = new Date(parseKeyCursor(cursor, sort) ?? '')
-  if (Number.isNaN(moment.getTime())) throw invalidCursor(field)
+  if (Number.isNaN(moment.getTime())) throw createInvalidCursorError(field)
   return moment
 }
 
-export const invalidCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor from a page of this list' }])
+export const createInvalidCursorError = (field: string) =>
+  badUserInput([{ field, message: 'must be a cursor from a page of this list' }])

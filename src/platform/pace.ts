@@ -16,7 +16,7 @@ export class Pace {
   }
 
   /** Resolves when `bytes` may be read. Rejects with the signal's reason if it is aborted. */
-  async pass(bytes: number, signal: AbortSignal): Promise<void> {
+  async waitForBytes(bytes: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const now = performance.now()
     const at = Math.max(this.#next, now - maxAheadMs)

@@ -8,10 +8,10 @@ const run = randomBytes(6).toString('hex')
 let count = 0
 
 /** Returns a new name for a file that must not outlive this process. */
-export const processFileName = (): string => `${host}-${process.pid}-${run}-${++count}`
+export const createProcessFileName = (): string => `${host}-${process.pid}-${run}-${++count}`
 
 /** True if the process that created this file ran on this host and has exited. */
-export function isOfEndedProcess(name: string): boolean {
+export function belongsToEndedProcess(name: string): boolean {
   const [, fileHost, filePid, fileRun] = /^([0-9a-f]{8})-(\d+)-([0-9a-z]+)-\d+$/.exec(name) ?? []
   if (fileHost !== host || fileRun === run) return false
   // After a restart, a container often reuses the same process id.

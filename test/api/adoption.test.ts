@@ -293,7 +293,7 @@ test('adopts objects in a bucket in place and deletes no rejected object', async
 })
 
 test('rejects a second adoption while one is running', async () => {
-  const client = await world.database.dedicated('a running adoption')
+  const client = await world.database.connectDedicated('a running adoption')
   try {
     await client.query('SELECT pg_advisory_lock(4207006)')
     const { result, error } = await adopt('import')

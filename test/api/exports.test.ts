@@ -199,8 +199,8 @@ describe('a large export', () => {
 
   test('counts an export against the limit until it ends, so that consecutive exports succeed', async () => {
     const { database } = world
-    const { dedicatedReads } = database
-    database.dedicatedReads = async (name) => {
+    const { connectDedicatedReads: dedicatedReads } = database
+    database.connectDedicatedReads = async (name) => {
       const connection = await dedicatedReads(name)
       const end = connection.end.bind(connection) as () => Promise<void>
       connection.end = (async () => {
@@ -214,7 +214,7 @@ describe('a large export', () => {
         for (let times = 0; times < 4; times++)
           expect((await tenant.admin.raw('/api/v1/stats/logs/export', { method })).status).toBe(200)
     } finally {
-      database.dedicatedReads = dedicatedReads
+      database.connectDedicatedReads = dedicatedReads
     }
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { getData, getGraphqlCode, getItems, toStatusAndCode } from '../support/answers.js'
 import { runInOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
@@ -112,7 +112,7 @@ describe('rate limit per minute', () => {
       expect(toStatusAndCode(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
       // Keys are created without HTTP because calls would count towards the tenant's rate limit.
       const { apiKeys } = world.app.services
-      const make = () => apiKeys.create(systemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
+      const make = () => apiKeys.create(createSystemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
       const keys = (await Promise.all(Array.from({ length: 5 }, make))).map(({ apiKey }) => world.as(apiKey))
       const statuses: number[] = []
       for (const key of keys) for (let time = 0; time < 5; time++) statuses.push((await at(key).get('/files')).status)

@@ -45,7 +45,7 @@ describe('the blob of a completed upload', () => {
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
     const leases = new ReservedPaths(world.database.writes)
-    const path = await leases.take(tenant.tenantId, `${tenant.tenantId}/notes`)
+    const path = await leases.takePath(tenant.tenantId, `${tenant.tenantId}/notes`)
     clock.mockRestore()
     const { rows } = await query(`SELECT due_at > now() + interval '1 hour' AS later FROM blob_garbage WHERE blob_path = $1`, [
       path,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { World } from '../support/world.js'
 
 describe('the cookie of the dashboard in a WebSocket', () => {
@@ -11,7 +11,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
     world = await World.open()
     const { tenantId } = await world.tenant()
     const input = { email: 'ada@example.com', name: 'Ada', scopes: ['admin'] as never, password: 'correct horse battery' }
-    await world.app.services.users.create(systemActor(tenantId), input)
+    await world.app.services.users.create(createSystemActor(tenantId), input)
     const response = await fetch(`${world.url}/session`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { setMachineClock } from '../support/machine-clock.js'
 import { LinkClient, toComparable } from '../support/upload-link.js'
@@ -134,7 +134,7 @@ describe('an upload in progress through a link', () => {
     const upload = await startHalfUpload(used)
     const { data } = (await tenant.admin.graphql('{ users { data { userId email } } }')).body
     const { userId } = data.users.data.find(({ email }: { email: string }) => email === user.email)
-    await world.app.services.users.disable(systemActor(tenant.tenantId), userId)
+    await world.app.services.users.disable(createSystemActor(tenant.tenantId), userId)
     expect((await upload.finish()).status).toBe(404)
     expect((await used.rules()).status).toBe(404)
   })

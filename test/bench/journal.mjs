@@ -7,16 +7,16 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { eventsOf } from '../../dist/ledger/events.js'
 import { JournalService } from '../../dist/ledger/journal.service.js'
 import { Ledger } from '../../dist/ledger/ledger.js'
-import { movesJson } from '../../dist/ledger/move-lane.js'
+import { toMovesJson } from '../../dist/ledger/move-lane.js'
 import { ensurePartitions } from '../../dist/ledger/partitions.js'
 import { ReservedPaths } from '../../dist/ledger/reserved-paths.js'
+import { toEventRows } from '../../dist/ledger/rows.js'
 import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
-import { idTime, newId } from '../../dist/platform/ids.js'
+import { getIdTime, newId } from '../../dist/platform/ids.js'
 import { measureRate, median, multipart, request, startService } from './support/service.mjs'
 
 const { values } = parseArgs({
@@ -128,7 +128,7 @@ async function compareFunctions(client, tenantId, uploadOf) {
           "INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, p, now() + interval '1 hour' FROM unnest($2::text[]) p",
           [tenantId, paths],
         )
-        const moves = movesJson(entries)
+        const moves = toMovesJson(entries)
         const before = cpu()
         await client.query({ name, text: `SELECT ${name}($1, $2::jsonb)`, values: [tenantId, moves] })
         if (turn >= 20) spent[name].push((cpu() - before) / size)
@@ -218,11 +218,11 @@ async function measureAlone() {
       rulesVersion: 1,
       rulesAt: changedAt,
     }
-    return { upload: { actor, file: { fileId, tenantId, ...place, ...kind, createdAt: idTime(fileId) } } }
+    return { upload: { actor, file: { fileId, tenantId, ...place, ...kind, createdAt: getIdTime(fileId) } } }
   }
   const one = uploadOf('x')
   const began = process.cpuUsage()
-  for (let n = 0; n < 20_000; n++) eventsOf(one, null)
+  for (let n = 0; n < 20_000; n++) toEventRows(one, null)
   const { user, system } = process.cpuUsage(began)
   console.log(`composing an event: ${((user + system) / 20_000).toFixed(1)} µs of CPU`)
 
@@ -233,7 +233,8 @@ async function measureAlone() {
   let appended = 0
   const until = performance.now() + seconds * 1000
   const keepOne = async () => {
-    for (; performance.now() < until; appended++) await ledger.commit(uploadOf(await paths.take(tenantId, `${tenantId}/notes`)))
+    for (; performance.now() < until; appended++)
+      await ledger.commit(uploadOf(await paths.takePath(tenantId, `${tenantId}/notes`)))
   }
   await Promise.all(Array.from({ length: 64 }, keepOne))
   console.log(`one ledger, one tenant, 64 uploads in flight: ${Math.round(appended / seconds)} events/s appended`)
@@ -262,7 +263,7 @@ async function measureAlone() {
       let read = 0
       for (let time = 0; time < 20; time++) {
         const from = performance.now()
-        read = (await journal.page({ tenantId: long, after: Math.floor(events * place), limit: 1000, types })).events.length
+        read = (await journal.readPage({ tenantId: long, after: Math.floor(events * place), limit: 1000, types })).events.length
         times.push(performance.now() - from)
       }
       const ms = median(times)

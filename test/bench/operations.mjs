@@ -11,7 +11,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
-import { borrowDatabase } from '../../dist/platform/db/open-database.js'
+import { openCommandDatabase } from '../../dist/platform/db/open-database.js'
 import { idleCpu, minus, usedCpu } from './support/cpu.mjs'
 import { measureRate, median, multipart, request, startFlags, startProcess, startService } from './support/service.mjs'
 
@@ -162,7 +162,7 @@ async function openBare(databaseUrl) {
 }
 
 const service = await openService(root)
-const { url: databaseUrl } = await borrowDatabase({ dataDir: service.dataDir, databaseUrl: undefined })
+const { url: databaseUrl } = await openCommandDatabase({ dataDir: service.dataDir, databaseUrl: undefined })
 const sides = { assay: service, bare: await openBare(databaseUrl) }
 if (options.against) sides.before = await openService(resolve(options.against))
 

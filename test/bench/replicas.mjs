@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import pg from 'pg'
 import pino from 'pino'
 import { openServices } from '../../dist/features/services.js'
-import { systemActor } from '../../dist/platform/actor.js'
+import { createSystemActor } from '../../dist/platform/actor.js'
 import { readConfig } from '../../dist/platform/config/config.js'
 import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
@@ -89,7 +89,7 @@ async function makeTenants(count) {
   const tenants = []
   for (let n = 0; n < count; n++) {
     const { tenantId } = await services.tenants.create({ name: `Tenant ${n}` })
-    const actor = systemActor(tenantId)
+    const actor = createSystemActor(tenantId)
     const { apiKey } = await services.apiKeys.create(actor, { name: 'Worker', scopes: ['upload', 'download', 'metadata'] })
     await services.contexts.create(actor, {
       contextKey: 'bench',

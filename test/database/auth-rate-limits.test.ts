@@ -5,14 +5,14 @@ import pg from 'pg'
 import { toAddressGroup } from '../../src/access/address-group.js'
 import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/access/rate-limits.js'
 import { ProcessCounter, SharedCounts } from '../../src/access/window-counter.js'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { runInOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { freePort } from '../support/free-port.js'
 import { waitUntil } from '../support/identity-world.js'
 import { describeWith, programPath } from '../support/real-parts.js'
 
-const actor = (id: string, tenantId = 'ten_1') => ({ ...systemActor(tenantId), kind: 'api_key' as const, id })
+const actor = (id: string, tenantId = 'ten_1') => ({ ...createSystemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []
 const limitsOf = async (options: RateLimitsOptions) => {
   const limits = await openRateLimits(options)

@@ -83,7 +83,7 @@ test('plans a named statement with an array parameter once per connection', asyn
 test('one tenant uses at most half of the connections so that others do not wait', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
-  const holder = await wide.dedicated('assay test')
+  const holder = await wide.connectDedicated('assay test')
   await holder.query('SELECT pg_advisory_lock(1)')
   const stuck = Array.from({ length: 10 }, () =>
     wide.pool.query('SELECT $1::text AS tenant, pg_advisory_lock_shared(1), pg_advisory_unlock_shared(1)', [slow]),
@@ -108,7 +108,7 @@ const waitingFor = async (event: string) =>
 describe('an outage', () => {
   test('the process and the connection pool survive the loss of every connection', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
-    const other = await database.dedicated('assay test')
+    const other = await database.connectDedicated('assay test')
     await other.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
     )
@@ -166,7 +166,7 @@ test('closes the connection of a statement that times out', async () => {
 })
 
 test('a pooled connection has a statement time-out and a dedicated one does not', async () => {
-  const dedicated = await database.dedicated('assay test')
+  const dedicated = await database.connectDedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([
     [{ limit: '0' }],

@@ -26,9 +26,9 @@ afterAll(() => books.close())
 
 const all = { callsSince: null, auditsSince: null }
 async function withClient<T>(
-  work: (client: Awaited<ReturnType<LedgerFixture['database']['dedicated']>>) => Promise<T>,
+  work: (client: Awaited<ReturnType<LedgerFixture['database']['connectDedicated']>>) => Promise<T>,
 ): Promise<T> {
-  const client = await books.database.dedicated('test')
+  const client = await books.database.connectDedicated('test')
   return work(client).finally(() => client.end())
 }
 const drift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
@@ -130,7 +130,7 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
       { grain: 'hour', calls: 6 },
       { grain: 'total', calls: 15 },
     ])
-    const client = await old.database.dedicated('test')
+    const client = await old.database.connectDedicated('test')
     expect(await counterDrift(client, { tenantId: null, ...all })).toBe(0)
     await client.end()
     await old.close()

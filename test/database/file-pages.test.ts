@@ -120,7 +120,7 @@ test.each([
   ['several contexts', 2 * 101],
 ])('a page of %s reads at most half of the index entries, and the last page reads at most %d', async (name, maxLastRows) => {
   const filter = { tenantId: books.tenantId, ...filters[name]!() }
-  const client = await books.database.dedicated('assay test')
+  const client = await books.database.connectDedicated('assay test')
   // Forces index scans as in a large table.
   await client.query('SET enable_seqscan = off; SET enable_sort = off; SET enable_bitmapscan = off')
   const requested: { text: string; values: unknown[] }[] = []
@@ -167,7 +167,7 @@ test('does not plan common read statements on every execution', async () => {
 })
 
 test('finds uncounted downloads of a file by index although nearly all belong to another file', async () => {
-  const client = await books.database.dedicated('assay test')
+  const client = await books.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(
     'INSERT INTO download_deltas (tenant_id, file_id, times, last_at) SELECT $1, $2, 1, now() FROM generate_series(1, 3000)',

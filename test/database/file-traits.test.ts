@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { ClientBase } from 'pg'
-import { moveStatement } from '../../src/ledger/move-lane.js'
+import { createMoveStatement } from '../../src/ledger/move-lane.js'
 import { newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
 
@@ -23,7 +23,7 @@ async function rescanned(client: ClientBase, contextId: string, reports: Record<
 
 test('stores the traits of a report without reading other files or earlier reports', async () => {
   const { contextId } = await books.context('notes')
-  const client = await books.database.dedicated('assay test')
+  const client = await books.database.connectDedicated('assay test')
   const add = async (count: number) => {
     const ids = Array.from({ length: count }, () => newId('file'))
     await client.query(
@@ -46,10 +46,10 @@ test('a file immediately has the traits of its first report, and those of each l
   const upload = await books.upload(await books.context('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }
-  const client = await books.database.dedicated('assay test')
+  const client = await books.database.connectDedicated('assay test')
   const traits = async () => (await client.query('SELECT traits FROM files WHERE file_id = $1', [file.fileId])).rows[0]?.traits
   await client.query('BEGIN')
-  await client.query(moveStatement(books.tenantId, [upload]))
+  await client.query(createMoveStatement(books.tenantId, [upload]))
   const { rows } = await client.query(`SELECT n_tup_upd::int AS updates FROM pg_stat_xact_user_tables WHERE relname = 'files'`)
   expect(rows).toEqual([{ updates: 0 }])
   await client.query('COMMIT')

@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterAll(() => books.close())
 
 async function drift(complete: boolean): Promise<number> {
-  const client = await books.database.dedicated('test')
+  const client = await books.database.connectDedicated('test')
   try {
     return await journalDrift(client, { tenantId: null, whole: complete })
   } finally {

@@ -48,7 +48,7 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
     options.push(statement)
     return books.database.pool.query(statement)
   }
-  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }, new EventEmitter()).page({
+  await new JournalService({ ...books.database, pool: { query } as unknown as Pool }, new EventEmitter()).readPage({
     tenantId: books.tenantId,
     after,
     types,
@@ -74,7 +74,7 @@ describe('a page reads no more rows than it returns, at any depth', () => {
 })
 
 const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
-  journal.page({ tenantId: books.tenantId, limit, ...options })
+  journal.readPage({ tenantId: books.tenantId, limit, ...options })
 
 test('a page of events returns the last position read so that no event is read twice', async () => {
   const all = await page({ after: 0 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import type { Entry } from '../../src/ledger/entry.js'
-import { moveStatement } from '../../src/ledger/move-lane.js'
+import { createMoveStatement } from '../../src/ledger/move-lane.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 let books: LedgerFixture
@@ -91,7 +91,7 @@ test("an upload finds its path in the garbage journal, regardless of the journal
   const client = new pg.Client({ connectionString: books.url })
   await client.connect()
   await client.query('BEGIN')
-  await client.query(moveStatement(books.tenantId, [entry]))
+  await client.query(createMoveStatement(books.tenantId, [entry]))
   const { rows } = await client.query(
     "SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'blob_garbage'",
   )
@@ -104,9 +104,9 @@ test("an upload finds its path in the garbage journal, regardless of the journal
 test('work that never produces its ledger entry does not delay other entries', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
-  const failed = ledger.before('move', Promise.reject(new Error('no room')))
+  const failed = ledger.announce('move', Promise.reject(new Error('no room')))
   await expect(failed).rejects.toThrow('no room')
-  void ledger.before('move', new Promise(() => {}))
+  void ledger.announce('move', new Promise(() => {}))
   for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })

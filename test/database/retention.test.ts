@@ -7,7 +7,7 @@ import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js
 import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
-import { dropPartitionsBefore, monthStart, toPartition } from '../../src/ledger/partitions.js'
+import { dropPartitionsBefore, getMonthStart, toPartition } from '../../src/ledger/partitions.js'
 import { getFirstId, newId } from '../../src/platform/ids.js'
 import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { avoidHourEnd, avoidMidnightMs } from '../support/clock.js'
@@ -66,7 +66,9 @@ test('retention removes expired rows from logs and totals, drops expired months,
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
   const dropped = await dropExpired(database.pool, horizons)
-  const oldMonths = [1, 2, 3, 4, 5].map((ago) => monthStart(new Date(), -ago)).filter((month) => monthStart(month, 1) <= horizon)
+  const oldMonths = [1, 2, 3, 4, 5]
+    .map((ago) => getMonthStart(new Date(), -ago))
+    .filter((month) => getMonthStart(month, 1) <= horizon)
   expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => toPartition(month).name)))
   expect(dropped.rows).toBeGreaterThan(0)
 
@@ -77,7 +79,7 @@ test('retention removes expired rows from logs and totals, drops expired months,
   expect(await countRows()).toEqual(before.counts)
   expect(before.counts.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
 
-  const client = await database.dedicated('test')
+  const client = await database.connectDedicated('test')
   expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
 
   // Dropped rows stay excluded from totals and recounts after the retention becomes unlimited.
@@ -91,12 +93,12 @@ test('retention removes expired rows from logs and totals, drops expired months,
 })
 
 test('retention skips a month that is being read until the next run', async () => {
-  const month = monthStart(new Date(), 2)
+  const month = getMonthStart(new Date(), 2)
   const { name } = toPartition(month)
   const reader = await books.database.pool.connect()
   await reader.query('BEGIN')
   await reader.query(`SELECT count(*) FROM ${name}`)
-  const later = monthStart(month, 1)
+  const later = getMonthStart(month, 1)
   expect(await dropPartitionsBefore(books.database.pool, later)).not.toContain(name)
   await reader.query('ROLLBACK')
   reader.release()

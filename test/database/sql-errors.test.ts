@@ -54,7 +54,7 @@ test('treats a connection that the server closes as an outage, through pg and th
 })
 
 test('treats a lock time-out in a Prisma query as an outage', async () => {
-  const other = await database.dedicated('assay test')
+  const other = await database.connectDedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
   expect(toErrorCode(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
   await other.query('ROLLBACK')

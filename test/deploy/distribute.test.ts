@@ -12,7 +12,7 @@ let client: pg.Client
 beforeEach(async () => {
   world = await World.open()
   await installCitusStandIn(world.databaseUrl)
-  client = await world.database.dedicated('test')
+  client = await world.database.connectDedicated('test')
 })
 afterEach(async () => {
   await client.end()
@@ -141,7 +141,7 @@ test('distributes tables while the service is in use without losing a file or co
 })
 
 test('the distribution command waits for a table that another transaction uses', async () => {
-  const other = await world.database.dedicated('test')
+  const other = await world.database.connectDedicated('test')
   await other.query('BEGIN')
   await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
   const { lines } = await runDistribute({}, (line) => {

@@ -102,7 +102,7 @@ test('every table is distributed by tenant or replicated to every node, and its 
 })
 
 test('a migration without the Citus extension distributes nothing and reports it', async () => {
-  const client = await world.database.dedicated('distribute')
+  const client = await world.database.connectDedicated('distribute')
   await expect(distribute(client, () => {})).rejects.toThrow(/^The database does not have the extension citus\./)
   await client.end()
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { keepRunning } from '../../src/platform/db/embedded/embedded.js'
+import { superviseServer } from '../../src/platform/db/embedded/embedded.js'
 import type { EmbeddedServer } from '../../src/platform/db/embedded/server.js'
 import { openDatabase } from '../../src/platform/db/open-database.js'
 
@@ -52,7 +52,7 @@ const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exite
 
 test('stops restarting an embedded PostgreSQL that exits repeatedly', async () => {
   let starts = 0
-  const keeper = await keepRunning(
+  const keeper = await superviseServer(
     async () => {
       starts++
       return shortLived
@@ -70,7 +70,7 @@ test('stopping the service during a database restart leaves no PostgreSQL proces
   const waiting = new Promise<void>((resolve) => {
     goOn = resolve
   })
-  const keeper = await keepRunning(
+  const keeper = await superviseServer(
     async () => {
       const nth = ++started
       if (nth === 1) return shortLived

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { withoutSecrets } from '../../src/platform/db/database-url.js'
-import { borrowDatabase, openDatabase } from '../../src/platform/db/open-database.js'
+import { redactDatabaseUrl } from '../../src/platform/db/database-url.js'
+import { openCommandDatabase, openDatabase } from '../../src/platform/db/open-database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []
@@ -128,7 +128,7 @@ describe('one DATA_DIR', () => {
   test("an admin command uses the running service's database and stays connected after the service stops", async () => {
     const where = createPlace()
     const { url } = await startOtherService(where.dataDir)
-    const borrowed = await borrowDatabase(where)
+    const borrowed = await openCommandDatabase(where)
     expect(borrowed.url).toBe(url)
     await borrowed.stop()
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
@@ -136,7 +136,7 @@ describe('one DATA_DIR', () => {
 
   test('an admin command starts the database if no service runs, and stops it afterwards', async () => {
     const where = createPlace()
-    const borrowed = await borrowDatabase(where)
+    const borrowed = await openCommandDatabase(where)
     const pid = postmaster(where.dataDir)
     expect(await query(borrowed.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
     await borrowed.stop()
@@ -236,7 +236,7 @@ describe('an external database', () => {
     })
     await database.stop()
     expect(existsSync(dataDir)).toBe(false)
-    expect(withoutSecrets('postgresql:///files?host=/run/postgresql&password=secret')).toBe(
+    expect(redactDatabaseUrl('postgresql:///files?host=/run/postgresql&password=secret')).toBe(
       'a local socket in /run/postgresql/files',
     )
   })

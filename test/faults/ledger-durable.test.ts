@@ -89,13 +89,13 @@ test('publishes only durable events even if the database rejects WAL functions',
 async function expectDurableEvents(contextKey: string, database: Database): Promise<void> {
   const context = await books.context(contextKey)
   const journal = new JournalService(database, new EventEmitter())
-  const { lastSequence } = await journal.page({ tenantId: books.tenantId, after: 0, limit: 1 })
+  const { lastSequence } = await journal.readPage({ tenantId: books.tenantId, after: 0, limit: 1 })
   const upload = await books.upload(context, 3)
   await holdCommits()
   const commit = ledgers[0]!.commit(upload)
   while ((await visible(context.contextId)) < 1 || (await held()) < 2) await new Promise(setImmediate)
   let read = false
-  const page = journal.page({ tenantId: books.tenantId, after: lastSequence, limit: 10 }).finally(() => {
+  const page = journal.readPage({ tenantId: books.tenantId, after: lastSequence, limit: 10 }).finally(() => {
     read = true
   })
   while ((await held()) < 3 && !read) await new Promise(setImmediate)

@@ -147,7 +147,7 @@ test('adds a path to the garbage journal once without postponing it or waiting f
   await insert(late, 60 * minute)
   await insert(locked, 60 * minute)
   bucketWorld.bucket.objects.store({ name: locked }, Buffer.from('its row is just being made'))
-  const committing = await world.database.dedicated('a commit under way')
+  const committing = await world.database.connectDedicated('a commit under way')
   try {
     await committing.query('BEGIN')
     // The ledger transaction executes the same statement (src/ledger/admission.ts).

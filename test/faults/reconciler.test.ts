@@ -180,7 +180,7 @@ describe('a reconciler pass', () => {
     await createReconciler().turn(1)
     expect(await findings()).toEqual([])
 
-    const other = await world.database.dedicated('another replica')
+    const other = await world.database.connectDedicated('another replica')
     await other.query('SELECT pg_advisory_lock(4207003)')
     await runPass()
     expect(await findings()).toEqual([])

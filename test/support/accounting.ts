@@ -8,7 +8,7 @@ import { Ledger } from '../../src/ledger/ledger.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import type { Actor } from '../../src/platform/actor.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
-import { getFirstId, idTime, newId } from '../../src/platform/ids.js'
+import { getFirstId, getIdTime, newId } from '../../src/platform/ids.js'
 import { testDatabase } from './database.js'
 
 const silent = { warn: () => {} }
@@ -128,7 +128,7 @@ export class LedgerFixture {
       metadata: {},
       validation: { outcome: 'accepted' },
       rulesVersion: 1,
-      createdAt: idTime(fileId),
+      createdAt: getIdTime(fileId),
     }
     return { call: this.call('upload', { apiKeyId: actor.id, fileId, ...context }), upload: { actor, file } }
   }

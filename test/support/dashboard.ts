@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Scope } from '../../src/platform/actor.js'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { openBrowser, timeoutMs } from './browser.js'
 import type { TestTenant, World } from './world.js'
 
@@ -72,7 +72,7 @@ export class Dashboard {
     const password = randomBytes(9).toString('base64url')
     const email = `${randomBytes(4).toString('hex')}@example.com`
     const input = { email, name: 'Ada Lovelace', scopes: scopes as never, password }
-    const { user } = await this.world.app.services.users.create(systemActor(tenant.tenantId), input)
+    const { user } = await this.world.app.services.users.create(createSystemActor(tenant.tenantId), input)
     return { userId: user.userId, email, password }
   }
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type App, createApp } from '../../src/app.js'
-import { systemActor } from '../../src/platform/actor.js'
+import { createSystemActor } from '../../src/platform/actor.js'
 import { type Config, readConfig } from '../../src/platform/config/config.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { CapturedLog } from './captured-log.js'
@@ -171,7 +171,7 @@ export class World {
     const { tenants, apiKeys } = this.app.services
     const name = options.name ?? `Tenant ${randomBytes(3).toString('hex')}`
     const { tenantId } = await tenants.create({ name, ...(options.quotaMb && { quotaMb: options.quotaMb }) })
-    const created = await apiKeys.create(systemActor(tenantId), {
+    const created = await apiKeys.create(createSystemActor(tenantId), {
       name: 'Admin',
       scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
     })
@@ -199,7 +199,7 @@ export class World {
       user: async (scopes, email = `user-${randomBytes(4).toString('hex')}@example.com`) => {
         const { users } = this.app.services
         const password = randomBytes(9).toString('base64url')
-        await users.create(systemActor(tenantId), { email, name: 'Ada', scopes: scopes as never, password })
+        await users.create(createSystemActor(tenantId), { email, name: 'Ada', scopes: scopes as never, password })
         const { body } = await this.unauthenticated.graphql(
           'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token } }',
           { email, password, tenantId },

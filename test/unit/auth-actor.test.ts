@@ -1,5 +1,12 @@
 import { describe, expect, test } from '@jest/globals'
-import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/platform/actor.js'
+import {
+  canAccessContext,
+  createSystemActor,
+  hasScope,
+  requireScope,
+  sanitizeUserAgent,
+  scopes,
+} from '../../src/platform/actor.js'
 
 describe('scopes', () => {
   test.each(scopes)('the admin scope implies %s', (scope) => {
@@ -19,14 +26,14 @@ describe('scopes', () => {
   })
 
   test('a key restricted to contexts has access to only those contexts', () => {
-    expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
-    expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
-    expect(maySeeContext({ contexts: [] }, 'ctx_a')).toBe(false)
-    expect(maySeeContext({ contexts: null }, 'ctx_a')).toBe(true)
+    expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
+    expect(canAccessContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
+    expect(canAccessContext({ contexts: [] }, 'ctx_a')).toBe(false)
+    expect(canAccessContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
   test('the actor of the service itself is system', () => {
-    expect(systemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
+    expect(createSystemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })
 
@@ -39,13 +46,13 @@ describe('user agents', () => {
     ['Latin-1 that is not UTF-8', 'M\u00fcller', 'Müller'],
     ['without C1 controls and bidirectional marks', 'a\u0085b\u202ec', 'abc'],
   ])('sanitizes a user agent: %s', (_, header, clean) => {
-    expect(cleanUserAgent(header)).toBe(clean)
+    expect(sanitizeUserAgent(header)).toBe(clean)
   })
 
   test('truncates a user agent to 512 bytes without splitting characters', () => {
-    expect(cleanUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
-    expect(cleanUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
-    expect(cleanUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))
-    expect(cleanUserAgent(Buffer.from(`ab${'😀'.repeat(300)}`).toString('latin1'))).toBe(`ab${'😀'.repeat(127)}`)
+    expect(sanitizeUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
+    expect(sanitizeUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
+    expect(sanitizeUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))
+    expect(sanitizeUserAgent(Buffer.from(`ab${'😀'.repeat(300)}`).toString('latin1'))).toBe(`ab${'😀'.repeat(127)}`)
   })
 })

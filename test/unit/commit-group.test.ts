@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { PoolClient } from 'pg'
-import { commitGroup, LockTimeoutError, type Waiting } from '../../src/ledger/group-commit.js'
+import { commitGroup, LockTimeoutError, type PendingEntry } from '../../src/ledger/group-commit.js'
 
 const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
@@ -9,7 +9,7 @@ const fault = (code: string) => Object.assign(new Error(code), { code, severity:
 function groupOf(...names: string[]) {
   const outcomes: Record<string, string> = {}
   const group = names.map(
-    (name): Waiting => ({
+    (name): PendingEntry => ({
       entry: { call: { userAgent: name } as never },
       resolve: () => {
         outcomes[name] = 'done'
@@ -21,7 +21,7 @@ function groupOf(...names: string[]) {
   )
   return { group, outcomes }
 }
-const namesOf = (group: Waiting[]) => group.map(({ entry }) => entry.call!.userAgent).join()
+const namesOf = (group: PendingEntry[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
 test('a lock time-out during the separate commits of a failed group repeats no entry', async () => {
   const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')

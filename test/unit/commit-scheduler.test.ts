@@ -32,7 +32,7 @@ function openScheduler() {
   /** Announces work whose entry follows when the work ends. */
   const announce = () => {
     const { done, end, fail } = work()
-    const came = scheduler.before(done).then(arrive)
+    const came = scheduler.announce(done).then(arrive)
     return { came, end, fail }
   }
   return { at, scheduler, arrive, announce }

@@ -39,10 +39,10 @@ test('a failed flush fails its callers but not later callers', async () => {
 
 test('repeats the check for WAL functions if the database did not respond', async () => {
   const { running, durability } = heldPool()
-  const first = expect(durability.expression()).rejects.toThrow('lost')
+  const first = expect(durability.getExpression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))
   await first
-  const second = durability.expression()
+  const second = durability.getExpression()
   running[1]!.resolve()
   await settled()
   running[2]!.resolve()

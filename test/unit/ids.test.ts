@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from '@jest/globals'
 import { now, setClock } from '../../src/platform/clock.js'
-import { idTime, newId } from '../../src/platform/ids.js'
+import { getIdTime, newId } from '../../src/platform/ids.js'
 
 const year = 365 * 86_400_000
 const start = Date.UTC(2026, 10, 22)
 afterEach(() => setClock(Date.now()))
 
-const created = () => idTime(newId('file')).getTime()
+const created = () => getIdTime(newId('file')).getTime()
 
 test('ids of one process ascend, even within a millisecond and after the clock steps back', () => {
   setClock(start)
@@ -14,7 +14,7 @@ test('ids of one process ascend, even within a millisecond and after the clock s
   setClock(start - 4_000)
   ids.push(...Array.from({ length: 1000 }, () => newId('file')))
   expect([...ids].sort()).toEqual(ids)
-  expect(idTime(ids.at(-1)!).getTime()).toBeGreaterThanOrEqual(start)
+  expect(getIdTime(ids.at(-1)!).getTime()).toBeGreaterThanOrEqual(start)
 })
 
 test.each([

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { committed } from '../../src/platform/db/lost-commit.js'
+import { detectLostCommit } from '../../src/platform/db/lost-commit.js'
 import { freePort } from '../support/free-port.js'
 
 const addresses = [
@@ -19,10 +19,10 @@ test('reports no unknown outcome if no address of the database was reachable', a
   })
   const [error] = await once(socket, 'error')
   expect(error.name).toBe('AggregateError')
-  await expect(committed(Promise.reject(error))).rejects.toBe(error)
+  await expect(detectLostCommit(Promise.reject(error))).rejects.toBe(error)
 })
 
 test('reports an unknown outcome if an open database connection is lost', async () => {
   const lost = new Error('Connection terminated unexpectedly')
-  await expect(committed(Promise.reject(lost))).rejects.toMatchObject({ details: { outcome: 'unknown' } })
+  await expect(detectLostCommit(Promise.reject(lost))).rejects.toMatchObject({ details: { outcome: 'unknown' } })
 })

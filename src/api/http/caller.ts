@@ -5,7 +5,7 @@ import type { Rejection } from '../../access/admission.js'
 import type { KnownCaller } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
-import { type Actor, cleanUserAgent, type Origin } from '../../platform/actor.js'
+import { type Actor, type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
@@ -20,7 +20,7 @@ type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential'
 /** Authenticates a request before its body is read. */
 export function createCall(parts: Callers, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
-  const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
+  const origin: Origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
   return authenticateCall(parts, {
     id,
     rawHeaders,

@@ -2,15 +2,15 @@ import { stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { errorBody } from '../../access/public-error.js'
-import { cleanUserAgent } from '../../platform/actor.js'
+import { sanitizeUserAgent } from '../../platform/actor.js'
 import {
   AssayError,
   forbidden,
   notFound,
   overloaded,
-  printable,
   rateLimited,
   storageUnavailable,
+  toPrintable,
 } from '../../platform/errors/errors.js'
 import { attachmentHeader } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
@@ -158,7 +158,7 @@ function toDownload(
     file_id: fileId,
     url_by: by,
     ip: address,
-    user_agent: cleanUserAgent(headers['user-agent']),
+    user_agent: sanitizeUserAgent(headers['user-agent']),
     status,
     outcome: status >= 400 ? 'refused' : response.writableFinished ? 'served' : 'cut_off',
   }
@@ -181,9 +181,9 @@ async function sendWhole(response: ServerResponse, file: Admitted): Promise<void
 }
 
 const createUnreadableError = (fileId: string, error: unknown) =>
-  storageUnavailable(`The content of file '${printable(fileId)}' cannot be read now. Retry later.`, error)
+  storageUnavailable(`The content of file '${toPrintable(fileId)}' cannot be read now. Retry later.`, error)
 const createDamagedError = (fileId: string, how: string) =>
-  storageUnavailable(`The content of file '${printable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
+  storageUnavailable(`The content of file '${toPrintable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
 
 /** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {

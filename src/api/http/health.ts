@@ -71,14 +71,14 @@ export class Health {
   async #runCheck() {
     const checks = Object.fromEntries(
       await Promise.all(
-        Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#settled(name, check)] as const),
+        Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#checkCondition(name, check)] as const),
       ),
     )
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
   /** Runs a check and returns its public result. Addresses and paths appear only in the log. */
-  async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
+  async #checkCondition(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await withTimeout(check())
       if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)

@@ -9,7 +9,7 @@ import { traced } from '../../platform/telemetry/tracing.js'
 
 interface Siblings {
   registry: Registry
-  allMetrics(): Promise<string>
+  collectMetrics(): Promise<string>
 }
 
 /** Sources of metrics that are read on each scrape. */
@@ -100,7 +100,7 @@ export class Metrics {
 
   /** Returns the body of `GET /metrics`. */
   text(): Promise<string> {
-    return this.#siblings?.allMetrics() ?? this.registry.metrics()
+    return this.#siblings?.collectMetrics() ?? this.registry.metrics()
   }
 
   recorded({ call, blocked, upload, download }: Entry): void {
@@ -171,7 +171,7 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
 /** Wraps a scanner to measure its durations. */
 export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
-    timed(
+    stopTimerAfter(
       metrics.scan.startTimer(),
       traced('scan', () => scanner.scan(content, options)),
     ),
@@ -191,9 +191,9 @@ export const measuredStorage = (
   metrics: Metrics,
   onFailedPut: (path: string) => void,
 ): Pick<BlobStorage, 'put' | 'remove'> => ({
-  remove: (path) => timed(metrics.store.startTimer({ operation: 'remove' }), storage.remove(path)),
+  remove: (path) => stopTimerAfter(metrics.store.startTimer({ operation: 'remove' }), storage.remove(path)),
   put: (path, content, options) =>
-    timed(
+    stopTimerAfter(
       metrics.store.startTimer({ operation: 'put' }),
       traced('store', () => storage.put(path, content, options)),
     ).catch((error) => {
@@ -202,7 +202,7 @@ export const measuredStorage = (
     }),
 })
 
-const timed = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)
+const stopTimerAfter = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)
 
 /** Serves `GET /metrics`. Requires METRICS_TOKEN if it is set. */
 export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {

@@ -16,7 +16,7 @@ import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import type { LiveStreams } from '../../access/live-streams.js'
 import { toPublicError } from '../../access/public-error.js'
-import { cleanUserAgent, type Origin } from '../../platform/actor.js'
+import { type Origin, sanitizeUserAgent } from '../../platform/actor.js'
 import { badUserInput, overloaded } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
@@ -91,7 +91,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
   return {
     attach: (server, getAddress) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        const origin = { ip: getAddress(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
+        const origin = { ip: getAddress(request), userAgent: sanitizeUserAgent(request.headers['user-agent']) }
         sockets.handleUpgrade(request, socket, head, (client) =>
           openConnection(parts, { protocol, unauthenticated }, { socket: client, request, origin }),
         )

@@ -14,7 +14,7 @@ import {
   Kind,
   type SelectionSetNode,
 } from 'graphql'
-import { snakeCase } from '../../platform/case-conversion.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
 import type { IdPrefix } from '../../platform/ids.js'
 
 export type Json = Record<string, unknown>
@@ -144,7 +144,7 @@ const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =
   named.refer(type.name, () => ({
     type: 'object',
     properties: Object.fromEntries(
-      Object.values(type.getFields()).map((field) => [snakeCase(field.name), inputSchema(named, field)]),
+      Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), inputSchema(named, field)]),
     ),
     additionalProperties: false,
   }))

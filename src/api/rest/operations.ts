@@ -17,8 +17,8 @@ import {
 } from 'graphql'
 import type { Endpoint } from '../../access/endpoint.js'
 import { computeCost } from '../../access/request-cost.js'
-import { snakeCase } from '../../platform/case-conversion.js'
-import { blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
+import { blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 import { type CompiledOperation, compileOperation } from './compiled-operation.js'
 
 export interface Operation {
@@ -37,7 +37,7 @@ export interface Operation {
 }
 
 // Selects one statistics column per block reason. This fragment is generated, so that it includes every reason.
-const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${reasonField(reason)}`).join(' ')} }`
+const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${toReasonField(reason)}`).join(' ')} }`
 
 const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
 
@@ -136,7 +136,7 @@ function addNames(value: ValueNode, path: string, into: Map<string, string>): vo
 function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))
-    for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${snakeCase(field)}`)
+    for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${toSnakeCase(field)}`)
 }
 
 function usedFragments(

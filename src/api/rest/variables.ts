@@ -10,7 +10,7 @@ import {
 } from 'graphql'
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import type { Call } from '../../access/call.js'
-import { snakeCase } from '../../platform/case-conversion.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
 import type { FieldError } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { readJson } from '../bodies/json.js'
@@ -123,7 +123,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
 /** Coerces a nested object with snake_case members. Null is passed on, because the schema validates it. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
-  const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
+  const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
   const errors = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
   const members: Record<string, unknown> = {}
   for (const [name, field] of fields) {

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { Attempt, type RequestFacts } from '../../access/admission.js'
 import { RequestCost } from '../../access/request-cost.js'
 import type { Entry } from '../../ledger/entry.js'
-import { type Actor, systemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { AssayError, conflict } from '../../platform/errors/errors.js'
@@ -41,7 +41,7 @@ export interface AdoptionRequest {
 }
 
 interface Parts {
-  database: Pick<Database, 'pool' | 'dedicated'>
+  database: Pick<Database, 'pool' | 'connectDedicated'>
   objects: StoredObjects
   spool: Spool
   megabytesPerSecond: number
@@ -80,7 +80,7 @@ export class AdoptionService {
 
   /** Adopts all objects of the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
-    const client = await this.#parts.database.dedicated('assay adoption')
+    const client = await this.#parts.database.connectDedicated('assay adoption')
     try {
       // PostgreSQL may take a few seconds to release the lock of a killed run.
       await client.query(`SET lock_timeout = '5s'`)
@@ -145,7 +145,7 @@ export class AdoptionService {
   async #adopt(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
     if (!isBlobPath(object.path))
       return toResult(object, { outcome: 'failed', reason: 'unsupported_name', message: 'The store cannot use this name.' })
-    await this.#pace.pass(object.size, signal)
+    await this.#pace.waitForBytes(object.size, signal)
     const attempt = new Attempt(toRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
     const file = new IncomingFile(getName(object.path), (limit) => this.#read(object, limit()))
     const input = { file, context: request.context }
@@ -184,9 +184,9 @@ export class AdoptionService {
     const { objects, uploads } = this.#parts
     return new UploadService({
       ...uploads,
-      ledger: { commit, before: (kind, work) => uploads.ledger.before(kind, work) },
+      ledger: { commit, announce: (kind, work) => uploads.ledger.announce(kind, work) },
       isAdoption: true,
-      paths: { take: async () => path, forget: () => {} },
+      paths: { takePath: async () => path, discard: () => {} },
       storage: {
         put: async () => {
           await objects.claim(path)
@@ -259,7 +259,7 @@ const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 /** Creates a new actor for each object, because the rules of a context are cached per actor. */
 function toRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
-  const actor: Actor = systemActor(tenantId)
+  const actor: Actor = createSystemActor(tenantId)
   return {
     id: newId('req'),
     origin: actor,

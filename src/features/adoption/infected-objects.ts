@@ -3,7 +3,7 @@ import type { Entry } from '../../ledger/entry.js'
 import { StaleWriteError } from '../../ledger/rejections.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
@@ -44,7 +44,7 @@ export async function quarantineObject(
     validation: report,
     rulesVersion: context.rulesVersion,
     rulesAt: context.updatedAt,
-    createdAt: idTime(fileId),
+    createdAt: getIdTime(fileId),
     isAdopted: true,
   }
   await objects.claim(path)

@@ -57,14 +57,14 @@ export class ApiKeyResolver {
     @Arg('input', () => CreateApiKeyInput, { description: 'Properties of the new API key.' }) input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
-    return this.#parts.idempotency.once(
+    return this.#parts.idempotency.performOnce(
       actor,
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createApiKey', request: input },
       {
         perform: (answer) =>
           this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
         // Secrets are not stored, so a retried request gets an error with the ID of the key instead of the original response.
-        replay: ({ apiKeyId }) => this.#parts.idempotency.assertSecretAvailable(String(apiKeyId)),
+        replay: ({ apiKeyId }) => this.#parts.idempotency.rejectRepeatedKeyCreation(String(apiKeyId)),
       },
     )
   }

@@ -1,13 +1,13 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../access/secrets.js'
 import { mapPage, newestFirst, type Page, toPagePosition } from '../../api/graphql/page.js'
-import { type AuditRow, type IdempotentResponse, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { ApiKey, ApiKeysArgs, CreateApiKeyInput, CreatedApiKey } from './api-key.types.js'
 
@@ -41,7 +41,7 @@ export class ApiKeyService {
     const contextIds = await this.#findContextIds(actor, input)
     const secret = options.secret ?? newApiKeySecret()
     const apiKeyId = newId('key')
-    const createdAt = idTime(apiKeyId)
+    const createdAt = getIdTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
     const scopes = [...new Set(input.scopes)]
     return this.#parts.ledger.change(actor.tenantId, async (tx) => {
@@ -67,7 +67,7 @@ export class ApiKeyService {
       const audit = keyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
       return {
         result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
-        entry: { audit: [audit], answer: options.answer?.(apiKeyId) },
+        entry: { audit: [audit], idempotentResponse: options.answer?.(apiKeyId) },
       }
     })
   }
@@ -186,4 +186,4 @@ const keyAudit = (
   action: AuditRow['action'],
   { apiKeyId, name }: { apiKeyId: string; name: string },
   details: Record<string, unknown>,
-): AuditRow => toAudit(actor, action, { type: 'api_key', id: apiKeyId, name }, details)
+): AuditRow => createAuditRow(actor, action, { type: 'api_key', id: apiKeyId, name }, details)

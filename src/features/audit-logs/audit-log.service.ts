@@ -11,10 +11,10 @@ import type { Connection, ConnectionArgs, Page, PageArgs } from '../../api/graph
 import { totalBucket } from '../../ledger/counters.js'
 import type { AuditAction, AuditType } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { statementNames } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { AuditLog } from './audit-log.types.js'
@@ -34,7 +34,7 @@ const table: LogTable = {
   performed_by_scopes::text[] AS "performedByScopes", details, ip_address AS "ipAddress", user_agent AS "userAgent", created_at AS "createdAt"`,
   filterColumns: ['audit_type', 'action'],
 }
-const nameOf = statementNames('audits')
+const nameOf = createStatementNamer('audits')
 const types = ['api_key', 'file', 'context', 'tenant', 'security'] satisfies AuditType[]
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted'] satisfies AuditAction[]
 const bucketsPerQuery = 400
@@ -75,7 +75,7 @@ export class AuditLogService {
 
   /** Yields all audit log entries up to the current time in batches, newest first. */
   batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
-    return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
+    return logBatches(this.#query(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
   #query(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {

@@ -1,10 +1,10 @@
 import type { Bucket } from '../../api/graphql/log-list.js'
 import { toWindow, type Window } from '../../api/graphql/rules.js'
-import { currentUsage, startOfStoredHours, totalBucket } from '../../ledger/counters.js'
+import { currentUsage, getStartOfStoredHours, totalBucket } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
-import { currentTime, startOfDay, startOfHour } from '../../platform/clock.js'
+import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { statementNames } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { CallLogsArgs } from './call-log.types.js'
 
@@ -15,7 +15,7 @@ const statuses = ['success', 'failure'] as const
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const bucketsPerQuery = 400
-const nameOf = statementNames('counts')
+const nameOf = createStatementNamer('counts')
 
 /** Returns the time range of a filter, limited to the retained part of the log. */
 export function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
@@ -112,7 +112,7 @@ const nextHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourM
 const nextDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
 
 /** Splits a time range into at most two partial hours, two partial days and the whole days between them, in ascending order. */
-function splitWindow(window: Window, now = currentTime()): Span[] {
+function splitWindow(window: Window, now = getCurrentTime()): Span[] {
   const from = window.from ?? new Date(0)
   // Rows can have future timestamps if the database clock was set back.
   const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
@@ -130,7 +130,7 @@ function splitWindow(window: Window, now = currentTime()): Span[] {
     firstHour > lastHour
       ? [{ by: 'rows', from, until }]
       : [{ by: 'rows', from, until: firstHour }, ...hours, { by: 'rows', from: lastHour, until }]
-  const isDeleted = (span: Span) => span.by === 'hour' && span.from < startOfStoredHours(now)
+  const isDeleted = (span: Span) => span.by === 'hour' && span.from < getStartOfStoredHours(now)
   return spans.map((span): Span => (isDeleted(span) ? { ...span, by: 'rows' } : span)).filter((span) => span.from < span.until)
 }
 

@@ -10,10 +10,10 @@ import {
 import type { Connection, ConnectionArgs, Page, PageArgs } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { statementNames } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { getFirstId, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
@@ -26,7 +26,7 @@ const table: LogTable = {
   error_code AS "errorCode", error_message AS "errorMessage", ip_address AS "ipAddress", user_agent AS "userAgent", created_at AS "createdAt"`,
   filterColumns: ['operation', 'status'],
 }
-const nameOf = statementNames('calls')
+const nameOf = createStatementNamer('calls')
 
 /** Reads the call log, which only the ledger writes. */
 export class CallLogService {
@@ -65,7 +65,7 @@ export class CallLogService {
 
   /** Yields all calls up to the current time in batches, newest first. */
   readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
-    return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
+    return logBatches(this.#query(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
   async recentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {

@@ -1,7 +1,7 @@
 import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
-import { snakeCase } from '../../platform/case-conversion.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
 import { parseNumberCursor } from '../../platform/ids.js'
 import type { FileContext } from './context.types.js'
@@ -23,7 +23,7 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
 
 /** Creates the audit log entry for a change of a context. */
 export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
-  toAudit(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
+  createAuditRow(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
 /** Creates the audit log entries for an update: one for the status, and one for all other fields. */
 export function toUpdateAudits(
@@ -48,7 +48,7 @@ export function toUpdateAudits(
         ...details,
         changed: Object.fromEntries(
           fields.map((field) => [
-            snakeCase(field),
+            toSnakeCase(field),
             { previous: before[field as keyof ContextRow], new: after[field as keyof ContextRow] },
           ]),
         ),

@@ -1,6 +1,6 @@
-import { snakeCase } from '../../platform/case-conversion.js'
+import { toSnakeCase } from '../../platform/case-conversion.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { printable } from '../../platform/errors/errors.js'
+import { toPrintable } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
@@ -49,7 +49,7 @@ export async function previewRules(database: Queries, context: FileContext, rule
   ])
   const { counts, sample } = rows[0]!
   const byReason = Object.fromEntries(
-    reasons.map((reason) => [reason, counts[snakeCase(reason)] ?? 0]),
+    reasons.map((reason) => [reason, counts[toSnakeCase(reason)] ?? 0]),
   ) as unknown as FilesByReason
   return {
     files: Object.values(counts).reduce((sum, files) => sum + files, 0),
@@ -68,7 +68,7 @@ export async function previewRules(database: Queries, context: FileContext, rule
 function toMessage({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
   switch (verdict) {
     case 'invalid_extension':
-      return `The extension of '${printable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
+      return `The extension of '${toPrintable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
       return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':

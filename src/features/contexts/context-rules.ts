@@ -1,4 +1,4 @@
-import { camelCase, snakeCase } from '../../platform/case-conversion.js'
+import { toCamelCase, toSnakeCase } from '../../platform/case-conversion.js'
 import type { ContextPolicy } from './context-policy.types.js'
 import type { ContextRules } from './context-version.types.js'
 
@@ -37,5 +37,5 @@ const renameKeys = (value: object, name: (key: string) => string): Record<string
   )
 
 /** Converts rules to their stored form, which has REST field names. */
-export const toStoredRules = (rules: ContextRules) => renameKeys(rules, snakeCase)
-export const fromStoredRules = (kept: object) => renameKeys(kept, camelCase) as unknown as ContextRules
+export const toStoredRules = (rules: ContextRules) => renameKeys(rules, toSnakeCase)
+export const fromStoredRules = (kept: object) => renameKeys(kept, toCamelCase) as unknown as ContextRules

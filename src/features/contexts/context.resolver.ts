@@ -57,7 +57,7 @@ export class FileContextResolver {
     @Arg('input', () => CreateContextInput, { description: 'Properties of the new context.' }) input: CreateContextInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
-    return this.#idempotency.once(
+    return this.#idempotency.performOnce(
       actor,
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createContext', request: input },
       {

@@ -2,14 +2,14 @@ import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { type Actor, maySeeContext } from '../../platform/actor.js'
+import { type Actor, canAccessContext } from '../../platform/actor.js'
 import { Batcher } from '../../platform/batcher.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
 import { type ContextRow, listVersions, toContextAudit, toUpdateAudits, toVersionRow } from './context-history.js'
@@ -28,7 +28,7 @@ export class FileContextService {
   readonly #maxUploadMb: number
   /** Concurrent reads of one tenant share a statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
-    groupOf: ({ tenantId }) => tenantId,
+    getGroup: ({ tenantId }) => tenantId,
     run: (wanted) => this.#readByKey(wanted),
   })
   readonly #contextsInUse = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
@@ -54,7 +54,7 @@ export class FileContextService {
     answer?: (context: FileContext) => IdempotentResponse,
   ): Promise<FileContext> {
     const contextId = newId('ctx')
-    const now = idTime(contextId)
+    const now = getIdTime(contextId)
     try {
       return await this.#ledger.change(actor.tenantId, async (tx) => {
         const row = await tx.fileContext.create({
@@ -76,7 +76,10 @@ export class FileContextService {
           storage_quota_mb: row.storageQuotaMb,
         }
         const context = toContext(row, 0)
-        return { result: context, entry: { audit: [toContextAudit(actor, 'created', row, details)], answer: answer?.(context) } }
+        return {
+          result: context,
+          entry: { audit: [toContextAudit(actor, 'created', row, details)], idempotentResponse: answer?.(context) },
+        }
       })
     } catch (error) {
       if (getSqlErrorKind(error) === 'duplicate')
@@ -94,7 +97,7 @@ export class FileContextService {
 
   /** Returns a context by ID. Throws 404 if the context does not exist or the API key has no access to it. */
   async getById(actor: Actor, contextId: string): Promise<FileContext> {
-    const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
+    const found = canAccessContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
     if (!found) throw notFound('context', contextId)
     return found
   }
@@ -112,7 +115,7 @@ export class FileContextService {
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const found = await this.#reads.add({ tenantId: actor.tenantId, contextKey })
-    return found && maySeeContext(actor, found.contextId) ? found : undefined
+    return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
   /** Runs in every upload, so it is one prepared statement. */
@@ -202,7 +205,7 @@ export class FileContextService {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
       }
       const before = await tx.fileContext.findUnique({ where })
-      if (!before || !maySeeContext(actor, before.contextId)) throw notFound('context', contextKey)
+      if (!before || !canAccessContext(actor, before.contextId)) throw notFound('context', contextKey)
       const isVersion = changesRules(before, changes)
       const row = await tx.fileContext.update({
         where,
@@ -210,7 +213,7 @@ export class FileContextService {
           ...changes,
           ...(changes.metadata && { metadata: changes.metadata as object }),
           ...(isVersion && { rulesVersion: before.rulesVersion + 1 }),
-          updatedAt: currentTime(),
+          updatedAt: getCurrentTime(),
         },
       })
       if (isVersion) await tx.contextVersion.create({ data: toVersionRow(actor, row) })
@@ -247,7 +250,7 @@ export class FileContextService {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
-      if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
+      if (!found || !canAccessContext(actor, found.contextId)) throw notFound('context', contextKey)
       // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
       const held = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },

@@ -17,7 +17,7 @@ export class EventService {
   }
 
   async page({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
-    const { events, lastSequence } = await this.#journal.page({ tenantId, after, limit, types: toEventTypes(types) })
+    const { events, lastSequence } = await this.#journal.readPage({ tenantId, after, limit, types: toEventTypes(types) })
     return { data: events.map(toEvent), lastSequence }
   }
 

@@ -94,7 +94,7 @@ async function send<Args extends object>(
   call: Call,
   response: Response,
 ): Promise<void> {
-  const connection = await database.dedicatedReads('assay export')
+  const connection = await database.connectDedicatedReads('assay export')
   try {
     // An export contains the rows up to the current time, so it does not include its own call.
     const rows = batches(connection, attempt.actor, args)

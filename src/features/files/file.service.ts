@@ -14,11 +14,11 @@ import {
 import { toWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { maySeeContext } from '../../platform/actor.js'
+import { canAccessContext } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
+import { badUserInput, createQuarantinedError, notFound } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { createCursor, invalidCursor, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
+import { createCursor, createInvalidCursorError, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
@@ -70,8 +70,8 @@ export class FileService {
 
   async #find<Found extends StoredFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.#ledger.before('append', lookup.find(actor.tenantId, fileId)) : null
-    if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
+    const file = isId('file', fileId) ? await this.#ledger.announce('append', lookup.find(actor.tenantId, fileId)) : null
+    if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.involve({ fileId, context: file })
     return file
   }
@@ -188,7 +188,7 @@ export class FileService {
       ids.map(async (fileId) => {
         try {
           const file = found.get(fileId)
-          if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
+          if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
           await this.#ledger.commit({ deletion: { actor, file: assertNotQuarantined(file) } })
           attempt.outcome = { status: 'committed' }
           return { fileId, deleted: true, error: null }
@@ -265,7 +265,7 @@ export class FileService {
 }
 
 function assertNotQuarantined<Found extends StoredFile>(file: Found): Found {
-  if (file.quarantinedAt) throw quarantined(file.fileId)
+  if (file.quarantinedAt) throw createQuarantinedError(file.fileId)
   return file
 }
 
@@ -291,6 +291,6 @@ const parseSortedPlace =
     const id = parseIdCursor('file', cursor, field)
     if (sort === 'created_at') return { id }
     const key = parseKeyCursor(cursor, sort)
-    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw invalidCursor(field)
+    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw createInvalidCursorError(field)
     return { id, key }
   }

@@ -1,9 +1,9 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Entry, UploadedFile } from '../../ledger/entry.js'
 import { foldTenants } from '../../ledger/fold.js'
-import { moveStatement } from '../../ledger/move-lane.js'
+import { createMoveStatement } from '../../ledger/move-lane.js'
 import type { Rejection } from '../../ledger/rejections.js'
-import { systemActor } from '../../platform/actor.js'
+import { createSystemActor } from '../../platform/actor.js'
 import { withConnection } from '../../platform/db/transaction.js'
 import { newId } from '../../platform/ids.js'
 import { FileList } from './file-list.js'
@@ -59,7 +59,7 @@ export async function runSelfTest(client: ClientBase): Promise<void> {
     await attempt('upload', () => write(client, file.tenantId, toUpload(file)))
     await attempt('list', () => list(client, file))
     await attempt('fold', () => fold(client, file.tenantId))
-    await attempt('delete', () => write(client, file.tenantId, { deletion: { actor: systemActor(file.tenantId), file } }))
+    await attempt('delete', () => write(client, file.tenantId, { deletion: { actor: createSystemActor(file.tenantId), file } }))
   } finally {
     await client.query('ROLLBACK')
   }
@@ -109,7 +109,7 @@ async function createContext(client: ClientBase): Promise<UploadedFile> {
 function toUpload(file: UploadedFile): Entry {
   const { tenantId, fileId, contextId, contextKey } = file
   return {
-    upload: { actor: systemActor(tenantId), file },
+    upload: { actor: createSystemActor(tenantId), file },
     call: {
       ...{ tenantId, fileId, contextId, contextKey, apiKeyId: newId('key'), apiKeyName: 'Self-test', operation: 'upload' },
       ...{ status: 'success', errorCode: null, errorMessage: null, validation: null, ipAddress: '', userAgent: '' },
@@ -118,7 +118,7 @@ function toUpload(file: UploadedFile): Entry {
 }
 
 async function write(client: ClientBase, tenantId: string, entry: Entry): Promise<void> {
-  const { rows } = await client.query<{ refusals: Rejection[] }>(moveStatement(tenantId, [entry]))
+  const { rows } = await client.query<{ refusals: Rejection[] }>(createMoveStatement(tenantId, [entry]))
   const [rejection] = rows[0]!.refusals
   if (rejection) throw new Error(`The ledger rejected the entry: ${JSON.stringify(rejection)}`)
 }

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { suspendedTenant } from '../../access/authenticate.js'
-import { committed } from '../../platform/db/lost-commit.js'
+import { detectLostCommit } from '../../platform/db/lost-commit.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
-import { forbidden, quarantined } from '../../platform/errors/errors.js'
+import { createQuarantinedError, forbidden } from '../../platform/errors/errors.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import type { File } from './file.types.js'
 
@@ -33,7 +33,7 @@ export class SignedDownloads {
     if (!file) return null
     if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
     if (!file.isGranted) throw forbidden('The credential that created this download URL is no longer active. Request a new URL.')
-    if (file.quarantinedAt) throw quarantined(file.fileId)
+    if (file.quarantinedAt) throw createQuarantinedError(file.fileId)
     return file
   }
 
@@ -44,7 +44,7 @@ export class SignedDownloads {
   async consume({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
-    const { rowCount } = await committed(
+    const { rowCount } = await detectLostCommit(
       this.#database.query(
         'INSERT INTO spent_downloads (tenant_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
         [tenantId, nonce, expires],

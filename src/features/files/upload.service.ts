@@ -10,7 +10,7 @@ import type { Actor } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
 import { AssayError, conflict, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
 import { cleanFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
@@ -51,8 +51,8 @@ interface Parts {
   contexts: FileContextService
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
-  paths: Pick<ReservedPaths, 'take' | 'forget'>
-  ledger: Pick<Ledger, 'commit' | 'before'>
+  paths: Pick<ReservedPaths, 'takePath' | 'discard'>
+  ledger: Pick<Ledger, 'commit' | 'announce'>
   idempotency: IdempotencyService
   /** Counts and commits the rejection of a file that was uploaded through a link. */
   uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
@@ -85,7 +85,7 @@ export class UploadService {
       const metadata = uploadLink ? addLinkMetadata(uploadLink, own) : own
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
-      return await this.#parts.idempotency.once(
+      return await this.#parts.idempotency.performOnce(
         attempt.actor,
         { key, operation: 'uploadFile', request },
         {
@@ -191,10 +191,10 @@ export class UploadService {
 
     const { actor } = attempt
     const fileId = newId('file')
-    const createdAt = idTime(fileId)
+    const createdAt = getIdTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
     const folder = blobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
-    const blobPath = await this.#parts.ledger.before('move', this.#storeBlob(attempt, folder, content, contentType))
+    const blobPath = await this.#parts.ledger.announce('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
       tenantId: actor.tenantId,
@@ -214,7 +214,7 @@ export class UploadService {
     }
     attempt.involve({ fileId })
     const accepted = toFile(file, actor)
-    const entry = { ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) }
+    const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: answer?.({ ...accepted }) }
     await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejected(folder, blobPath, error))
     faultPoint('upload.committed')
     if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
@@ -246,7 +246,7 @@ export class UploadService {
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.#parts
     faultPoint('upload.journaling')
-    const path = await paths.take(attempt.actor.tenantId, folder)
+    const path = await paths.takePath(attempt.actor.tenantId, folder)
     faultPoint('upload.journaled')
     await storage.put(path, content, { contentType, signal: attempt.call.signal })
     faultPoint('upload.stored')
@@ -262,7 +262,7 @@ export class UploadService {
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
     // `not_found` means that the upload link was revoked or used up in the meantime.
     const isRefused = error instanceof AssayError && ['quota_exceeded', 'not_found'].includes(error.code)
-    if (isStale && error.reason === 'sweep') paths.forget(folder)
+    if (isStale && error.reason === 'sweep') paths.discard(folder)
     if (isStale || isRefused) await storage.remove(path).catch(() => {})
     throw error
   }

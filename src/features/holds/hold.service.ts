@@ -1,6 +1,6 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
-import { type AuditRow, toFileAudit } from '../../ledger/entry.js'
+import { type AuditRow, createFileAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -95,4 +95,9 @@ async function lockFile(tx: Transaction, actor: Actor, fileId: string): Promise<
 }
 
 const toAuditRow = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
-  toFileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)
+  createFileAuditRow(
+    actor,
+    'updated',
+    { fileId, originalFilename: file.original_filename, contextKey: file.context_key },
+    details,
+  )

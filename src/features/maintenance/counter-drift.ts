@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import { currentUsage, startOfStoredHours, usageColumns } from '../../ledger/counters.js'
-import { currentTime } from '../../platform/clock.js'
+import { currentUsage, getStartOfStoredHours, usageColumns } from '../../ledger/counters.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
 interface Horizons {
@@ -34,7 +34,7 @@ async function countDrift(client: ClientBase, tenantId: string, { callsSince, au
   const count = async (statement: string, values: unknown[]) => {
     drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
   }
-  const since = startOfStoredHours(currentTime())
+  const since = getStartOfStoredHours(getCurrentTime())
   const countAll = async () => {
     await count(filesStatement, [tenantId])
     await count(groupsStatement, [tenantId])

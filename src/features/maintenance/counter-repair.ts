@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
-import { startOfStoredHours, type UsageColumn, usageColumns } from '../../ledger/counters.js'
+import { getStartOfStoredHours, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import { foldLockSpace } from '../../ledger/fold.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import { inTransactionOn } from '../../platform/db/transaction.js'
 import { callColumns, counterDrift, heldFiles, loggedCalls } from './counter-drift.js'
 
@@ -33,7 +33,7 @@ export async function repairCounters(client: ClientBase, horizons: Horizons): Pr
 }
 
 async function repairTenant(client: ClientBase, tenantId: string, { callsSince, auditsSince }: Horizons): Promise<string[]> {
-  const since = startOfStoredHours(currentTime())
+  const since = getStartOfStoredHours(getCurrentTime())
   const calls = callsSince && callsSince > since ? callsSince : since
   const changed: string[] = []
   const repair = async (statement: string, ...values: unknown[]) => {

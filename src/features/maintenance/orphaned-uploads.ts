@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { eachTenant } from '../../platform/db/each-tenant.js'
+import { processRowsByTenant } from '../../platform/db/each-tenant.js'
 
 // Maximum number of paths in memory. Blobs at other paths are deleted at the time recorded in the garbage journal.
 const maxPaths = 10_000
@@ -35,7 +35,7 @@ export class OrphanedUploads {
       path,
       ms: this.#settleMs - (now - at),
     }))
-    const rows = await eachTenant(places, async (tenantId, own) => {
+    const rows = await processRowsByTenant(places, async (tenantId, own) => {
       const answer = await this.#pool.query<{ blob_path: string }>(
         `WITH noted AS (SELECT path AS blob_path, now() + make_interval(secs => ms / 1000) AS due_at FROM unnest($2::text[], $3::float8[]) AS n(path, ms)),
           free AS (SELECT g.blob_path FROM blob_garbage g JOIN noted n ON g.blob_path = n.blob_path WHERE g.tenant_id = $1 AND NOT g.taken ORDER BY g.blob_path FOR UPDATE OF g SKIP LOCKED),

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
-import { toAudit } from '../../ledger/entry.js'
+import { createAuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { systemActor } from '../../platform/actor.js'
-import { currentTime, now } from '../../platform/clock.js'
+import { createSystemActor } from '../../platform/actor.js'
+import { getCurrentTime, now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { isId } from '../../platform/ids.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
@@ -53,13 +53,13 @@ export class Reconciler {
 
   /** Continues a due or unfinished comparison for at most `forMs`, unless another replica is working on it. */
   async turn(intervalHours: number, forMs = 60_000): Promise<void> {
-    const client = await this.#database.dedicated('assay reconciler')
+    const client = await this.#database.connectDedicated('assay reconciler')
     try {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
       if (!rows[0]?.locked) return
       const state = await this.#state()
       if (state.finishedAt && now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
-      const begun: State = state.finishedAt ? { after: '', startedAt: currentTime().toISOString(), finishedAt: null } : state
+      const begun: State = state.finishedAt ? { after: '', startedAt: getCurrentTime().toISOString(), finishedAt: null } : state
       await this.#pass(begun, performance.now() + forMs)
     } finally {
       await client.end()
@@ -94,7 +94,7 @@ export class Reconciler {
     const { storageFinding } = this.#database.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
     for (const { tenantId } of tenants) await storageFinding.deleteMany({ where: { tenantId, ...old } })
-    await this.#save({ ...state, after: '', finishedAt: currentTime().toISOString() })
+    await this.#save({ ...state, after: '', finishedAt: getCurrentTime().toISOString() })
   }
 
   async #keep(finding: Finding): Promise<void> {
@@ -110,7 +110,7 @@ export class Reconciler {
     })
     if (known || !tenantId) return
     const entity = { type: 'file', id: fileId ?? blobPath.split('/').at(-1)!, name: fileId ?? blobPath }
-    const audit = toAudit(systemActor(tenantId), 'updated', entity, { finding: kind })
+    const audit = createAuditRow(createSystemActor(tenantId), 'updated', entity, { finding: kind })
     await this.#ledger.commit({ audit: [audit] })
   }
 

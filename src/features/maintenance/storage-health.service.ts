@@ -133,7 +133,7 @@ export class StorageHealth {
 
   /** Runs `work` on a dedicated connection, because a recount takes a long time. */
   async #withOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const client = await this.#database.dedicated('assay verify')
+    const client = await this.#database.connectDedicated('assay verify')
     try {
       return await work(client)
     } finally {

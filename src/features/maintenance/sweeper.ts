@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { eachTenant } from '../../platform/db/each-tenant.js'
+import { processRowsByTenant } from '../../platform/db/each-tenant.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
@@ -100,7 +100,7 @@ export class Sweeper {
   }
 
   #change<Row extends object>(rows: Taken[], statement: string): Promise<Row[]> {
-    return eachTenant(rows, async (tenantId, own) => {
+    return processRowsByTenant(rows, async (tenantId, own) => {
       const paths = own.map(({ blob_path: path }) => path)
       return (await this.#pool.query<Row>(statement, [tenantId, paths])).rows
     })

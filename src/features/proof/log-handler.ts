@@ -32,7 +32,7 @@ export function createLogHandler(parts: Parts): RequestHandler {
   const { log } = parts
   const router = Router({ caseSensitive: true, strict: true })
   const mount = (path: string | RegExp, answer: LogEndpoint) => {
-    router.get(path, (request, response) => admitted(parts, request, response, answer))
+    router.get(path, (request, response) => handleRequest(parts, request, response, answer))
     router.all(path, rejectMethod)
   }
   mount(`${prefix}/checkpoint`, async (tenantId, response) => {
@@ -57,7 +57,7 @@ export function createLogHandler(parts: Parts): RequestHandler {
   return router
 }
 
-async function admitted(parts: Parts, request: Request, response: Response, answer: LogEndpoint): Promise<void> {
+async function handleRequest(parts: Parts, request: Request, response: Response, answer: LogEndpoint): Promise<void> {
   const token = getToken(request)
   const call = token === undefined ? await parts.createCall(request) : await readersCall(parts, request, token)
   try {

@@ -2,13 +2,13 @@ import { timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
 import { hashSecret, logTokenForm, newRowToken } from '../../access/secrets.js'
 import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { LogShare, NewLogShare } from './proof.types.js'
 
 const day = 86_400_000
@@ -50,7 +50,7 @@ export class LogShareService {
   create(actor: Actor, days: number): Promise<NewLogShare> {
     const { tenantId } = actor
     const shareId = newId('shr')
-    const createdAt = idTime(shareId)
+    const createdAt = getIdTime(shareId)
     const expiresAt = new Date(createdAt.getTime() + days * day)
     const { token, hash } = newRowToken('log', tenantId, shareId)
     return this.#ledger.change(tenantId, async (tx) => {
@@ -111,4 +111,4 @@ export class LogShareService {
 }
 
 const toShareAudit = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>) =>
-  toAudit(actor, action, { type: 'log_share', id: shareId, name: shareId }, details)
+  createAuditRow(actor, action, { type: 'log_share', id: shareId, name: shareId }, details)

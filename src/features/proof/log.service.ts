@@ -20,7 +20,7 @@ import {
 import { parseKeyPair } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { Database } from '../../platform/db/client.js'
-import { printable } from '../../platform/errors/errors.js'
+import { toPrintable } from '../../platform/errors/errors.js'
 
 /** A checkpoint and the signed note that contains it. */
 export interface SignedCheckpoint extends Checkpoint {
@@ -48,7 +48,7 @@ export class LogService {
   async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
     const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
-      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.expression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
+      text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.getExpression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
       values: [tenantId],
     })
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
@@ -87,15 +87,15 @@ export class LogService {
     const { origin, size, root } = checkpoint
     const keys = await this.#keys.all()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
-      return `The checkpoint of ${printable(origin)} was changed, or was not signed with a key of this service.`
+      return `The checkpoint of ${toPrintable(origin)} was changed, or was not signed with a key of this service.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.checkpoint(tenantId)
     if (length < size)
-      return `The log ${printable(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
+      return `The log ${toPrintable(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
     const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined
-      : `The first ${size} entries of the log ${printable(origin)} do not match the checkpoint.`
+      : `The first ${size} entries of the log ${toPrintable(origin)} do not match the checkpoint.`
   }
 
   /** Computes the root hashes of ranges of leaves from the stored hashes. */

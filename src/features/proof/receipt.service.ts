@@ -6,7 +6,7 @@ import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, notFound } from '../../platform/errors/errors.js'
-import { idTime, isId } from '../../platform/ids.js'
+import { getIdTime, isId } from '../../platform/ids.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
@@ -126,7 +126,7 @@ function toClaims({ subject, type, entry, checks }: Verdict) {
     engine: checks?.engine ? toEngine(checks.engine) : null,
     uploaded_by: text('uploaded_by'),
     ...(linkId !== null && { upload_link_id: linkId }),
-    uploaded_at: idTime(subject).toISOString(),
+    uploaded_at: getIdTime(subject).toISOString(),
   }
 }
 

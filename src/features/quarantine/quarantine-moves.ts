@@ -74,7 +74,7 @@ export class QuarantineMoves {
   /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
   async #moveFrom(from: string, { tenantId, fileId }: Place): Promise<boolean> {
     const place = `${tenantId}/quarantine`
-    const to = await this.#paths.take(tenantId, place)
+    const to = await this.#paths.takePath(tenantId, place)
     await this.#storage.copy(from, to)
     faultPoint('quarantine.copied')
     const isReserved = await this.#ledger.change(tenantId, async (tx) => {
@@ -96,7 +96,7 @@ export class QuarantineMoves {
       return { result: true, entry: {} }
     })
     faultPoint('quarantine.moved')
-    if (!isReserved) this.#paths.forget(place)
+    if (!isReserved) this.#paths.discard(place)
     return isReserved
   }
 }

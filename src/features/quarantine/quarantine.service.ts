@@ -1,12 +1,12 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { type Entry, toFileAudit } from '../../ledger/entry.js'
+import { createFileAuditRow, type Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { removePermanently } from '../../ledger/removal.js'
-import { type Actor, maySeeContext, systemActor } from '../../platform/actor.js'
+import { type Actor, canAccessContext, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { notFound, onHold } from '../../platform/errors/errors.js'
+import { createOnHoldError, notFound } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
@@ -93,7 +93,7 @@ export class QuarantineService {
       await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       const details = { change: 'quarantined', viruses, signatures }
       const named = { fileId, contextKey: file.contextKey, originalFilename }
-      const audit = toFileAudit(systemActor(tenantId), 'updated', named, details)
+      const audit = createFileAuditRow(createSystemActor(tenantId), 'updated', named, details)
       return { result: true, entry: { audit: [audit] } }
     })
     faultPoint('quarantine.marked')
@@ -110,7 +110,7 @@ export class QuarantineService {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file
     const { viruses, signatures } = toDetection(report)
-    const audit = toFileAudit(systemActor(tenantId), 'updated', file, { change: 'quarantined', viruses, signatures })
+    const audit = createFileAuditRow(createSystemActor(tenantId), 'updated', file, { change: 'quarantined', viruses, signatures })
     await this.#ledger.change(tenantId, async () => ({
       result: undefined,
       entry: [entry, { audit: [audit] }],
@@ -134,7 +134,7 @@ export class QuarantineService {
       const file = await this.#held(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
-      const audit = toFileAudit(actor, 'updated', file, { change: 'released', reason })
+      const audit = createFileAuditRow(actor, 'updated', file, { change: 'released', reason })
       return { result: { fileId }, entry: { audit: [audit] } }
     })
   }
@@ -145,7 +145,7 @@ export class QuarantineService {
     await this.#ledger.change(tenantId, async (tx) => {
       await this.#held(tx, actor, fileId)
       const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
-      if (audit.length === 0) throw onHold(fileId)
+      if (audit.length === 0) throw createOnHoldError(fileId)
       return { result: undefined, entry: { audit } }
     })
     this.#serviceEvents.emit('blobsReleased')
@@ -173,7 +173,7 @@ export class QuarantineService {
         >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
           WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId} AND f.quarantined_at IS NOT NULL FOR UPDATE OF f`
       : []
-    if (!file || !maySeeContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
+    if (!file || !canAccessContext(actor, file.contextId)) throw notFound('quarantined file', fileId)
     return file
   }
 }

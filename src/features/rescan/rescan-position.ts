@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { isExact, signaturesIn } from '../../inspection/scanners/signatures.js'
-import { leaseEnd } from '../../platform/db/lease.js'
+import { getLeaseEndSql } from '../../platform/db/lease.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
 export const leaseSeconds = 30
@@ -64,7 +64,7 @@ async function advance(
   )
   const { rows: leased } = await client.query<LeasedFile>(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
-     SELECT $1, file_id, $2, ${leaseEnd('$5')}, $4, 1 FROM unnest($3::text[]) AS taken(file_id)
+     SELECT $1, file_id, $2, ${getLeaseEndSql('$5')}, $4, 1 FROM unnest($3::text[]) AS taken(file_id)
      ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,
     [tenantId, contextId, ids, token, leaseSeconds],
   )

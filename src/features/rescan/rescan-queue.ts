@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
-import { isLeaseFree, leaseEnd, leaseReleased, renewLease } from '../../platform/db/lease.js'
+import { getLeaseEndSql, getLeaseReleaseSql, isLeaseFree, renewLease } from '../../platform/db/lease.js'
 import { isDone, type LeasedFile, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 
 /** A file that is due for a rescan. */
@@ -89,7 +89,7 @@ export class RescanQueue {
    */
   async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
-      `UPDATE rescan_queue SET ${leaseReleased('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
+      `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
        WHERE tenant_id = $1 AND lease_token = $2`,
       [tenantId, token, seconds, suspects],
     )
@@ -103,7 +103,7 @@ export class RescanQueue {
     { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
   ): Promise<void> {
     await this.#pool.query(
-      `UPDATE rescan_queue SET ${leaseReleased('$4')}, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND lease_token = $3`,
+      `UPDATE rescan_queue SET ${getLeaseReleaseSql('$4')}, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND lease_token = $3`,
       [tenantId, fileId, token, seconds, attempts, failure],
     )
     await this.#pause(tenantId, contextId)
@@ -169,7 +169,7 @@ export class RescanQueue {
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
     const { rows: taken } = await this.#pool.query<LeasedFile>(
-      `UPDATE rescan_queue q SET leased_until = ${leaseEnd('$4')}, lease_token = $3, attempts = q.attempts + 1
+      `UPDATE rescan_queue q SET leased_until = ${getLeaseEndSql('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
            ${isNewest ? '' : `AND NOT ${waitsForOthers('d', '$6', '$1')}`}

@@ -3,7 +3,7 @@ import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { isLeaseFree } from '../../platform/db/lease.js'
-import { committed } from '../../platform/db/lost-commit.js'
+import { detectLostCommit } from '../../platform/db/lost-commit.js'
 import { notFound, scannerUnavailable } from '../../platform/errors/errors.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
@@ -58,7 +58,7 @@ export class RescanService {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
       const { signatures } = await this.signatures()
-      await committed(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
+      await detectLostCommit(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
       this.#serviceEvents.emit('rescanRequested')
     }
     return this.#getProgress(context)

@@ -186,7 +186,7 @@ export class Rescanner {
     const { signal } = this.#closed
     if (file.attempts > maxAttempts)
       return this.#giveUp(batch, file, signatures, { failure: file.failure ?? failures.stopped, reason: file.failure })
-    await this.#pace.pass(file.sizeBytes, signal)
+    await this.#pace.waitForBytes(file.sizeBytes, signal)
     let report: ValidationReport
     try {
       const opened = await this.#open(batch, file)

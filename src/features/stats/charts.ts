@@ -1,9 +1,9 @@
 import { createList } from '../../api/bodies/json-responses.js'
 import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime, startOfDay, startOfHour } from '../../platform/clock.js'
+import { getCurrentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { statementNames } from '../../platform/db/statement-names.js'
+import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { countCalls, noUsage, type Usage } from './stats.service.js'
 import type { ApiCallsPoint, ChartPeriod, StoragePoint, UploadsPoint } from './stats.types.js'
 
@@ -20,7 +20,7 @@ interface Chart<Point> {
 
 const hourMs = 3_600_000
 const dayMs = 86_400_000
-const nameOf = statementNames('charts')
+const nameOf = createStatementNamer('charts')
 
 /** Returns the Monday on which the week of a date starts, in UTC. */
 const getWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
@@ -29,7 +29,7 @@ const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 
 const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
 
 /** Returns the start time of each bucket in milliseconds, in ascending order. The last bucket is the current one. */
-export function getBuckets(period: ChartPeriod, days: number | null | undefined, now = currentTime()): number[] {
+export function getBuckets(period: ChartPeriod, days: number | null | undefined, now = getCurrentTime()): number[] {
   const length = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'

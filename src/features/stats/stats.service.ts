@@ -1,8 +1,8 @@
 import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime, startOfDay } from '../../platform/clock.js'
+import { getCurrentTime, startOfDay } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { type BlockReasonField, blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
+import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 import { megabyte } from '../../platform/units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
@@ -26,7 +26,7 @@ export class StatsService {
   }
 
   async overview(actor: Actor): Promise<Stats> {
-    const today = startOfDay(currentTime())
+    const today = startOfDay(getCurrentTime())
     // A single statement reads all numbers, so that they come from the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',
@@ -128,7 +128,7 @@ function toStats(row: OverviewRow): Stats {
       blockedToday: countBlocked(today),
       blockedYesterday: countBlocked(yesterday),
       changePercent: changePercent(countBlocked(today), countBlocked(yesterday)),
-      byReason: Object.fromEntries(blockReasons.map((reason) => [reasonField(reason), total[reason]])) as Record<
+      byReason: Object.fromEntries(blockReasons.map((reason) => [toReasonField(reason), total[reason]])) as Record<
         BlockReasonField,
         number
       >,

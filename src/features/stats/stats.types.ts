@@ -2,7 +2,7 @@ import { ArgsType, Field, Float, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { Optional, Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
-import { type BlockReasonField, blockReasonRows, blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
+import { type BlockReasonField, blockReasonRows, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Totals of the tenant.' })
 export class StatsOverview {
@@ -108,7 +108,7 @@ export class BlockedByReason {}
 for (const reason of blockReasons)
   Field(() => LongScalar, { description: `Number of files blocked because ${blockReasonRows[reason].meaning}` })(
     BlockedByReason.prototype,
-    reasonField(reason),
+    toReasonField(reason),
   )
 
 @ObjectType({ simpleResolvers: true, description: 'Number of files that a check rejected.' })

@@ -1,5 +1,5 @@
 import { newApiKeySecret } from '../../access/secrets.js'
-import { scopes, systemActor } from '../../platform/actor.js'
+import { createSystemActor, scopes } from '../../platform/actor.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
@@ -19,7 +19,7 @@ export async function bootstrap(
   services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
 ): Promise<FirstRun | undefined> {
   if (await isBootstrapped(database)) return undefined
-  const client = await database.dedicated('assay bootstrap')
+  const client = await database.connectDedicated('assay bootstrap')
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
     if (await isBootstrapped(database)) return undefined
@@ -27,7 +27,7 @@ export async function bootstrap(
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
     // A start that was killed may have left a tenant without a user, which this start completes.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
-    const actor = systemActor(tenantId)
+    const actor = createSystemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? newApiKeySecret()
     // A start that was killed may have already created the key with the configured secret.

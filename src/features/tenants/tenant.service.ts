@@ -1,10 +1,10 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { type Actor, systemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, notFound } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import type { Tenant, UpdateTenantInput } from './tenant.types.js'
 import { TenantDeletion } from './tenant-deletion.js'
@@ -67,12 +67,12 @@ export class TenantService {
   /** Sets the quota and the maximum quota that admins of the tenant can set. Only the operator can call it. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertQuota(quotaMb)
-    return this.#change(systemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
+    return this.#change(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
   /** Returns the unused bytes of the quota. Uploads with a larger Content-Length are rejected before their body is read. */
   async remainingBytes(tenantId: string): Promise<number> {
-    const { quota, held } = await this.getQuota(systemActor(tenantId))
+    const { quota, held } = await this.getQuota(createSystemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
@@ -89,7 +89,7 @@ export class TenantService {
       throw badUserInput([{ field: 'name', message: 'must be text of 1 to 255 characters' }])
     if (quotaMb !== undefined) assertQuota(quotaMb)
     const tenantId = newId('ten')
-    const now = idTime(tenantId)
+    const now = getIdTime(tenantId)
     return this.#parts.ledger.change(tenantId, async (tx) => {
       const row = await tx.tenant.create({
         data: {
@@ -103,7 +103,7 @@ export class TenantService {
       await tx.tenantHead.create({ data: { tenantId } })
       return {
         result: { tenantId, name },
-        entry: { audit: [tenantAudit(systemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
+        entry: { audit: [tenantAudit(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
       }
     })
   }
@@ -142,7 +142,7 @@ export class TenantService {
   async #setStatus(tenantId: string, status: 'active' | 'suspended'): Promise<{ tenantId: string; status: string }> {
     if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
     if (await this.deletion.isStarted(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted and cannot be changed.`)
-    const actor = systemActor(tenantId)
+    const actor = createSystemActor(tenantId)
     const plan = (before: TenantRow) => {
       if (before.status === status) throw conflict(`Tenant '${tenantId}' is already ${status}.`)
       return { status }
@@ -197,4 +197,4 @@ const tenantAudit = (
   action: AuditRow['action'],
   { tenantId, name }: TenantRow,
   details: Record<string, unknown>,
-): AuditRow => toAudit(actor, action, { type: 'tenant', id: tenantId, name }, details)
+): AuditRow => createAuditRow(actor, action, { type: 'tenant', id: tenantId, name }, details)

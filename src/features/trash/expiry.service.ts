@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { systemActor } from '../../platform/actor.js'
+import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
@@ -174,7 +174,7 @@ WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_
 
 const toDeletion = (tenantId: string, row: OldFile): Entry => ({
   deletion: {
-    actor: systemActor(tenantId),
+    actor: createSystemActor(tenantId),
     file: {
       fileId: row.file_id,
       contextId: row.context_id,

@@ -2,7 +2,7 @@ import type { AuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import { removePermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
-import { systemActor } from '../../platform/actor.js'
+import { createSystemActor } from '../../platform/actor.js'
 
 /** Purges a file from the trash, regardless of its purge date. */
 export const purge = (
@@ -21,7 +21,8 @@ export const purgeDue = (
   tx: Transaction,
   tenantId: string,
   { contextId, limit }: { contextId: string; limit: number },
-): Promise<AuditRow[]> => removePermanently(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
+): Promise<AuditRow[]> =>
+  removePermanently(tx, createSystemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
 
 // The condition uses the current policy and the database clock at the start of the transaction.
 const due = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id

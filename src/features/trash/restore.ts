@@ -1,5 +1,5 @@
 import { signaturesIn } from '../../inspection/scanners/signatures.js'
-import { type AuditRow, toFileAudit } from '../../ledger/entry.js'
+import { type AuditRow, createFileAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
@@ -47,7 +47,7 @@ export async function restore(
   const apiKeyId = actor.kind === 'api_key' ? actor.id : null
   const stale = await tx.$queryRawUnsafe<object[]>(statement, actor.tenantId, fileId, apiKeyId, signatures, isMoved)
   const file = { fileId, originalFilename: row.original_filename, contextKey }
-  const audit = toFileAudit(actor, 'updated', file, { change: 'restored' })
+  const audit = createFileAuditRow(actor, 'updated', file, { change: 'restored' })
   return { context: { contextId, contextKey }, audit: [audit], awaitsScan: stale.length > 0 }
 }
 

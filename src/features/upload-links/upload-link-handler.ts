@@ -6,8 +6,8 @@ import { sendJson } from '../../api/bodies/json-responses.js'
 import { type IdentifiedRequest, watchDisconnect } from '../../api/http/caller.js'
 import { prefersPage, sendUploadPage } from '../../api/http/uploader.js'
 import type { LinkUploadHandler } from '../../api/rest/link-upload.js'
-import { type Actor, cleanUserAgent } from '../../platform/actor.js'
-import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, printable } from '../../platform/errors/errors.js'
+import { type Actor, sanitizeUserAgent } from '../../platform/actor.js'
+import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, toPrintable } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { isUsedUp, type PresentedLink, toLinkActor, toPublicRules, type UploadLinkLookup } from './upload-link-lookup.js'
 import { toCurrentLimits } from './upload-link-rows.js'
@@ -79,7 +79,7 @@ async function answer(
       .end()
   const { origin } = request.headers
   if (origin !== undefined && link.origins.length > 0 && !link.origins.includes(origin))
-    throw forbidden(`This upload link does not accept uploads from pages of '${printable(origin)}'.`)
+    throw forbidden(`This upload link does not accept uploads from pages of '${toPrintable(origin)}'.`)
   const perform = methods[request.method]
   if (!perform) throw methodNotAllowed(request.method, Object.keys(methods))
   await perform(parts, { request, response, link, createCall: () => createLinkCall(parts, request, link) })
@@ -113,7 +113,7 @@ const noOrigin = { ip: '', userAgent: '' }
 
 function createLinkCall({ admission }: Parts, request: Request & IdentifiedRequest, link: PresentedLink): Call {
   const { callId: id, address: ip, headers } = request
-  const origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
+  const origin = { ip, userAgent: sanitizeUserAgent(headers['user-agent']) }
   const isHead = request.method === 'HEAD'
   const call = new Call({
     id,

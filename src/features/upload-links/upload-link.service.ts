@@ -2,10 +2,10 @@ import { newRowToken } from '../../access/secrets.js'
 import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { type Actor, systemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
 import {
@@ -57,7 +57,7 @@ export class UploadLinkService {
         input.sha256?.toLowerCase() ?? null,
         JSON.stringify(input.metadata ?? {}),
       ],
-      ...[input.origins, actor.id, actor.kind, idTime(linkId), input.expiresInSeconds],
+      ...[input.origins, actor.id, actor.kind, getIdTime(linkId), input.expiresInSeconds],
     ]
     const row = await this.#ledger.change(tenantId, async (tx) => {
       await assertBelowLinkLimit(tx, tenantId)
@@ -137,7 +137,7 @@ export class UploadLinkService {
         return { result: undefined, entry }
       await tx.$executeRawUnsafe(revokeStatement, tenantId, uploadLink!.linkId)
       const details = { reason: 'too_many_rejected_files', rejected_files: link.rejectedFiles }
-      const audit = toLinkAudit(systemActor(tenantId), 'revoked', uploadLink!, details)
+      const audit = toLinkAudit(createSystemActor(tenantId), 'revoked', uploadLink!, details)
       return { result: undefined, entry: [entry, { audit: [audit] }] }
     })
   }

@@ -53,7 +53,7 @@ export class PartWriter {
     const { rows, paths, storage } = this.#parts
     const place = `${upload.tenantId}/_uploads`
     for (let tries = 1; ; tries++) {
-      const path = await paths.take(upload.tenantId, place)
+      const path = await paths.takePath(upload.tenantId, place)
       await storage.put(path, content, { contentType: 'application/octet-stream' })
       faultPoint('part.stored')
       const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
@@ -65,7 +65,7 @@ export class PartWriter {
       if (result === 'added') return
       if (result === 'overtaken') throw interruption()
       // The sweep took the reserved paths early, for example because a clock was changed.
-      paths.forget(place)
+      paths.discard(place)
       if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
     }
   }

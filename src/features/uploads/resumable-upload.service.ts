@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 import { type Actor, getCredentialId } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { eachTenant } from '../../platform/db/each-tenant.js'
-import { isLeaseFree, keepLease, type Lease, leaseEnd, releaseLease, renewLease } from '../../platform/db/lease.js'
+import { processRowsByTenant } from '../../platform/db/each-tenant.js'
+import { getLeaseEndSql, isLeaseFree, type Lease, releaseLease, renewLease, startLeaseRenewal } from '../../platform/db/lease.js'
 import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
@@ -81,7 +81,7 @@ export class ResumableUploadService {
         FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
       made AS (INSERT INTO resumable_uploads (tenant_id, upload_id, actor_id, context_key, filename, metadata, upload_metadata, idempotency_key, size_bytes, most_bytes,
           lease_token, leased_until, created_at, expires_at)
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, ${leaseEnd(leaseSeconds)}, now(), now() + make_interval(secs => $12)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, ${getLeaseEndSql(leaseSeconds)}, now(), now() + make_interval(secs => $12)
         FROM held WHERE own < $13 / 2 AND uploads < $13 AND "ownBytes" + $10 <= $14::bigint / 2 AND bytes + $10 <= $14::bigint RETURNING *)
       SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
       [
@@ -114,7 +114,7 @@ export class ResumableUploadService {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, getCredentialId(actor)]
     const { rowCount } = await this.#db.query(
-      `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${leaseEnd(leaseSeconds)}, lock_wanted = false, incoming_bytes = 0
+      `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${getLeaseEndSql(leaseSeconds)}, lock_wanted = false, incoming_bytes = 0
        WHERE ${owned} AND ${isLeaseFree}`,
       [...place, token],
     )
@@ -127,7 +127,7 @@ export class ResumableUploadService {
   /** Renews the lease of an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
   keepLocked(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
     const lease = toLease(tenantId, uploadId, token)
-    return keepLease(lease, async () => {
+    return startLeaseRenewal(lease, async () => {
       const row = await renewLease<{ wanted: boolean }>(this.#db, lease, 'lock_wanted AS wanted')
       if (!row || row.wanted) onInterrupted()
     })
@@ -210,7 +210,7 @@ export class ResumableUploadService {
       SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM added) AS added`,
       [
         ...[tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token, added],
-        ...[new Date(expiresAt.getTime() + partLifeMs), currentTime()],
+        ...[new Date(expiresAt.getTime() + partLifeMs), getCurrentTime()],
       ],
     )
     if (rows[0]!.added) return 'added'
@@ -241,7 +241,7 @@ export class ResumableUploadService {
     await this.#db.query(
       `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
           WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL RETURNING upload_id),
-        ${freed('decided')}`,
+        ${createReleaseSql('decided')}`,
       [tenantId, uploadId, JSON.stringify(outcome), lifeMs / 1000],
     )
   }
@@ -249,7 +249,7 @@ export class ResumableUploadService {
   /** Removes an upload and its parts. */
   async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
     await this.#db.query(
-      `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${freed('gone')}`,
+      `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${createReleaseSql('gone')}`,
       [tenantId, uploadId],
     )
   }
@@ -260,7 +260,7 @@ export class ResumableUploadService {
       const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
         `SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at <= now() ORDER BY expires_at LIMIT ${sweptAtOnce}`,
       )
-      const gone = await eachTenant(rows, async (tenantId, own) => {
+      const gone = await processRowsByTenant(rows, async (tenantId, own) => {
         const answer = await this.#db.query<{ upload_id: string }>(
           `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id IN (SELECT upload_id FROM resumable_uploads
               WHERE tenant_id = $1 AND upload_id = ANY ($2) AND expires_at <= now() FOR UPDATE SKIP LOCKED) RETURNING upload_id),
@@ -288,7 +288,7 @@ const toLease = (tenantId: string, uploadId: string, token: string): Lease => ({
 const deleteParts = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
-const freed = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
+const createReleaseSql = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
 
 /** Throws 404 if the tenant of the upload was deleted in the meantime. */
 function assertTenantExists<Quotas extends UploadQuotas>(quotas: Quotas, uploadId: string): Quotas {

@@ -5,7 +5,7 @@ import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
-import { committed } from '../../platform/db/lost-commit.js'
+import { detectLostCommit } from '../../platform/db/lost-commit.js'
 import { AssayError, conflict, httpStatus, notFound } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { IncomingFile } from '../../platform/spool/content.js'
@@ -71,7 +71,7 @@ export class UploadStore extends DataStore {
       const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
-      const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
+      const row = await detectLostCommit(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
       // An upload is one call, which is logged when the upload ends.
       attempt.outcome = { status: 'unlogged' }
       return row
@@ -144,7 +144,7 @@ export class UploadStore extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
+    await detectLostCommit(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
   /** Checks the quotas before a large body is read. They are checked again for each part. */

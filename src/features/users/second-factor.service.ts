@@ -14,7 +14,7 @@ import type { SecurityTrail } from '../../access/security-trail.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { AssayError, conflict, forbidden } from '../../platform/errors/errors.js'
 import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.types.js'
@@ -80,7 +80,7 @@ export class SecondFactorService {
         where: { tenantId: actor.tenantId, userId: actor.id },
         data: {
           ...noWrongCodes,
-          totpConfirmedAt: currentTime(),
+          totpConfirmedAt: getCurrentTime(),
           totpLastStep: step,
           recoveryCodes: recoveryCodes.map((each) => new Uint8Array(recoveryCodeHash(each))),
         },

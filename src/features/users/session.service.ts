@@ -1,9 +1,9 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
 import type { UserSession } from './session.types.js'
@@ -51,7 +51,7 @@ export class SessionService {
   }
 }
 
-const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: currentTime() } })
+const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: getCurrentTime() } })
 
 /** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry per session. */
 export async function endSessions(
@@ -62,7 +62,7 @@ export async function endSessions(
 ): Promise<AuditRow[]> {
   const ended = await tx.session.updateManyAndReturn({
     where: { ...whereOpen(user.userId), ...(sessionId && { sessionId }) },
-    data: { revokedAt: currentTime() },
+    data: { revokedAt: getCurrentTime() },
   })
   return ended.map((session) => sessionAudit(actor, 'revoked', session.sessionId, user))
 }
@@ -85,4 +85,4 @@ export const sessionAudit = (
   action: AuditRow['action'],
   sessionId: string,
   { userId, name }: { userId: string; name: string },
-): AuditRow => toAudit(actor, action, { type: 'session', id: sessionId, name }, { user_id: userId })
+): AuditRow => createAuditRow(actor, action, { type: 'session', id: sessionId, name }, { user_id: userId })

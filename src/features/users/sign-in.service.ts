@@ -6,12 +6,12 @@ import type { RateLimits } from '../../access/rate-limits.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Sessions, sessionSeconds } from '../../access/sessions.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { type Actor, type Origin, systemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor, type Origin } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import { missingCode, type SecondFactorService } from './second-factor.service.js'
 import { getCodeLock } from './second-factor-lock.js'
@@ -70,7 +70,7 @@ export class SignInService {
     }
     const sessionId = newId('ses')
     const { token, expiresAt } = await this.#parts.sessions.issue(user, sessionId)
-    const createdAt = idTime(sessionId)
+    const createdAt = getIdTime(sessionId)
     const minExpiry = new Date(createdAt.getTime() + sessionSeconds * 1000)
     const session = { sessionId, createdAt, expiresAt: expiresAt > minExpiry ? expiresAt : minExpiry }
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
@@ -158,7 +158,7 @@ export class SignInService {
       if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
       // The user may have enabled a second factor after the row was read.
       if (current.totpConfirmedAt && !code) throw missingCode(codeRequired)
-      const client = { ...systemActor(tenantId), ...origin }
+      const client = { ...createSystemActor(tenantId), ...origin }
       const checked = await this.#parts.secondFactors.check(tx, client, current, code ?? '')
       // The transaction must commit, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }

@@ -1,5 +1,5 @@
 import type { RateLimits } from '../../access/rate-limits.js'
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin, Scope } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -56,4 +56,4 @@ export const userAudit = (
   action: AuditRow['action'],
   { userId, name }: UserRow,
   details: Record<string, unknown>,
-): AuditRow => toAudit(actor, action, { type: 'user', id: userId, name }, details)
+): AuditRow => createAuditRow(actor, action, { type: 'user', id: userId, name }, details)

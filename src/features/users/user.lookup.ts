@@ -3,9 +3,9 @@ import type { ExternalUserClaims } from '../../access/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../../access/token-record.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { systemActor } from '../../platform/actor.js'
+import { createSystemActor } from '../../platform/actor.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import { userAudit } from './user-row.js'
 
@@ -66,7 +66,7 @@ async function create(
   { issuer, subject, tenantId, scopes, email, name }: ExternalUserClaims,
 ): Promise<{ result: undefined; entry: Entry }> {
   const userId = newId('usr')
-  const now = idTime(userId)
+  const now = getIdTime(userId)
   // A user with a password may already have the email address. The two users stay separate.
   const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: normalizeEmail(email) } }) : null
   const row = await tx.user.create({
@@ -83,5 +83,5 @@ async function create(
     },
   })
   const details = { issuer, subject, email: row.email, scopes: row.scopes }
-  return { result: undefined, entry: { audit: [userAudit(systemActor(tenantId), 'created', row, details)] } }
+  return { result: undefined, entry: { audit: [userAudit(createSystemActor(tenantId), 'created', row, details)] } }
 }

@@ -7,7 +7,7 @@ import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
@@ -42,7 +42,7 @@ export class UserService {
     const passwordHash = await this.#hashPassword(email, input.password ?? generated!)
     const scopes = [...new Set(input.scopes)]
     const userId = newId('usr')
-    const createdAt = idTime(userId)
+    const createdAt = getIdTime(userId)
     const data = { userId, tenantId, email, name: input.name, passwordHash, scopes, createdAt, updatedAt: createdAt }
     try {
       const user = await this.#parts.ledger.change(tenantId, async (tx) => {

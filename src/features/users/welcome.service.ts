@@ -5,7 +5,7 @@ import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
-import { idTime, isId, newId } from '../../platform/ids.js'
+import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { createSession } from './session.service.js'
 import type { SignIn } from './user.types.js'
 import { lockUser, toUser } from './user-row.js'
@@ -61,7 +61,7 @@ export class WelcomeService {
     const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
     if (!isId('ses', sessionId) || !isId('usr', userId)) throw invalidLink()
     if (!(await this.#parts.sessions.isSigned(toSignedText(`${session}.${user}`), signature))) throw invalidLink()
-    if (now() - idTime(sessionId).getTime() > maxAgeMs) throw invalidLink()
+    if (now() - getIdTime(sessionId).getTime() > maxAgeMs) throw invalidLink()
     return { sessionId, userId }
   }
 }

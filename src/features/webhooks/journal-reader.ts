@@ -28,7 +28,7 @@ export async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts, after }: Reader,
 ): Promise<{ events: OutgoingEvent[]; through: number; atEnd: boolean }> {
-  const page = await journal.page({
+  const page = await journal.readPage({
     tenantId,
     after,
     types: toEventTypes(types),

@@ -4,7 +4,7 @@ import { TenantSlots } from '../../access/tenant-slots.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import { outgoing } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
 import type { WebhookDelivery } from './webhook.types.js'
@@ -80,6 +80,6 @@ export class WebhookDeliveryService {
 /** Creates an event in the format of the journal, without adding it to the journal. */
 function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
-  const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }
+  const facts = { type: 'webhook.test', occurred_at: getIdTime(eventId).toISOString(), event_id: eventId, sequence: null }
   return outgoing(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
 }

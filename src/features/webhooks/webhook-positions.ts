@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isLeaseFree, leaseEnd, releaseLease } from '../../platform/db/lease.js'
+import { getLeaseEndSql, isLeaseFree, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
 
 // Lease time, which exceeds the duration of a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
@@ -80,7 +80,7 @@ export class WebhookPositions {
     const token = randomUUID()
     const { rows } = await this.#pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
       name: 'webhook-lease',
-      text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${leaseEnd(leaseSeconds)}
+      text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${getLeaseEndSql(leaseSeconds)}
           FROM webhooks w JOIN tenants t ON t.tenant_id = w.tenant_id
           WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${isDue('p')} AND w.tenant_id = $1 AND w.webhook_id = $2
             AND w.status = 'active' AND t.status = 'active' RETURNING p.tenant_id, p.webhook_id, p.sequence, p.attempts)

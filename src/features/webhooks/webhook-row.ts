@@ -1,4 +1,4 @@
-import { type AuditRow, toAudit } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -61,7 +61,7 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
 
 /** Creates the audit log entry for a change of a webhook. */
 export const webhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
-  toAudit(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
+  createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
 /** Returns the host of a URL. Logs must not contain the path and query, because they may be secret. */
 export const getHost = (url: string): string => new URL(url).host

@@ -3,11 +3,11 @@ import { webhookSecretLabel } from '../../access/secrets.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { type Actor, systemActor } from '../../platform/actor.js'
+import { type Actor, createSystemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, conflict, type FieldError } from '../../platform/errors/errors.js'
-import { idTime, newId } from '../../platform/ids.js'
+import { getIdTime, newId } from '../../platform/ids.js'
 import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
@@ -57,7 +57,7 @@ export class WebhookService {
     const url = await this.#validate(actor, input)
     const webhookId = newId('whk')
     const secret = newWebhookSecret()
-    const at = idTime(webhookId)
+    const at = getIdTime(webhookId)
     const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
         throw conflict(`The tenant already has ${maxWebhooks} webhooks, the maximum. Delete one first.`, { limit: maxWebhooks })
@@ -157,7 +157,7 @@ export class WebhookService {
 
   /** Disables a webhook after a 410 response, or after days of failed attempts. */
   disable({ tenantId, webhookId }: WebhookKey, reason: DisabledReason): Promise<Webhook> {
-    const actor = systemActor(tenantId)
+    const actor = createSystemActor(tenantId)
     return this.#change(actor, webhookId, (before) => ({
       data: { status: 'disabled', disabledReason: reason },
       position: {},

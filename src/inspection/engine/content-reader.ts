@@ -10,7 +10,7 @@ import {
 } from '@assay/formats'
 import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import { isProgressive } from '@assay/formats/image'
-import { compiledModule } from '../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
@@ -43,8 +43,8 @@ export class ContentReader {
     this.#pool = pool
     this.#options = options
     this.#modules = {
-      reading: withParameter(compiledModule('inspection/engine/reading'), 'readers', options.readerModule),
-      imageReading: withParameter(compiledModule('inspection/engine/image-reading'), 'decoder', options.decoderModule),
+      reading: withParameter(getCompiledModuleUrl('inspection/engine/reading'), 'readers', options.readerModule),
+      imageReading: withParameter(getCompiledModuleUrl('inspection/engine/image-reading'), 'decoder', options.decoderModule),
     }
   }
 

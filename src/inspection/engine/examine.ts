@@ -61,21 +61,21 @@ export async function examineWithoutReader(
 }
 
 async function beforeReading(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {
-  const { result, durationMs } = await timed(() => detect(source, limits))
+  const { result, durationMs } = await measureDuration(() => detect(source, limits))
   const findings: Findings = { recognition: { ...result, durationMs }, blankness: null, soundness: null }
   if (!result.fits || !job.blank) return findings
-  const blank = await timed(() => isBlank(source, limits))
+  const blank = await measureDuration(() => isBlank(source, limits))
   return { ...findings, blankness: { blank: blank.result, durationMs: blank.durationMs } }
 }
 
 const isDecided = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
 
 async function withSoundness(findings: Findings, inspected: () => Inspection | Promise<Inspection>): Promise<Findings> {
-  const { result, durationMs } = await timed(inspected)
+  const { result, durationMs } = await measureDuration(inspected)
   return { ...findings, soundness: { ...result, durationMs } }
 }
 
-async function timed<T>(work: () => T | Promise<T>): Promise<{ result: T; durationMs: number }> {
+async function measureDuration<T>(work: () => T | Promise<T>): Promise<{ result: T; durationMs: number }> {
   const start = performance.now()
   const result = await work()
   return { result, durationMs: Math.round((performance.now() - start) * 100) / 100 }

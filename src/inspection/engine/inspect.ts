@@ -1,5 +1,5 @@
 import { getMimeTypeByExtension } from '@assay/formats'
-import { currentTime } from '../../platform/clock.js'
+import { getCurrentTime } from '../../platform/clock.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
 import { type CheckVerdict, type FileChecks, orderedChecks, type Scan } from '../checks.js'
@@ -37,7 +37,7 @@ export function createInspector({ pool: shared, ...options }: InspectorOptions):
         reason: rejected ?? null,
         checks: reports,
         engine,
-        validatedAt: currentTime().toISOString(),
+        validatedAt: getCurrentTime().toISOString(),
       }
     },
     close: async () => {
@@ -202,5 +202,5 @@ export function reportUnscanned(
     durationMs: 0,
   }
   const checks = earlier.checks.map((check) => (check.check === 'virus_detected' ? line : check))
-  return { ...earlier, outcome: 'accepted', reason: null, checks, engine, validatedAt: currentTime().toISOString() }
+  return { ...earlier, outcome: 'accepted', reason: null, checks, engine, validatedAt: getCurrentTime().toISOString() }
 }

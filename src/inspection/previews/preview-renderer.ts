@@ -1,5 +1,5 @@
 import type { Preview, PreviewRequest } from '@assay/formats/preview'
-import { compiledModule } from '../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { WorkerFailed, WorkerNotStarted } from '../workers/work.js'
@@ -9,7 +9,7 @@ const deadlineMs = 10_000
 /** Maximum size of a rendered image. Only a compromised decoder could return a larger one. */
 const maxImageBytes = 4 * 1024 * 1024
 
-const module = compiledModule('inspection/previews/rendering')
+const module = getCompiledModuleUrl('inspection/previews/rendering')
 
 /** Renders previews in sandboxed processes, which can read only the spool. */
 export class PreviewRenderer {

@@ -1,7 +1,7 @@
 import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
 import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '@assay/formats/archive'
 import { WalkEnded, walk } from '@assay/formats/walk'
-import { compiledModule } from '../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import type { Content } from '../../platform/spool/content.js'
 import { readRange } from '../../platform/spool/content.js'
 import type { WorkerCall } from '../workers/work.js'
@@ -49,7 +49,7 @@ export async function scanCoverage(content: Content, options: CoverageOptions): 
   const { bytes, path, size } = content
   const data: CoverageJob = { path, partsFile, everything }
   if (!pool) return coverContent(data, { bytes, cancelled: () => signal?.aborted ?? false })
-  const module = compiledModule('inspection/scanners/scan-coverage')
+  const module = getCompiledModuleUrl('inspection/scanners/scan-coverage')
   const work = { module, run: 'coverContent', data, bytes, inProcess: false, retryHung: false, size, owner, deadlineMs }
   return pool.run<ScanCoverage>(work, signal ?? new AbortController().signal)
 }

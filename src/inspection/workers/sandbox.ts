@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isOfEndedProcess, processFileName } from '../../platform/process-file-names.js'
+import { belongsToEndedProcess, createProcessFileName } from '../../platform/process-file-names.js'
 
 export interface Sandbox {
   execPath: string
@@ -50,7 +50,7 @@ const sandboxPrefix = 'assay-box-'
 // removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(sandboxPrefix) || !isOfEndedProcess(name.slice(sandboxPrefix.length))) continue
+    if (!name.startsWith(sandboxPrefix) || !belongsToEndedProcess(name.slice(sandboxPrefix.length))) continue
     const box = join(tmpdir(), name)
     const facts = lstatSync(box, { throwIfNoEntry: false })
     if (facts?.isDirectory() && facts.uid === process.getuid?.()) rmSync(box, { recursive: true, force: true })
@@ -63,7 +63,7 @@ function removeStaleSandboxes(): void {
  */
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeStaleSandboxes()
-  const box = join(realpathSync(tmpdir()), `${sandboxPrefix}${processFileName()}`)
+  const box = join(realpathSync(tmpdir()), `${sandboxPrefix}${createProcessFileName()}`)
   mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)

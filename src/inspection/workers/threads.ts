@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import { compiledModule } from '../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
 import { type Attempt, type Task, type TaskResult, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
 
@@ -27,7 +27,7 @@ export class Threads {
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
     this.#maxThreads = maxThreads
     this.#piscina = new Piscina({
-      filename: fileURLToPath(compiledModule('inspection/workers/thread-program')),
+      filename: fileURLToPath(getCompiledModuleUrl('inspection/workers/thread-program')),
       name: 'runInThread',
       minThreads: 0,
       maxThreads,

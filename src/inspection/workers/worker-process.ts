@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { compiledModule } from '../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../platform/compiled-module.js'
 import type { FromProcess, ToProcess } from './process-program.js'
 import type { Sandbox } from './sandbox.js'
 import { contentPipe, type Task, type TaskResult, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
@@ -25,7 +25,7 @@ export class WorkerProcess {
   /** Calls `onExit` once, when the process has ended or could not be started. */
   constructor(module: string, onExit: () => void, sandbox?: Sandbox) {
     this.module = module
-    this.#child = fork(fileURLToPath(compiledModule('inspection/workers/process-program')), [module], {
+    this.#child = fork(fileURLToPath(getCompiledModuleUrl('inspection/workers/process-program')), [module], {
       serialization: 'advanced',
       env: buildWorkerEnv(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { printable } from '../errors/errors.js'
+import { toPrintable } from '../errors/errors.js'
 import { readSecretFile } from './secret-files.js'
 
 /** Reads environment variables and collects all errors, so that the operator can fix them together. */
@@ -16,16 +16,16 @@ export class EnvReader {
   }
 
   /** Returns undefined if the variable is unset or blank, because Compose files pass empty strings for unset variables. */
-  text(name: string): string | undefined {
+  readText(name: string): string | undefined {
     const value = (this.#fromFiles.get(name) ?? this.#env[name])?.trim()
     return value ? value : undefined
   }
 
   #readFile(name: string): void {
     const variable = `${name}_FILE`
-    const path = this.text(variable)
+    const path = this.readText(variable)
     if (path === undefined) return
-    if (this.text(name) !== undefined) this.addError(variable, path, `unset if ${name} is set`)
+    if (this.readText(name) !== undefined) this.addError(variable, path, `unset if ${name} is set`)
     else
       try {
         this.#fromFiles.set(name, readSecretFile(path))
@@ -46,45 +46,45 @@ export class EnvReader {
    */
   addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
     const shownValue =
-      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${printable(value)}'`
+      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${toPrintable(value)}'`
     this.errors.push(`${name} is ${shownValue}. It must be ${expected}.`)
     this.#invalid.add(name)
     return undefined
   }
 
-  integer(name: string, limits: { from: number; to: number; fallback: number }): number {
-    return this.optionalInteger(name, limits) ?? limits.fallback
+  readInteger(name: string, limits: { from: number; to: number; fallback: number }): number {
+    return this.readOptionalInteger(name, limits) ?? limits.fallback
   }
 
-  optionalInteger(name: string, { from, to }: { from: number; to: number }): number | undefined {
-    const value = this.text(name)
+  readOptionalInteger(name: string, { from, to }: { from: number; to: number }): number | undefined {
+    const value = this.readText(name)
     if (value === undefined) return undefined
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
     if (number >= from && number <= to) return number
     return this.addError(name, value, `a whole number from ${from} to ${to}`)
   }
 
-  pattern(name: string, pattern: RegExp, expected: string, secret?: 'secret'): string | undefined {
-    const value = this.text(name)
+  readPattern(name: string, pattern: RegExp, expected: string, secret?: 'secret'): string | undefined {
+    const value = this.readText(name)
     if (value === undefined || pattern.test(value)) return value
     return this.addError(name, value, expected, secret)
   }
 
-  oneOf<T extends string>(name: string, choices: readonly T[]): T | undefined {
-    const value = this.text(name)
+  readChoice<T extends string>(name: string, choices: readonly T[]): T | undefined {
+    const value = this.readText(name)
     if (value === undefined) return undefined
     return choices.find((choice) => choice === value) ?? this.addError(name, value, `one of ${choices.join(', ')}`)
   }
 
-  url(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
-    const value = this.text(name)
+  readUrl(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
+    const value = this.readText(name)
     if (value === undefined || protocols.includes(getProtocol(value))) return value
     return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
   /** Reads an HTTP URL without query, fragment and credentials. Removes trailing slashes. */
-  baseUrl(name: string): string | undefined {
-    const value = this.text(name)
+  readBaseUrl(name: string): string | undefined {
+    const value = this.readText(name)
     if (value === undefined) return undefined
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url && /^https?:$/.test(url.protocol) && !/[?#]/.test(value) && !url.username && !url.password)
@@ -92,20 +92,20 @@ export class EnvReader {
     return this.addError(name, value, 'an http or https URL without query and fragment, such as https://files.example.com')
   }
 
-  list(name: string): string[] {
-    return (this.text(name) ?? '')
+  readList(name: string): string[] {
+    return (this.readText(name) ?? '')
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '')
   }
 
   /** Reads a value for the Express setting 'trust proxy'. Rejects `true`, which would trust any address that a client claims. */
-  proxies(name: string): false | number | string[] {
-    const value = this.text(name)
+  readProxies(name: string): false | number | string[] {
+    const value = this.readText(name)
     if (value === undefined) return false
     if (/^\d{1,2}$/.test(value)) return Number(value) || false
-    const items = this.list(name)
-    if (items.length > 0 && items.every(isProxy)) return items
+    const items = this.readList(name)
+    if (items.length > 0 && items.every(isProxyAddress)) return items
     this.addError(
       name,
       value,
@@ -114,8 +114,8 @@ export class EnvReader {
     return false
   }
 
-  origins(name: string): string[] {
-    const items = this.list(name)
+  readOrigins(name: string): string[] {
+    const items = this.readList(name)
     const isOrigin = (item: string) => URL.canParse(item) && new URL(item).origin === item && /^https?:/.test(item)
     if (items.every(isOrigin) || (items.length === 1 && items[0] === '*')) return items
     this.addError(name, items.join(','), 'origins such as https://app.example.com, separated by commas, or *')
@@ -125,7 +125,7 @@ export class EnvReader {
 
 const getProtocol = (value: string) => (URL.canParse(value) ? new URL(value).protocol : '')
 
-function isProxy(item: string): boolean {
+function isProxyAddress(item: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true
   const [address = '', bits, ...rest] = item.split('/')
   const family = isIP(address)

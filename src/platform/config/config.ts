@@ -5,7 +5,7 @@ import { parseDatabaseUrl } from '../db/database-url.js'
 import { parseS3Url } from '../storage/s3/s3-url.js'
 import { maxMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
-import { type IdentityConfig, readIdentity } from './identity-config.js'
+import { type IdentityConfig, readIdentityConfig } from './identity-config.js'
 import { secretVariables } from './secret-files.js'
 
 export type LogLevel = (typeof logLevels)[number]
@@ -90,172 +90,182 @@ const century = 36_500
 
 /** Reads the configuration from environment variables, which no other module reads. Throws a `ConfigError` with all errors. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
-  const read = new EnvReader(env, secretVariables)
-  const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
-  const processes = read.integer('PROCESSES', { from: 1, to: 64, fallback: 1 })
-  const databaseLocation = readDatabaseLocation(read)
-  const production = read.text('NODE_ENV') === 'production'
+  const reader = new EnvReader(env, secretVariables)
+  const port = reader.readInteger('PORT', { from: 0, to: 65_535, fallback: 8080 })
+  const processes = reader.readInteger('PROCESSES', { from: 1, to: 64, fallback: 1 })
+  const databaseLocation = readDatabaseLocation(reader)
+  const production = reader.readText('NODE_ENV') === 'production'
   const config: Config = {
-    host: read.pattern('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
+    host:
+      reader.readPattern('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
     processes,
-    publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
+    publicUrl: reader.readBaseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
     ...databaseLocation,
-    databaseReadUrl: readReplicaUrl(read, databaseLocation.databaseUrl),
-    databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
-    ...readStorage(read, databaseLocation.dataDir),
-    ...readUploads(read, processes),
-    ...readIdentity(read, databaseLocation.databaseUrl !== undefined || read.hasError('DATABASE_URL')),
+    databaseReadUrl: readReplicaUrl(reader, databaseLocation.databaseUrl),
+    databasePoolSize: reader.readInteger('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
+    ...readStorage(reader, databaseLocation.dataDir),
+    ...readUploads(reader, processes),
+    ...readIdentityConfig(reader, databaseLocation.databaseUrl !== undefined || reader.hasError('DATABASE_URL')),
     production,
-    ...readOperation(read, production),
-    ...readRetention(read),
-    rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
-    corsOrigins: read.origins('CORS_ORIGINS'),
-    webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
+    ...readOperationSettings(reader, production),
+    ...readRetention(reader),
+    rateLimitPerMinute: reader.readInteger('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
+    redisUrl: reader.readUrl('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
+    corsOrigins: reader.readOrigins('CORS_ORIGINS'),
+    webhookAllowPrivate: reader.readChoice('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
   }
-  if (read.errors.length > 0) throw new ConfigError(read.errors)
+  if (reader.errors.length > 0) throw new ConfigError(reader.errors)
   return deepFreeze(config)
 }
 
-function readStorage(read: EnvReader, dataDir: string) {
+function readStorage(reader: EnvReader, dataDir: string) {
   return {
-    storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
-    storageEmulatorHost: read.pattern('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
-    storageHmac: readHmac(read),
-    s3Credentials: readS3Credentials(read),
-    s3UnconditionalWrites: read.oneOf('S3_UNCONDITIONAL_WRITES', ['true', 'false']) === 'true',
-    storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
+    storageUrl: readStorageUrl(reader) ?? pathToFileURL(join(dataDir, 'blobs')).href,
+    storageEmulatorHost: reader.readPattern(
+      'STORAGE_EMULATOR_HOST',
+      /^(https?:\/\/)?[^\s/]+\/?$/,
+      'host:port or http://host:port',
+    ),
+    storageHmac: readStorageHmac(reader),
+    s3Credentials: readS3Credentials(reader),
+    s3UnconditionalWrites: reader.readChoice('S3_UNCONDITIONAL_WRITES', ['true', 'false']) === 'true',
+    storageDeadlineSeconds: reader.readInteger('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
 }
 
-function readUploads(read: EnvReader, processes: number) {
-  const rulesDir = read.text('RULES_DIR')
+function readUploads(reader: EnvReader, processes: number) {
+  const rulesDir = reader.readText('RULES_DIR')
   return {
-    scannerUrl: readScannerUrl(read),
+    scannerUrl: readScannerUrl(reader),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
-    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
-    maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
-    uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
-    validationWorkers: readValidationWorkers(read, processes),
+    maxUploadMb: reader.readInteger('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
+    maxUploadsAtOnce: reader.readInteger('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
+    uploadIdleSeconds: reader.readInteger('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    validationWorkers: readValidationWorkers(reader, processes),
   }
 }
 
-function readOperation(read: EnvReader, production: boolean) {
+function readOperationSettings(reader: EnvReader, production: boolean) {
   return {
-    graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
-    dashboard: read.oneOf('DASHBOARD', ['on', 'off']) !== 'off',
-    logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
-    shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
-    shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
-    metricsToken: read.pattern(
+    graphqlExplorer: (reader.readChoice('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
+    dashboard: reader.readChoice('DASHBOARD', ['on', 'off']) !== 'off',
+    logLevel: reader.readChoice('LOG_LEVEL', logLevels) ?? 'info',
+    shutdownDelaySeconds: reader.readInteger('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
+    shutdownGraceSeconds: reader.readInteger('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
+    metricsToken: reader.readPattern(
       'METRICS_TOKEN',
       /^[\x21-\x7e]{16,200}$/,
       '16 to 200 visible ASCII characters without spaces',
       'secret',
     ),
-    otlpEndpoint: read.baseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
-    metricsPort: read.optionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
-    trustProxy: read.proxies('TRUST_PROXY'),
+    otlpEndpoint: reader.readBaseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    metricsPort: reader.readOptionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
+    trustProxy: reader.readProxies('TRUST_PROXY'),
   }
 }
 
-function readRetention(read: EnvReader) {
+function readRetention(reader: EnvReader) {
   return {
-    callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
-    auditLogRetentionDays: read.optionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
-    reconcileIntervalHours: read.integer('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
-    rescanMbPerSecond: read.integer('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
+    callLogRetentionDays: reader.readOptionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    auditLogRetentionDays: reader.readOptionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
+    reconcileIntervalHours: reader.readInteger('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
+    rescanMbPerSecond: reader.readInteger('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
   }
 }
 
 // All processes share these workers, so there must be at least one per process.
-function readValidationWorkers(read: EnvReader, processes: number): number {
+function readValidationWorkers(reader: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
-  const workers = read.integer('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
-  if (workers < processes && !read.hasError('VALIDATION_WORKERS') && !read.hasError('PROCESSES'))
-    read.addError('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
+  const workers = reader.readInteger('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
+  if (workers < processes && !reader.hasError('VALIDATION_WORKERS') && !reader.hasError('PROCESSES'))
+    reader.addError('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
   return workers
 }
 
 type DatabaseLocation = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
 
 /** Returns the name of the variable that sets a secret: `<name>_FILE` if it is set, and otherwise `<name>`. */
-export const secretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
+export const getSecretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
   env[`${name}_FILE`]?.trim() ? `${name}_FILE` : name
 
 /** Reads only the variables that a migration needs. */
 export function readDatabaseConfig(env: NodeJS.ProcessEnv = process.env): DatabaseLocation {
-  const read = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
-  const databaseLocation = readDatabaseLocation(read)
-  if (read.errors.length > 0) throw new ConfigError(read.errors)
+  const reader = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
+  const databaseLocation = readDatabaseLocation(reader)
+  if (reader.errors.length > 0) throw new ConfigError(reader.errors)
   return databaseLocation
 }
 
-function readDatabaseLocation(read: EnvReader): DatabaseLocation {
-  const databaseUrl = readDatabaseUrl(read, 'DATABASE_URL')
-  const databaseDirectUrl = readDatabaseUrl(read, 'DATABASE_DIRECT_URL')
-  if (databaseDirectUrl && !databaseUrl && !read.hasError('DATABASE_URL'))
-    read.addError('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
-  return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
+function readDatabaseLocation(reader: EnvReader): DatabaseLocation {
+  const databaseUrl = readDatabaseUrl(reader, 'DATABASE_URL')
+  const databaseDirectUrl = readDatabaseUrl(reader, 'DATABASE_DIRECT_URL')
+  if (databaseDirectUrl && !databaseUrl && !reader.hasError('DATABASE_URL'))
+    reader.addError('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
+  return { dataDir: resolve(reader.readText('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
 }
 
-function readReplicaUrl(read: EnvReader, databaseUrl: string | undefined): string | undefined {
-  const url = readDatabaseUrl(read, 'DATABASE_READ_URL')
-  if (url && !databaseUrl && !read.hasError('DATABASE_URL'))
-    read.addError('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
+function readReplicaUrl(reader: EnvReader, databaseUrl: string | undefined): string | undefined {
+  const url = readDatabaseUrl(reader, 'DATABASE_READ_URL')
+  if (url && !databaseUrl && !reader.hasError('DATABASE_URL'))
+    reader.addError('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
   return url
 }
 
-function readDatabaseUrl(read: EnvReader, name: string): string | undefined {
-  const value = read.text(name)
+function readDatabaseUrl(reader: EnvReader, name: string): string | undefined {
+  const value = reader.readText(name)
   if (value === undefined) return undefined
   return (
-    parseDatabaseUrl(value) ?? read.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
+    parseDatabaseUrl(value) ?? reader.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
   )
 }
 
-function readStorageUrl(read: EnvReader): string | undefined {
-  const value = read.text('STORAGE_URL')
+function readStorageUrl(reader: EnvReader): string | undefined {
+  const value = reader.readText('STORAGE_URL')
   if (value === undefined) return undefined
   if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
   if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
   const s3 = value.startsWith('s3:') ? parseS3Url(value) : undefined
   if (typeof s3 === 'object') return value
-  return read.addError('STORAGE_URL', value, s3 ?? 'gs://bucket, s3://bucket?region=eu-central-1 or file:///directory')
+  return reader.addError('STORAGE_URL', value, s3 ?? 'gs://bucket, s3://bucket?region=eu-central-1 or file:///directory')
 }
 
-function readHmac(read: EnvReader): Config['storageHmac'] {
-  const accessId = read.pattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
-  const secret = read.pattern('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters", 'secret')
+function readStorageHmac(reader: EnvReader): Config['storageHmac'] {
+  const accessId = reader.readPattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
+  const secret = reader.readPattern(
+    'STORAGE_HMAC_SECRET',
+    /^[A-Za-z0-9+/=]{40}$/,
+    "an HMAC key's secret of 40 characters",
+    'secret',
+  )
   if (accessId && secret) return { accessId, secret }
-  assertBoth(read, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
+  assertSetTogether(reader, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
   return undefined
 }
 
-function readS3Credentials(read: EnvReader): Config['s3Credentials'] {
-  const accessKeyId = read.text('S3_ACCESS_KEY_ID')
-  const secretAccessKey = read.text('S3_SECRET_ACCESS_KEY')
-  const sessionToken = read.text('S3_SESSION_TOKEN')
+function readS3Credentials(reader: EnvReader): Config['s3Credentials'] {
+  const accessKeyId = reader.readText('S3_ACCESS_KEY_ID')
+  const secretAccessKey = reader.readText('S3_SECRET_ACCESS_KEY')
+  const sessionToken = reader.readText('S3_SESSION_TOKEN')
   if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
-  assertBoth(read, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
+  assertSetTogether(reader, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
   if (sessionToken && !accessKeyId)
-    read.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set', 'secret')
+    reader.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set', 'secret')
   return undefined
 }
 
 /** Adds an error if only one of two variables is set that must be set together. */
-function assertBoth(read: EnvReader, first: string, second: string): void {
+function assertSetTogether(reader: EnvReader, first: string, second: string): void {
   for (const [name, other] of [
     [first, second],
     [second, first],
   ] as const)
-    if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasError(name))
-      read.addError(name, undefined, `set if ${other} is set`)
+    if (reader.readText(name) === undefined && reader.readText(other) !== undefined && !reader.hasError(name))
+      reader.addError(name, undefined, `set if ${other} is set`)
 }
 
-function readScannerUrl(read: EnvReader): string | undefined {
-  const urls = read.list('SCANNER_URL')
+function readScannerUrl(reader: EnvReader): string | undefined {
+  const urls = reader.readList('SCANNER_URL')
   if (urls.length === 0) return undefined
   const known = (url: string) =>
     url === 'yara:' ||
@@ -263,7 +273,7 @@ function readScannerUrl(read: EnvReader): string | undefined {
     /^clamscan:(\?\S+)?$/.test(url) ||
     /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
   if (urls.every(known) && (urls.length === 1 || urls.every((url) => url.startsWith('clamd:')))) return urls.join(',')
-  return read.addError(
+  return reader.addError(
     'SCANNER_URL',
     urls.join(','),
     'clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:',

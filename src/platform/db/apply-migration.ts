@@ -27,7 +27,7 @@ export async function applyMigration(client: Client, migration: Migration): Prom
   try {
     // If the process is killed, its statement keeps the migration lock until the server detects the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
-    await retryLocks(() => run[migration.mode](client, migration))
+    await retryLockTimeouts(() => run[migration.mode](client, migration))
   } catch (error) {
     const { message, detail, where } = error as DatabaseError
     const words = [message, detail, where].filter((text) => text).join('; ')
@@ -85,7 +85,7 @@ async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<v
     if (new RegExp(`\\b${name}\\b`).test(sql)) await client.query(`DROP INDEX CONCURRENTLY ${index}`)
 }
 
-async function retryLocks(attempt: () => Promise<void>): Promise<void> {
+async function retryLockTimeouts(attempt: () => Promise<void>): Promise<void> {
   const lockNotAvailable = '55P03'
   for (let left = lockRetries; ; left--)
     try {

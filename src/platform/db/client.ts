@@ -2,11 +2,11 @@ import { PrismaPg } from '@prisma/adapter-pg'
 import pg from 'pg'
 import { Durability } from './durability.js'
 import { PrismaClient } from './generated/client.js'
-import { pooledClient } from './pooled-client.js'
+import { createPooledClientClass } from './pooled-client.js'
 import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { StatementClient } from './statement-client.js'
-import { statementNames } from './statement-names.js'
+import { createStatementNamer } from './statement-names.js'
 import { type Query, SharedPool, TenantShares } from './tenant-shares.js'
 
 export interface Database {
@@ -25,9 +25,9 @@ export interface Database {
    * Opens a dedicated connection without a statement time-out, for LISTEN, exports and recounts. The caller must close it, and must handle
    * its 'error' events if it stays open.
    */
-  dedicated(applicationName: string): Promise<pg.Client>
-  /** Like `dedicated`, but connects to the read replica if it has the required data. */
-  dedicatedReads(applicationName: string): Promise<pg.Client>
+  connectDedicated(applicationName: string): Promise<pg.Client>
+  /** Like `connectDedicated`, but connects to the read replica if it has the required data. */
+  connectDedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
 
@@ -42,7 +42,7 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number
 }
 
-const prismaNames = statementNames('prisma')
+const prismaNames = createStatementNamer('prisma')
 // Without this setting, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
@@ -65,8 +65,11 @@ export function createDatabase(
     idle_in_transaction_session_timeout: 60_000,
   }
   const pooled = { url, limits, behindPooler }
-  const pool = new SharedPool({ ...poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }), max: poolSize })
-  const writes = new pg.Pool(poolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
+  const pool = new SharedPool({
+    ...createPoolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }),
+    max: poolSize,
+  })
+  const writes = new pg.Pool(createPoolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, a lost idle connection would end the process. Logs only the message, because pg attaches the whole client to the
   // error. Ignores errors during shutdown, because PostgreSQL may stop first.
   let isClosing = false
@@ -74,13 +77,13 @@ export function createDatabase(
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
   for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
 
-  const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
+  const adapter = new PrismaPg(createPrismaPool(pool, writes), {
     ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
     onConnectionError: lost,
   })
   const prisma = new PrismaClient({ adapter })
   const replica = readUrl === undefined ? undefined : openReplica({ readUrl, primary: pool, limits, poolSize, logger, lost })
-  const reads = replica ? { query: new TenantShares(poolSize).limit(replica.query as Query) as Queries['query'] } : pool
+  const reads = replica ? { query: new TenantShares(poolSize).limitQuery(replica.query as Query) as Queries['query'] } : pool
   const dedicated = (applicationName: string) => openDedicatedConnection(directUrl, applicationName)
   return {
     pool,
@@ -89,9 +92,9 @@ export function createDatabase(
     replica,
     durability: new Durability(pool, logger),
     prisma,
-    dedicated,
-    dedicatedReads: async (applicationName) =>
-      (replica && (await dedicatedToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
+    connectDedicated: dedicated,
+    connectDedicatedReads: async (applicationName) =>
+      (replica && (await connectToReplica(replica, readUrl!, applicationName).catch(() => undefined))) ??
       dedicated(applicationName),
     close: async () => {
       isClosing = true
@@ -112,15 +115,15 @@ interface PoolOptions {
   options?: string
 }
 
-function poolConfig(applicationName: string, { url, behindPooler, limits, ...own }: PoolOptions): pg.PoolConfig {
+function createPoolConfig(applicationName: string, { url, behindPooler, limits, ...own }: PoolOptions): pg.PoolConfig {
   return {
-    ...connection(url, applicationName),
+    ...createClientConfig(url, applicationName),
     idleTimeoutMillis: 60_000,
     // A frozen server cannot enforce its own time-out, so the client enforces a slightly longer one.
     query_timeout: limits.statement_timeout + 2000,
     max: own.max,
     ...(behindPooler
-      ? { Client: pooledClient({ ...limits, lock_timeout: own.lock_timeout }) }
+      ? { Client: createPooledClientClass({ ...limits, lock_timeout: own.lock_timeout }) }
       : { Client: StatementClient, ...limits, ...own }),
   }
 }
@@ -137,7 +140,7 @@ interface ReplicaParts {
 function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: ReplicaParts): ReadReplica {
   const pool = (verify: unknown) =>
     new pg.Pool({
-      ...connection(readUrl, 'assay reads'),
+      ...createClientConfig(readUrl, 'assay reads'),
       Client: StatementClient,
       options: genericPlans,
       connectionTimeoutMillis: replicaConnectMs,
@@ -152,7 +155,7 @@ function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: Repli
   return new ReadReplica({ primary, pool, logger })
 }
 
-async function dedicatedToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
+async function connectToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
   const client = await openDedicatedConnection(url, name, replicaConnectMs)
   if (await replica.hasRequiredData(client).catch(() => false)) return client
   await client.end()
@@ -162,7 +165,7 @@ async function dedicatedToReplica(replica: ReadReplica, url: string, name: strin
 /**
  * Returns a pool for Prisma that runs queries on `pool` and transactions on `writes`. Prisma calls `connect` only for transactions.
  */
-function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
+function createPrismaPool(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, name) {
       if (name === 'connect') return () => writes.connect()
@@ -173,13 +176,13 @@ function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
 }
 
 async function openDedicatedConnection(url: string, applicationName: string, timeoutMs = connectTimeoutMs): Promise<pg.Client> {
-  const client = new pg.Client({ ...connection(url, applicationName), connectionTimeoutMillis: timeoutMs })
+  const client = new pg.Client({ ...createClientConfig(url, applicationName), connectionTimeoutMillis: timeoutMs })
   client.on('error', () => {})
   await client.connect()
   return client
 }
 
-function connection(url: string, applicationName: string): pg.ClientConfig {
+function createClientConfig(url: string, applicationName: string): pg.ClientConfig {
   return {
     connectionString: url,
     application_name: applicationName,
@@ -200,8 +203,8 @@ const bigints = pg.types.getTypeParser(textArray as number) as (value: string) =
 // Parsers for the statements of this service. Prisma passes its own parsers with each query.
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, format?: string) => {
   if (format !== 'binary') {
-    if (oid === int8) return exactNumber
-    if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : exactNumber(item)))
+    if (oid === int8) return parseExactNumber
+    if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : parseExactNumber(item)))
     // pg would interpret a timestamp without a time zone as local time. All timestamps of the service are UTC.
     if (oid === timestamp) return (value: string) => new Date(`${value.replace(' ', 'T')}Z`)
   }
@@ -212,7 +215,7 @@ const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, forma
 pg.defaults.parseInputDatesAsUTC = true
 
 /** Throws if a number exceeds 2^53, because rounding would make a count inexact. */
-function exactNumber(value: string): number {
+function parseExactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))
     throw new RangeError(`The database contains the number ${value}, which exceeds the exact range of JavaScript (2^53).`)

@@ -15,7 +15,7 @@ export function parseDatabaseUrl(text: string): string | undefined {
 }
 
 /** Returns the user, host and database of a URL for logs, without its password and options. */
-export function withoutSecrets(url: string): string {
+export function redactDatabaseUrl(url: string): string {
   const { username, host, pathname, searchParams } = new URL(url)
   const folder = searchParams.get('host')
   return `${username ? `${username}@` : ''}${folder ? `a local socket in ${folder}` : host || 'a local socket'}${pathname}`

@@ -41,7 +41,7 @@ export async function planDistribution(client: ClientBase): Promise<Distribution
   return {
     reference,
     distributed,
-    functions: await missingFunctions(client),
+    functions: await findMissingFunctions(client),
     foreignKeys: await select(selectForeignKeys),
     triggers: await select(selectTriggers),
   }
@@ -60,7 +60,7 @@ FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass:
  * Returns the IMMUTABLE functions that Citus must create on every node, because statements on a node may call them. Citus creates only
  * functions that are newer than its extension.
  */
-async function missingFunctions(client: ClientBase): Promise<string[]> {
+async function findMissingFunctions(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT p.oid::regprocedure::text AS name FROM pg_proc p
      WHERE p.pronamespace = current_schema()::regnamespace AND p.provolatile = 'i' AND p.prokind = 'f'
@@ -106,7 +106,7 @@ async function distributeAll(client: ClientBase, print: (message: string) => voi
   for (const { table, name } of plan.foreignKeys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
   for (const { table, name } of plan.triggers) await client.query(`DROP TRIGGER ${name} ON ${table}`)
   print(`Temporarily removed ${plan.foreignKeys.length} foreign keys and ${plan.triggers.length} triggers.`)
-  await moveTables(client, plan, print)
+  await distributeTables(client, plan, print)
   for (const { table, name, definition } of plan.foreignKeys)
     await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
   for (const { definition } of plan.triggers) await client.query(definition)
@@ -115,10 +115,14 @@ async function distributeAll(client: ClientBase, print: (message: string) => voi
   return plan
 }
 
-async function moveTables(client: ClientBase, plan: DistributionPlan, print: (message: string) => void): Promise<void> {
+async function distributeTables(client: ClientBase, plan: DistributionPlan, print: (message: string) => void): Promise<void> {
   const steps = [
-    ...plan.reference.map((table) => ({ table, kind: 'reference table', run: () => toReferenceTable(client, table) })),
-    ...plan.distributed.map((table) => ({ table, kind: 'distributed by tenant', run: () => toDistributedTable(client, table) })),
+    ...plan.reference.map((table) => ({ table, kind: 'reference table', run: () => createReferenceTable(client, table) })),
+    ...plan.distributed.map((table) => ({
+      table,
+      kind: 'distributed by tenant',
+      run: () => createDistributedTable(client, table),
+    })),
   ]
   for (const [at, { table, kind, run }] of steps.entries()) {
     const began = performance.now()
@@ -127,11 +131,11 @@ async function moveTables(client: ClientBase, plan: DistributionPlan, print: (me
   }
 }
 
-const toReferenceTable = (client: ClientBase, table: string) =>
+const createReferenceTable = (client: ClientBase, table: string) =>
   client.query('SELECT create_reference_table($1::regclass)', [table])
 
 /** The first table determines the placement of tenants. All other tables are colocated with it. */
-const toDistributedTable = (client: ClientBase, table: string) =>
+const createDistributedTable = (client: ClientBase, table: string) =>
   client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
     table,
     table === distributedTables[0] ? 'none' : distributedTables[0],

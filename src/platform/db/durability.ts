@@ -28,8 +28,8 @@ export class Durability {
    * Returns an SQL expression that is true if all rows that its statement sees are durable. The expression is tested on the database at
    * startup.
    */
-  expression(): Promise<string> {
-    this.#expression ??= this.#test().catch((error) => {
+  getExpression(): Promise<string> {
+    this.#expression ??= this.#chooseExpression().catch((error) => {
       this.#expression = undefined
       throw error
     })
@@ -41,7 +41,7 @@ export class Durability {
     return this.#flushes.add()
   }
 
-  async #test(): Promise<string> {
+  async #chooseExpression(): Promise<string> {
     // On Citus, the log position of the coordinator does not cover the workers. Commits there are synchronous, so visible rows are durable.
     if (await hasCitus(this.#pool)) return 'true'
     try {

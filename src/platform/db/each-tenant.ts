@@ -1,5 +1,5 @@
 /** Processes rows tenant by tenant, because a statement on a distributed database can change rows of only one tenant. */
-export async function eachTenant<Row extends { tenant_id: string }, Done>(
+export async function processRowsByTenant<Row extends { tenant_id: string }, Done>(
   rows: readonly Row[],
   work: (tenantId: string, rows: Row[]) => Promise<readonly Done[]>,
 ): Promise<Done[]> {

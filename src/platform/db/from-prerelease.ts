@@ -35,9 +35,9 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
     )
   await assertNotInUse(client)
   await inTransactionOn(client, async () => {
-    for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(read(file))
-    await client.query(read(conversion))
-    await client.query(getFunctions(baseline))
+    for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(readSqlFile(file))
+    await client.query(readSqlFile(conversion))
+    await client.query(getFunctionDefinitions(baseline))
     await client.query('DELETE FROM _prisma_migrations')
     await recordMigration(client, baseline)
   }).catch((error: Error) => {
@@ -58,10 +58,10 @@ async function assertNotInUse(client: pg.Client): Promise<void> {
     )
 }
 
-const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
+const readSqlFile = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
 /** Returns the last section of the baseline, which replaces the existing functions. */
-function getFunctions({ sql }: Migration): string {
+function getFunctionDefinitions({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline migration contains no functions.')
   return section

@@ -19,10 +19,11 @@ export interface Lease {
 export const isLeaseFree = 'leased_until <= now()'
 
 /** Returns the SQL expression for the end of a lease that starts now. */
-export const leaseEnd = (seconds: number | string): string => `now() + make_interval(secs => ${seconds})`
+export const getLeaseEndSql = (seconds: number | string): string => `now() + make_interval(secs => ${seconds})`
 
 /** Returns the SQL assignments that release a lease. The rows can be leased again after `seconds`. */
-export const leaseReleased = (seconds: number | string = 0): string => `lease_token = NULL, leased_until = ${leaseEnd(seconds)}`
+export const getLeaseReleaseSql = (seconds: number | string = 0): string =>
+  `lease_token = NULL, leased_until = ${getLeaseEndSql(seconds)}`
 
 /** Extends the lease. Returns the columns `returning` of the first row, or undefined if the lease was lost. */
 export async function renewLease<Row extends object>(
@@ -32,21 +33,21 @@ export async function renewLease<Row extends object>(
 ): Promise<Row | undefined> {
   const { where, token, values } = toCondition(lease)
   const { rows } = await database.query<Row>(
-    `UPDATE ${lease.table} SET leased_until = ${leaseEnd(lease.seconds)} WHERE ${where} AND lease_token = ${token} RETURNING ${returning}`,
+    `UPDATE ${lease.table} SET leased_until = ${getLeaseEndSql(lease.seconds)} WHERE ${where} AND lease_token = ${token} RETURNING ${returning}`,
     values,
   )
   return rows[0]
 }
 
 /** Calls `renew` periodically until the timer is cleared. The next call retries a failed one before the lease expires. */
-export const keepLease = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Promise<unknown>): NodeJS.Timeout =>
+export const startLeaseRenewal = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void renew().catch(() => {}), (seconds * 1000) / renewalsPerLease).unref()
 
 /** Releases the lease. The rows can be leased again after `seconds`. `also` contains further SQL assignments. */
 export async function releaseLease(database: Queries, lease: Lease, { seconds = 0, also = '' } = {}): Promise<void> {
   const { where, token, values } = toCondition(lease)
   await database.query(
-    `UPDATE ${lease.table} SET ${leaseReleased(seconds)}${also && `, ${also}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
+    `UPDATE ${lease.table} SET ${getLeaseReleaseSql(seconds)}${also && `, ${also}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
     values,
   )
 }

@@ -1,15 +1,15 @@
-import { outcomeUnknown } from '../errors/errors.js'
+import { createOutcomeUnknownError } from '../errors/errors.js'
 import { getSqlErrorKind } from './sql-errors.js'
 
 /**
- * Wraps a statement that runs outside a transaction. Throws `outcomeUnknown` if the connection was lost after the statement may have been
+ * Wraps a statement that runs outside a transaction. Throws an error with an unknown outcome if the connection was lost after the statement may have been
  * sent.
  */
-export async function committed<T>(statement: Promise<T>): Promise<T> {
+export async function detectLostCommit<T>(statement: Promise<T>): Promise<T> {
   try {
     return await statement
   } catch (error) {
-    throw getSqlErrorKind(error) === 'unreachable' && !isConnectFailure(error) ? outcomeUnknown(error) : error
+    throw getSqlErrorKind(error) === 'unreachable' && !isConnectFailure(error) ? createOutcomeUnknownError(error) : error
   }
 }
 

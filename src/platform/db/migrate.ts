@@ -20,10 +20,10 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)
   return withClient(url, async (client) => {
     // Check without the lock first, so that an ordinary start does not wait for other replicas.
-    if ((await pending(client, migrations)).length === 0) return []
-    await lock(client)
+    if ((await getPendingMigrations(client, migrations)).length === 0) return []
+    await acquireMigrationLock(client)
     await createMigrationTable(client)
-    const missing = await pending(client, migrations)
+    const missing = await getPendingMigrations(client, migrations)
     for (const migration of missing) await applyMigration(client, migration)
     return missing.map(({ name }) => name)
   })
@@ -32,8 +32,8 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
 /** Converts a database of the last pre-release version. Returns false for any other database. */
 export async function migrateFromPrerelease(url: string): Promise<boolean> {
   return withClient(url, async (client) => {
-    await lock(client)
-    const applied = (await appliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
+    await acquireMigrationLock(client)
+    const applied = (await getAppliedMigrations(client)).filter(({ finished_at }) => finished_at).map((row) => row.migration_name)
     if (!isPrerelease(applied)) return false
     await convertPrerelease(client, applied, readMigrations(ours))
     return true
@@ -54,7 +54,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
 }
 
 // Polls for the lock. A session that waits in pg_advisory_lock would hold a snapshot, which blocks CREATE INDEX CONCURRENTLY.
-async function lock(client: pg.Client): Promise<void> {
+async function acquireMigrationLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey])
     if (rows[0]!.taken) return
@@ -68,7 +68,7 @@ interface Known {
   finished_at: Date | null
 }
 
-async function appliedMigrations(client: pg.Client): Promise<Known[]> {
+async function getAppliedMigrations(client: pg.Client): Promise<Known[]> {
   const { rows } = await client.query<{ exists: boolean }>(`SELECT to_regclass('_prisma_migrations') IS NOT NULL AS exists`)
   if (!rows[0]?.exists) return []
   const known = await client.query<Known>(
@@ -78,8 +78,8 @@ async function appliedMigrations(client: pg.Client): Promise<Known[]> {
 }
 
 /** Returns the pending migrations. Throws if another version of Assay created or migrated the database. */
-async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
-  const known = await appliedMigrations(client)
+async function getPendingMigrations(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
+  const known = await getAppliedMigrations(client)
   if (isPrerelease(known.map(({ migration_name }) => migration_name)))
     throw new Error(
       `A pre-release version of Assay created this database. Stop every replica, back up the database, then run '${conversionCommand}' once.`,

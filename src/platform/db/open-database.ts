@@ -1,6 +1,6 @@
-import { type DatabaseUrls, withoutSecrets } from './database-url.js'
-import { type EmbeddedDatabase, type EmbeddedUse, openEmbedded } from './embedded/embedded.js'
-import { diskFull } from './embedded/server.js'
+import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
+import { type EmbeddedDatabase, type EmbeddedUse, openEmbeddedDatabase } from './embedded/embedded.js'
+import { createDiskFullError } from './embedded/server.js'
 import { proveDatabase } from './prove-database.js'
 
 /** The open database of the service or of a command. The service neither stops an external database nor detects its loss. */
@@ -9,7 +9,7 @@ export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
   prove(): Promise<void>
 }
 
-export interface DatabasePlace {
+export interface OpenDatabaseOptions {
   dataDir: string
   databaseUrl: string | undefined
   /** Required if `databaseUrl` points to a pooler in transaction mode. */
@@ -18,29 +18,35 @@ export interface DatabasePlace {
   connections?: number
 }
 
-type Say = (message: string) => void
+type PrintMessage = (message: string) => void
 
 /** Opens the database of the service: the external one, or the embedded one in a DATA_DIR that no other service uses. */
-export const openDatabase = (place: DatabasePlace, say?: Say) => open(place, 'service', say)
+export const openDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
+  openConfiguredDatabase(options, 'service', print)
 
 /** Opens the database for an operator command: that of the running service, or a server that is started for the command. */
-export const borrowDatabase = (place: DatabasePlace, say?: Say) => open(place, 'command', say)
+export const openCommandDatabase = (options: OpenDatabaseOptions, print?: PrintMessage) =>
+  openConfiguredDatabase(options, 'command', print)
 
-async function open(place: DatabasePlace, purpose: EmbeddedUse['purpose'], say: Say = () => {}): Promise<OpenDatabase> {
-  const { dataDir, databaseUrl, databaseDirectUrl, connections = 0 } = place
-  if (databaseUrl !== undefined) return external({ url: databaseUrl, directUrl: databaseDirectUrl ?? databaseUrl })
-  const database = await openEmbedded({ dataDir, purpose, connections, say }).catch((error) => {
-    throw error.code === 'ENOSPC' ? diskFull(dataDir, error.message) : error
+async function openConfiguredDatabase(
+  options: OpenDatabaseOptions,
+  purpose: EmbeddedUse['purpose'],
+  print: PrintMessage = () => {},
+): Promise<OpenDatabase> {
+  const { dataDir, databaseUrl, databaseDirectUrl, connections = 0 } = options
+  if (databaseUrl !== undefined) return openExternalDatabase({ url: databaseUrl, directUrl: databaseDirectUrl ?? databaseUrl })
+  const database = await openEmbeddedDatabase({ dataDir, purpose, connections, print }).catch((error) => {
+    throw error.code === 'ENOSPC' ? createDiskFullError(dataDir, error.message) : error
   })
   return { ...database, directUrl: database.url, prove: async () => {} }
 }
 
-function external(urls: DatabaseUrls): OpenDatabase {
+function openExternalDatabase(urls: DatabaseUrls): OpenDatabase {
   const { url, directUrl } = urls
-  const sessions = url === directUrl ? '' : `, direct connections to ${withoutSecrets(directUrl)}`
+  const sessions = url === directUrl ? '' : `, direct connections to ${redactDatabaseUrl(directUrl)}`
   return {
     ...urls,
-    description: `PostgreSQL at ${withoutSecrets(url)}${sessions}`,
+    description: `PostgreSQL at ${redactDatabaseUrl(url)}${sessions}`,
     prove: () => proveDatabase(urls),
     stop: async () => {},
     lost: new Promise(() => {}),

@@ -7,26 +7,27 @@ type Query = (statement: unknown, ...rest: unknown[]) => unknown
  * Client for a pooler in transaction mode. Statements have no names, because each transaction may use another server connection. Each
  * transaction sets `limits`, because poolers reject them as start-up parameters.
  */
-export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {
+export function createPooledClientClass(limits: Record<string, number | undefined>): typeof pg.Client {
   const known = Object.entries(limits).filter(([, value]) => value !== undefined)
   const settings = known.map(([name, value]) => `SET LOCAL ${name} = ${value}`).join('; ')
   class PooledClient extends StatementClient {}
   const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
-    const answer = query.call(this, unnamed(statement), ...rest)
+    const answer = query.call(this, removeStatementName(statement), ...rest)
     // Ignore an error of the settings, because all later statements of the transaction then fail too.
-    if (settings && begins(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
+    if (settings && isBeginStatement(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']
   return PooledClient
 }
 
-const isConfig = (statement: unknown): statement is { name?: string; text?: string } =>
+const isQueryConfig = (statement: unknown): statement is { name?: string; text?: string } =>
   typeof statement === 'object' && statement !== null && !('submit' in statement)
 
-const unnamed = (statement: unknown) => (isConfig(statement) && statement.name ? { ...statement, name: '' } : statement)
+const removeStatementName = (statement: unknown) =>
+  isQueryConfig(statement) && statement.name ? { ...statement, name: '' } : statement
 
-function begins(statement: unknown): boolean {
-  const text = isConfig(statement) ? statement.text : statement
+function isBeginStatement(statement: unknown): boolean {
+  const text = isQueryConfig(statement) ? statement.text : statement
   return typeof text === 'string' && /^\s*begin\b/i.test(text)
 }

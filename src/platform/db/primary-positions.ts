@@ -29,10 +29,10 @@ export class PrimaryPositions {
   }
 
   /** Returns a position that includes all commits before `moment`: the earliest stored one, or else the current one. */
-  async since(moment: number): Promise<Position> {
+  async getPositionSince(time: number): Promise<Position> {
     const latest = this.#known.at(-1)
-    if (!latest || latest.at < moment) return this.#queries.add()
-    return this.#known.find(({ at }) => at >= moment) ?? latest
+    if (!latest || latest.at < time) return this.#queries.add()
+    return this.#known.find(({ at }) => at >= time) ?? latest
   }
 
   /** Returns the minimum age of data at `lsn` in milliseconds: the age of the latest stored position up to `lsn`. */

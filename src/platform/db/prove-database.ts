@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type DatabaseUrls, withoutSecrets } from './database-url.js'
+import { type DatabaseUrls, redactDatabaseUrl } from './database-url.js'
 
 const minVersion = 15
 const supported = `Assay supports PostgreSQL ${minVersion} or newer, including Amazon Aurora and Citus`
@@ -12,15 +12,15 @@ export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<v
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
   await withClient(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
-    await assertSupported(client, directUrl)
-    const server = await identify(client)
-    assertServer(server, directUrl)
-    await withClient(directUrl, { name }, (other) => assertSessions(client, other, name))
+    await assertSupportedProduct(client, directUrl)
+    const server = await identifyServer(client)
+    assertServerSettings(server, directUrl)
+    await withClient(directUrl, { name }, (other) => assertStableSessions(client, other, name))
     if (!pooled) return
     await withClient(url, { name: 'DATABASE_URL' }, async (through) => {
-      if ((await identify(through)).place === server.place) return
+      if ((await identifyServer(through)).place === server.place) return
       throw new Error(
-        `DATABASE_URL (${withoutSecrets(url)}) and DATABASE_DIRECT_URL (${withoutSecrets(directUrl)}) point to different databases. Both must point to the same one.`,
+        `DATABASE_URL (${redactDatabaseUrl(url)}) and DATABASE_DIRECT_URL (${redactDatabaseUrl(directUrl)}) point to different databases. Both must point to the same one.`,
       )
     })
   })
@@ -42,14 +42,14 @@ const unsupported: Record<string, RegExp> = {
   'an unknown database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
 }
 
-async function assertSupported(client: pg.Client, url: string): Promise<void> {
+async function assertSupportedProduct(client: pg.Client, url: string): Promise<void> {
   const { rows } = await client.query<{ version: string }>('SELECT version()')
   const { version } = rows[0]!
   const product = Object.keys(unsupported).find((name) => unsupported[name]!.test(version))
-  if (product) throw new Error(`The database ${withoutSecrets(url)} is ${product} (version '${version}'). ${supported}.`)
+  if (product) throw new Error(`The database ${redactDatabaseUrl(url)} is ${product} (version '${version}'). ${supported}.`)
 }
 
-async function identify(client: pg.Client): Promise<Server> {
+async function identifyServer(client: pg.Client): Promise<Server> {
   const { rows } = await client.query<Server>(
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS standby,
@@ -58,8 +58,8 @@ async function identify(client: pg.Client): Promise<Server> {
   return rows[0]!
 }
 
-function assertServer({ version, encoding, standby }: Server, url: string): void {
-  const place = `The database ${withoutSecrets(url)}`
+function assertServerSettings({ version, encoding, standby }: Server, url: string): void {
+  const place = `The database ${redactDatabaseUrl(url)}`
   if (version < minVersion * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}. ${supported}.`)
   if (encoding !== 'UTF8')
     throw new Error(`${place} has the encoding ${encoding}. Create it with ENCODING 'UTF8', which file names require.`)
@@ -67,8 +67,8 @@ function assertServer({ version, encoding, standby }: Server, url: string): void
 }
 
 /** Throws if two clients share server connections, which means that a pooler assigns a connection to each transaction. */
-async function assertSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
-  const seen = [await getProcessId(one), await getProcessId(other), await getProcessId(one), await getProcessId(other)]
+async function assertStableSessions(first: pg.Client, second: pg.Client, name: string): Promise<void> {
+  const seen = [await getProcessId(first), await getProcessId(second), await getProcessId(first), await getProcessId(second)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
   throw new Error(
     name === 'DATABASE_URL'
@@ -112,6 +112,6 @@ export function toConnectionError(error: Error & { code?: string }, url: string,
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused
     ? `${name} points to a pooler that rejects the start-up parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
-    : `The database ${withoutSecrets(url)} is unreachable (${error.message || error.code}). Check ${name}.`
+    : `The database ${redactDatabaseUrl(url)} is unreachable (${error.message || error.code}). Check ${name}.`
   return new Error(message, { cause: error })
 }

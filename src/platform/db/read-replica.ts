@@ -57,7 +57,7 @@ export class ReadReplica implements Queries {
       const { rows } = await parts.primary.query<{ lsn: string }>('SELECT pg_current_wal_flush_lsn()::text AS lsn')
       return rows[0]!.lsn
     })
-    this.#tick = setInterval(() => void this.#check(), checkIntervalMs).unref()
+    this.#tick = setInterval(() => void this.#checkReplica(), checkIntervalMs).unref()
   }
 
   query: Queries['query'] = async (...arguments_: unknown[]) => {
@@ -66,7 +66,7 @@ export class ReadReplica implements Queries {
       this.served.primary++
       return runQuery(this.#primary)
     }
-    const client = await this.#connection()
+    const client = await this.#acquireConnection()
     if (!client) return queryPrimary()
     try {
       const answer = await runQuery(client)
@@ -77,7 +77,7 @@ export class ReadReplica implements Queries {
       client.release(error as Error)
       // Do not retry on the primary, which would probably take as long.
       if ((error as { code?: string }).code === statementTimedOut) throw error
-      this.#onUnavailable(error)
+      this.#markUnavailable(error)
       return queryPrimary()
     }
   }
@@ -90,8 +90,8 @@ export class ReadReplica implements Queries {
 
   /** Returns the maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
   async getLagMs(): Promise<number> {
-    const present = await this.#positions.since(performance.now())
-    const position = getPosition(await this.#pool.query<ReplicaStatus>(statusStatement))
+    const present = await this.#positions.getPositionSince(performance.now())
+    const position = parseReplicaPosition(await this.#pool.query<ReplicaStatus>(statusStatement))
     this.#error = undefined
     return position >= present.lsn ? 0 : this.#positions.getAge(position)
   }
@@ -101,7 +101,7 @@ export class ReadReplica implements Queries {
     return this.#pool.end()
   }
 
-  async #connection(): Promise<pg.PoolClient | undefined> {
+  async #acquireConnection(): Promise<pg.PoolClient | undefined> {
     const fresh = !replicaReadContext.getStore()?.maxAgeMs
     if (this.#error !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
@@ -112,25 +112,25 @@ export class ReadReplica implements Queries {
       client.release()
     } catch (error) {
       client?.release(true)
-      this.#onUnavailable(error)
+      this.#markUnavailable(error)
     }
     return undefined
   }
 
   #getRequiredPosition(): Promise<Position> {
     const { arrivedAt = performance.now(), maxAgeMs = 0 } = replicaReadContext.getStore() ?? {}
-    return this.#positions.since(arrivedAt - maxAgeMs)
+    return this.#positions.getPositionSince(arrivedAt - maxAgeMs)
   }
 
-  async #hasReached(client: pg.ClientBase, wanted: Position): Promise<boolean> {
+  async #hasReached(client: pg.ClientBase, required: Position): Promise<boolean> {
     const reading = replicaReadContext.getStore()
     for (const lookMs of reading?.maxAgeMs ? [0] : recheckDelaysMs) {
       if (lookMs > 0) await sleep(lookMs)
-      const position = getPosition(await client.query<ReplicaStatus>(statusStatement))
-      if (position < wanted.lsn) continue
+      const position = parseReplicaPosition(await client.query<ReplicaStatus>(statusStatement))
+      if (position < required.lsn) continue
       const now = performance.now()
       // The required position also limits the age, because later positions may have been discarded.
-      const age = Math.min(this.#positions.getAge(position, now), now - wanted.at)
+      const age = Math.min(this.#positions.getAge(position, now), now - required.at)
       reading?.served(Math.max(0, age - (now - (reading?.arrivedAt ?? 0))))
       return true
     }
@@ -152,24 +152,24 @@ export class ReadReplica implements Queries {
       )
   }
 
-  #onUnavailable(error: unknown): void {
+  #markUnavailable(error: unknown): void {
     const { message } = error as Error
     if (this.#error !== message) this.#logger.warn({ reason: message }, 'The read replica is unavailable. Reads use the primary.')
     this.#error = message
   }
 
   /** Checks the replica periodically, so that requests do not have to detect its recovery, and older log positions are stored. */
-  async #check(): Promise<void> {
+  async #checkReplica(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true
-    await this.getLagMs().catch((error) => this.#onUnavailable(error))
+    await this.getLagMs().catch((error) => this.#markUnavailable(error))
     this.#ticking = false
   }
 }
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 
-function getPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
+function parseReplicaPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
   const { replays, position } = rows[0]!
   if (!replays || position === null)
     throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log. Use a streaming replica.')

@@ -24,7 +24,7 @@ const unreachableKinds = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'S
 
 export function getSqlErrorKind(error: unknown): SqlErrorKind {
   for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
-    const found = classify(at)
+    const found = classifyError(at)
     if (found) return found
     const { originalError, cause } = at as { originalError?: unknown; cause?: unknown }
     at = originalError ?? cause
@@ -46,7 +46,7 @@ interface Failed {
   meta?: { code?: unknown; driverAdapterError?: { cause?: { originalCode?: unknown; kind?: unknown } } }
 }
 
-function classify({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
+function classifyError({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
   // Prisma reports P2010 for every failed raw statement, so the PostgreSQL error code is needed.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')

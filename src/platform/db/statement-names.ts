@@ -4,7 +4,7 @@ const maxStatements = 500
 /**
  * Returns a function that assigns names to statements of one kind. PostgreSQL parses a named statement only once per connection.
  */
-export function statementNames(kind: string): (text: string) => string {
+export function createStatementNamer(kind: string): (text: string) => string {
   const names = new Map<string, string>()
   return (text) => {
     let name = names.get(text)

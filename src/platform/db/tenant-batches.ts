@@ -13,11 +13,11 @@ export class TenantBatches<Item extends { tenantId: string }, Found> {
   }
 
   find(item: Item): Promise<Found | null> {
-    const loader = this.#loaders.get(item.tenantId) ?? this.#open(item.tenantId)
+    const loader = this.#loaders.get(item.tenantId) ?? this.#createLoader(item.tenantId)
     return loader.load(item)
   }
 
-  #open(tenantId: string): DataLoader<Item, Found | null> {
+  #createLoader(tenantId: string): DataLoader<Item, Found | null> {
     const loader = new DataLoader<Item, Found | null>((items) => this.#load(tenantId, items), {
       cache: false,
       maxBatchSize,

@@ -26,7 +26,7 @@ export class TenantShares {
   }
 
   /** Wraps the `query` method of a pool with the limit per tenant. */
-  limit(query: Query): Query {
+  limitQuery(query: Query): Query {
     return (...given) => {
       const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
       const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
@@ -72,7 +72,7 @@ export class SharedPool extends pg.Pool {
 
   constructor(config: pg.PoolConfig & { max: number }) {
     super(config)
-    this.#query = new TenantShares(config.max).limit(super.query.bind(this) as Query)
+    this.#query = new TenantShares(config.max).limitQuery(super.query.bind(this) as Query)
   }
 
   // The pg types define one overload per kind of statement.

@@ -1,4 +1,4 @@
-import { camelCase } from '../case-conversion.js'
+import { toCamelCase } from '../case-conversion.js'
 
 interface BlockReasonRow {
   status: 413 | 422
@@ -48,4 +48,4 @@ type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}
 export type BlockReasonField = CamelCase<BlockReason>
 
 /** Returns the GraphQL field name of a reason, such as `blankFile`. */
-export const reasonField = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField
+export const toReasonField = (reason: BlockReason): BlockReasonField => toCamelCase(reason) as BlockReasonField

@@ -47,13 +47,13 @@ export class AssayError extends Error implements PublicError {
 }
 
 export const badUserInput = (errors: FieldError[]) =>
-  new AssayError('bad_user_input', errors.map(fieldErrorText).join('; ').replaceAll('.; ', '. '), {
+  new AssayError('bad_user_input', errors.map(formatFieldError).join('; ').replaceAll('.; ', '. '), {
     details: { fields: errors.map(({ field, message }) => ({ field, message })) },
   })
 
-function fieldErrorText({ field, message, value }: FieldError): string {
+function formatFieldError({ field, message, value }: FieldError): string {
   if (value === undefined) return `${field}: ${message}`
-  const text = printable(String(value))
+  const text = toPrintable(String(value))
   return `\`${field}\` is ${/^[+-]?\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text)}. It ${message}.`
 }
 
@@ -64,8 +64,8 @@ export const forbidden = (message: string, details: Record<string, unknown> = {}
 
 /** `noun` is, for example, 'file', 'context' or 'API key'. Ids of other tenants cause the same error. */
 export const notFound = (noun: string, id: string) =>
-  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${printable(id)}' was not found.`, {
-    details: { [noun.toLowerCase().replace(' ', '_')]: printable(id) },
+  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${toPrintable(id)}' was not found.`, {
+    details: { [noun.toLowerCase().replace(' ', '_')]: toPrintable(id) },
   })
 
 /** Same error for unknown, expired, used and revoked upload links, so that it reveals nothing. */
@@ -86,24 +86,24 @@ export function rejectMethod({ method }: { method: string }): never {
   throw methodNotAllowed(method, ['GET', 'HEAD'])
 }
 
-export const onHold = (fileId: string) =>
-  new AssayError('on_hold', `File '${printable(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
-    details: { file_id: printable(fileId) },
+export const createOnHoldError = (fileId: string) =>
+  new AssayError('on_hold', `File '${toPrintable(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
+    details: { file_id: toPrintable(fileId) },
   })
 
-export const quarantined = (fileId: string) =>
+export const createQuarantinedError = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${printable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
+    `File '${toPrintable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
     {
-      details: { file_id: printable(fileId) },
+      details: { file_id: toPrintable(fileId) },
     },
   )
 
-export const idempotencyMismatch = (key: string) =>
+export const createIdempotencyMismatchError = (key: string) =>
   new AssayError(
     'idempotency_mismatch',
-    `Idempotency-Key '${printable(key)}' was used with a different request body. Send the same body, or another key.`,
+    `Idempotency-Key '${toPrintable(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
 /** `reason` is the reason code of the failed check. */
@@ -130,7 +130,7 @@ export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
 /** The only 503 error that may follow a stored change. All other 503 errors mean that nothing was stored. */
-export const outcomeUnknown = (cause: unknown) =>
+export const createOutcomeUnknownError = (cause: unknown) =>
   new AssayError(
     'database_unavailable',
     'The database connection was lost during the commit, so the outcome is unknown. Retry with the same Idempotency-Key, or check whether the change was stored.',
@@ -138,7 +138,7 @@ export const outcomeUnknown = (cause: unknown) =>
   )
 
 /** Prepares a client's value for an error message: truncates it to 100 characters and replaces control characters. */
-export function printable(value: string): string {
+export function toPrintable(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }

@@ -1,11 +1,19 @@
-import { type Config, secretSource } from '../config/config.js'
+import { type Config, getSecretSource } from '../config/config.js'
 import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
 /**
  * Returns the last startup message. On the first start, it contains the generated secrets, but never secrets that the operator set.
  */
-export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
+export function createBanner({
+  config,
+  database,
+  started,
+}: {
+  config: Config
+  database: string
+  started: Started<FirstRun>
+}): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
   // If PORT is 0, PUBLIC_URL contains port 0, because the system selects the actual port later.
@@ -20,16 +28,22 @@ export function banner({ config, database, started }: { config: Config; database
     `  Store     ${descriptions.storage}`,
     ...descriptions.scanner.split('\n').map((line, index) => `  ${index === 0 ? 'Scanner ' : '        '}  ${line}`),
     '',
-    ...(started.firstRun ? firstRun(started.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
+    ...(started.firstRun
+      ? createFirstRunLines(started.firstRun, url, config.dashboard)
+      : ['Try it:', `  curl -s ${url}/health/ready`]),
     '',
   ]
   return lines.join('\n')
 }
 
-function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url: string, dashboard: boolean): string[] {
+function createFirstRunLines(
+  { apiKey, adminEmail, adminPassword, welcome }: FirstRun,
+  url: string,
+  dashboard: boolean,
+): string[] {
   const credentials = [
-    `  API key   ${apiKey ?? `(the value of ${secretSource('BOOTSTRAP_API_KEY')})`}   (all scopes)`,
-    `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${secretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
+    `  API key   ${apiKey ?? `(the value of ${getSecretSource('BOOTSTRAP_API_KEY')})`}   (all scopes)`,
+    `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${getSecretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
   ]
   return [
     'First key and first dashboard user (shown only once):',
@@ -39,13 +53,13 @@ function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url:
       : []),
     '',
     'Try it:',
-    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : headerFromVariable()} ${url}/api/v1/contexts`,
+    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : createHeaderFromVariable()} ${url}/api/v1/contexts`,
   ]
 }
 
 /** Returns the Authorization header as a shell argument, for a shell in which the variable is set. */
-function headerFromVariable(): string {
-  const source = secretSource('BOOTSTRAP_API_KEY')
+function createHeaderFromVariable(): string {
+  const source = getSecretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`
   return `"Authorization: Bearer ${value}"`
 }

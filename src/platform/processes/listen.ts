@@ -10,7 +10,7 @@ interface Address {
 /** Starts listening. Returns the port, which the system selects if PORT is 0. */
 export async function listen(server: Server, address: Address): Promise<number> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenError(error, address)))
+    server.once('error', (error) => reject(createListenError(error, address)))
     server.listen(address.port, address.host, resolve)
   })
   return (server.address() as AddressInfo).port
@@ -21,13 +21,13 @@ const portTimeoutMs = 2000
 
 export async function assertPortIsFree(address: Address): Promise<void> {
   for (const deadline = Date.now() + portTimeoutMs; ; await sleep(100)) {
-    const error = await probe(address)
+    const error = await probePort(address)
     if (error === undefined) return
-    if (error.code !== 'EADDRINUSE' || Date.now() > deadline) throw listenError(error, address)
+    if (error.code !== 'EADDRINUSE' || Date.now() > deadline) throw createListenError(error, address)
   }
 }
 
-function probe(address: Address): Promise<NodeJS.ErrnoException | undefined> {
+function probePort(address: Address): Promise<NodeJS.ErrnoException | undefined> {
   const server = createServer()
   return new Promise((resolve) => {
     server.once('error', resolve)
@@ -35,7 +35,7 @@ function probe(address: Address): Promise<NodeJS.ErrnoException | undefined> {
   })
 }
 
-function listenError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
+function createListenError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   if (error.code === 'EADDRINUSE')
     return new Error(`PORT ${port} on ${host} is in use. Stop the program that uses it, or set another PORT.`)
   if (error.code === 'EACCES')

@@ -6,7 +6,7 @@ import type { LoadApplication } from './application.js'
 import { type DrainOptions, makeDrainable } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
 import { listen } from './listen.js'
-import { type Serving, shutdownDelayMs } from './serving.js'
+import { getShutdownDelayMs, type Serving } from './serving.js'
 import type { Siblings } from './siblings.js'
 
 const maxLingerMs = 5000
@@ -62,7 +62,7 @@ export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promis
   }
   const prepareShutdown = async (signal: NodeJS.Signals) => {
     app.announceStop()
-    const delayMs = shutdownDelayMs(signal, config)
+    const delayMs = getShutdownDelayMs(signal, config)
     shutdown.lingerMs = Math.min(delayMs, maxLingerMs)
     await sleep(delayMs)
   }

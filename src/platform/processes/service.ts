@@ -5,12 +5,12 @@ import { migrate } from '../db/migrate.js'
 import { type OpenDatabase, openDatabase } from '../db/open-database.js'
 import { LogOutput } from '../telemetry/log-output.js'
 import type { FirstRun, LoadApplication } from './application.js'
-import { banner } from './banner.js'
+import { createBanner } from './banner.js'
 import { Lifecycle } from './lifecycle.js'
 import { assertPortIsFree } from './listen.js'
 import type { Started } from './messages.js'
-import { type Serving, shutdownDelayMs } from './serving.js'
-import { exitOnSignals, exitOnUncaughtError, fail, printError } from './shutdown.js'
+import { getShutdownDelayMs, type Serving } from './serving.js'
+import { exitOnSignals, exitOnUncaughtError, exitWithError, printError } from './shutdown.js'
 
 /** State that the signal handlers share with the start-up code. */
 interface Service {
@@ -24,9 +24,9 @@ interface Service {
 export async function runService(loadApplication: LoadApplication): Promise<void> {
   const service: Service = { lifecycle: new Lifecycle(), loadApplication }
   const { lifecycle } = service
-  exitOnSignals((signal) => stop(service, signal))
+  exitOnSignals((signal) => stopService(service, signal))
   try {
-    await start(service)
+    await startService(service)
   } catch (error) {
     // A signal during start-up already closes everything.
     if (lifecycle.isClosing) return
@@ -36,7 +36,7 @@ export async function runService(loadApplication: LoadApplication): Promise<void
   }
 }
 
-async function start(service: Service): Promise<void> {
+async function startService(service: Service): Promise<void> {
   const { lifecycle } = service
   const config = readConfig()
   service.config = config
@@ -67,17 +67,20 @@ async function start(service: Service): Promise<void> {
   print('Opening the blob store and the virus scanner…')
   const { firstRun, ...started } = await run({ config, logger, database })
   output.flushSync()
-  console.log(banner({ config, database: database.description, started: { ...started, firstRun } }))
+  console.log(createBanner({ config, database: database.description, started: { ...started, firstRun } }))
   void database.lost.then(
     () =>
       lifecycle.isClosing ||
-      fail(logger, 'The embedded PostgreSQL stopped unexpectedly and cannot be restarted. See postgres.log in DATA_DIR.'),
+      exitWithError(
+        logger,
+        'The embedded PostgreSQL stopped unexpectedly and cannot be restarted. See postgres.log in DATA_DIR.',
+      ),
   )
 }
 
-async function stop({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
+async function stopService({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
   // Load balancers send requests until their next readiness check fails. A service in a terminal has no load balancer.
-  const delayMs = prepareShutdown && config ? shutdownDelayMs(signal, config) : 0
+  const delayMs = prepareShutdown && config ? getShutdownDelayMs(signal, config) : 0
   if (delayMs > 0) print(`${signal}: the readiness check now fails. Accepting calls for another ${delayMs / 1000} s…`)
   await prepareShutdown?.(signal)
   print(
@@ -120,8 +123,8 @@ async function serveInProcesses(service: Service, processes: number): Promise<Ru
     )
     const first = await supervisor.start()
     service.prepareShutdown = async (signal) => {
-      supervisor.signal(signal)
-      await sleep(shutdownDelayMs(signal, config))
+      supervisor.forwardSignal(signal)
+      await sleep(getShutdownDelayMs(signal, config))
     }
     return first as Started<FirstRun>
   }

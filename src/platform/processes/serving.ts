@@ -11,5 +11,5 @@ export interface Serving extends Started<FirstRun> {
 /**
  * Returns how long to continue serving after a signal, because load balancers send requests until their next readiness check fails.
  */
-export const shutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
+export const getShutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0

@@ -5,12 +5,12 @@ import { ConfigError } from '../config/config.js'
 const sameSignalMs = 1000
 
 /** Exits on SIGTERM and SIGINT after `end` has finished, and immediately on a second signal. */
-export function exitOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): void {
+export function exitOnSignals(shutDown: (signal: NodeJS.Signals) => Promise<void>): void {
   let firstSignal = 0
   const onSignal = (signal: NodeJS.Signals) => {
     if (firstSignal === 0) {
       firstSignal = Date.now()
-      void end(signal).then(
+      void shutDown(signal).then(
         () => process.exit(0),
         (error) => {
           printError(error)
@@ -27,14 +27,14 @@ export function exitOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): v
 
 export function exitOnUncaughtError(logger: Logger): void {
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
-    process.on(event, (error) => fail(logger, 'An unhandled error occurred. The process exits.', error))
+    process.on(event, (error) => exitWithError(logger, 'An unhandled error occurred. The process exits.', error))
   }
 }
 
 let isFailing = false
 
 // Exits without draining, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
-export function fail(logger: Logger, message: string, error?: unknown): never {
+export function exitWithError(logger: Logger, message: string, error?: unknown): never {
   // Log only once, because an error in this log line would call `fail` again.
   if (!isFailing) {
     isFailing = true

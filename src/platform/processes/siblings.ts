@@ -37,7 +37,7 @@ export class Siblings {
   }
 
   /** Returns the metrics of all processes, or only of this one if the supervisor does not respond. */
-  async allMetrics(): Promise<string> {
+  async collectMetrics(): Promise<string> {
     const id = this.#nextRequestId++
     const text = await new Promise<string | undefined>((resolve) => {
       this.#metricsRequests.set(id, resolve)

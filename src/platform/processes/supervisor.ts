@@ -52,9 +52,9 @@ export class Supervisor {
 
   /** Resolves when all processes are ready. The first process creates shared data, such as keys, before the others start. */
   async start(): Promise<Started> {
-    const first = await this.#fork(1)
+    const first = await this.#startProcess(1)
     const numbers = Array.from({ length: this.#options.processes - 1 }, (_, at) => at + 2)
-    await Promise.all(numbers.map((number) => this.#fork(number)))
+    await Promise.all(numbers.map((number) => this.#startProcess(number)))
     this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
     this.#isStarted = true
     if (this.#running < this.#options.processes) throw new Error('A process exited while the others were starting. See the log.')
@@ -62,7 +62,7 @@ export class Supervisor {
   }
 
   /** Forwards a signal to all processes and stops replacing them. */
-  signal(signal: NodeJS.Signals): void {
+  forwardSignal(signal: NodeJS.Signals): void {
     this.#stopping = true
     clearInterval(this.#stateTimer)
     const workers = this.#workers
@@ -73,7 +73,7 @@ export class Supervisor {
 
   /** Resolves when all processes have exited. */
   async close(): Promise<void> {
-    if (!this.#allExited) this.signal('SIGINT')
+    if (!this.#allExited) this.forwardSignal('SIGINT')
     await this.#allExited
     clearTimeout(this.#killTimer)
   }
@@ -87,7 +87,7 @@ export class Supervisor {
   }
 
   /** Starts one process. Resolves when it is ready, and rejects if it exits earlier. */
-  #fork(number: number): Promise<Started> {
+  #startProcess(number: number): Promise<Started> {
     const worker = cluster.fork()
     passOnConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
     const member: Member = { number, worker, startedAt: performance.now(), isReady: false }
@@ -96,7 +96,7 @@ export class Supervisor {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
         if (message.kind === 'listening')
-          sendTo(worker, { kind: 'start', self: { number, of }, state: this.#currentState(), ...startParameters })
+          sendMessage(worker, { kind: 'start', self: { number, of }, state: this.#getCurrentState(), ...startParameters })
         else if (message.kind === 'metrics') this.#metrics.receive(message.id, message.text)
         else if (message.kind === 'all metrics requested') void this.#sendMetrics(worker, message.id)
         else {
@@ -108,7 +108,7 @@ export class Supervisor {
       const onEnd = (cause: string, isExpected: boolean) => {
         this.#members.delete(number)
         reject(new Error(`Process ${number} of ${of} exited (${cause}) before it was ready. See its output above.`))
-        if (this.#isStarted && !this.#stopping) this.#replace(member, { cause, isExpected })
+        if (this.#isStarted && !this.#stopping) this.#replaceProcess(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
       // A process that could not be started emits an 'error' event instead of 'exit'.
@@ -116,7 +116,7 @@ export class Supervisor {
     })
   }
 
-  #replace({ number, worker, startedAt }: Member, { cause, isExpected }: { cause: string; isExpected: boolean }): void {
+  #replaceProcess({ number, worker, startedAt }: Member, { cause, isExpected }: { cause: string; isExpected: boolean }): void {
     this.#sendState()
     const previousMs = performance.now() - startedAt < stableAfterMs ? (this.#restartDelaysMs.get(number) ?? 0) : 0
     const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
@@ -127,30 +127,30 @@ export class Supervisor {
     this.#metrics.countReplacement()
     void sleep(delayMs).then(() => {
       // Ignore errors. If the new process also fails, its 'exit' event starts another one.
-      if (!this.#stopping) this.#fork(number).catch(() => {})
+      if (!this.#stopping) this.#startProcess(number).catch(() => {})
     })
   }
 
-  #currentState(): ClusterState {
+  #getCurrentState(): ClusterState {
     return { running: this.#running, isDiskFull: this.#options.isDiskFull() }
   }
 
   #sendState(): void {
-    const state = this.#currentState()
+    const state = this.#getCurrentState()
     if (this.#sentState?.running === state.running && this.#sentState.isDiskFull === state.isDiskFull) return
     this.#sentState = state
-    for (const worker of this.#workers) sendTo(worker, { kind: 'state', ...state })
+    for (const worker of this.#workers) sendMessage(worker, { kind: 'state', ...state })
   }
 
   async #sendMetrics(worker: Worker, id: number): Promise<void> {
     const members = [...this.#members.values()].filter(({ isReady }) => isReady)
-    const requests = members.map((member) => (id: number) => sendTo(member.worker, { kind: 'metrics requested', id }))
+    const requests = members.map((member) => (id: number) => sendMessage(member.worker, { kind: 'metrics requested', id }))
     const text = await this.#metrics.collect(requests)
-    sendTo(worker, { kind: 'all metrics', id, text })
+    sendMessage(worker, { kind: 'all metrics', id, text })
   }
 }
 
-function sendTo(worker: Worker, message: ToProcess): void {
+function sendMessage(worker: Worker, message: ToProcess): void {
   // Skip a process that is about to exit. Its 'exit' event follows.
   if (worker.isConnected()) worker.send(message, undefined, () => {})
 }

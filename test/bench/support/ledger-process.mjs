@@ -4,7 +4,7 @@ import { Fold } from '../../../dist/ledger/fold.js'
 import { Ledger } from '../../../dist/ledger/ledger.js'
 import { ReservedPaths } from '../../../dist/ledger/reserved-paths.js'
 import { createDatabase } from '../../../dist/platform/db/client.js'
-import { idTime, newId } from '../../../dist/platform/ids.js'
+import { getIdTime, newId } from '../../../dist/platform/ids.js'
 
 let url
 let tenants
@@ -58,12 +58,12 @@ async function move({ ledger, paths }, tenant, n) {
     contentType: 'text/plain',
     sizeBytes: 10,
     checksum: '0'.repeat(64),
-    blobPath: await paths.take(tenantId, `${tenantId}/notes`),
+    blobPath: await paths.takePath(tenantId, `${tenantId}/notes`),
     metadata: {},
     validation: report,
     rulesVersion: rules.version,
     rulesAt: new Date(rules.at),
-    createdAt: idTime(fileId),
+    createdAt: getIdTime(fileId),
   }
   await ledger.commit({ call: createCall(tenant, n, 'upload'), upload: { actor: createActor(tenant, n), file } })
 }
@@ -77,7 +77,7 @@ function openLedger(commit) {
   return {
     commit: (tenant, n) => commit(parts, tenant, n),
     // Leases paths in advance, like a replica that already served the tenant.
-    prime: (some) => Promise.all(some.map(({ tenantId }) => parts.paths.take(tenantId, `${tenantId}/notes`))),
+    prime: (some) => Promise.all(some.map(({ tenantId }) => parts.paths.takePath(tenantId, `${tenantId}/notes`))),
     close: async () => {
       await parts.ledger.drain()
       await parts.paths.close()

@@ -1,4 +1,4 @@
-import { printable } from '../../../platform/errors/errors.js'
+import { toPrintable } from '../../../platform/errors/errors.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
 /** Parsed line of a clamd response. `error` counts neither as a virus nor as clean. */
@@ -17,7 +17,7 @@ export function readAnswer(line: string): ClamdAnswer {
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return judgeSignature(found)
   if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
-  return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${printable(line)}'` }
+  return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
 }
 
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
@@ -29,10 +29,10 @@ function judgeSignature(signature: string): ClamdAnswer {
   if (signature.startsWith('(null)'))
     return { kind: 'incomplete', reason: 'clamd stopped the scan without a reason ((null) FOUND)' }
   if (signature.startsWith('Heuristics.Encrypted.'))
-    return { kind: 'incomplete', reason: `it is encrypted (${printable(signature)})` }
+    return { kind: 'incomplete', reason: `it is encrypted (${toPrintable(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
-    return { kind: 'incomplete', reason: `it is beyond the limits of clamd (${printable(signature)})` }
-  return { kind: 'infected', signature: printable(signature) }
+    return { kind: 'incomplete', reason: `it is beyond the limits of clamd (${toPrintable(signature)})` }
+  return { kind: 'infected', signature: toPrintable(signature) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
-import { printable } from '../../../platform/errors/errors.js'
+import { toPrintable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { ClamdFault } from '../clamd/exchange.js'
 import type { ClamdConnector } from '../clamd/line.js'
@@ -58,7 +58,7 @@ function answerOf(output: string, { code, path, called, size }: Told): string {
   const said = name === undefined ? '' : line.slice(name.length + 2)
   if (lines.length === 1 && code === 0 && (said === 'OK' || (said === 'Empty file' && size === 0))) return 'stream: OK'
   if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(said)) return `stream: ${said}`
-  throw new ClamdFault(`${path} ended with status ${code} and the output '${printable(output.slice(0, 200))}'`)
+  throw new ClamdFault(`${path} ended with status ${code} and the output '${toPrintable(output.slice(0, 200))}'`)
 }
 
 interface Run {

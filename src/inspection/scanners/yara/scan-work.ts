@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WalkLimits } from '@assay/formats/walk'
-import { compiledModule } from '../../../platform/compiled-module.js'
+import { getCompiledModuleUrl } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { type Task, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
@@ -34,7 +34,7 @@ export class ScanTasks {
     this.#options = options
     this.#setup = { id: randomUUID(), kind, limits }
     this.#task = {
-      module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
+      module: options.module ?? getCompiledModuleUrl('inspection/scanners/yara/scanning'),
       // Built-in rules always terminate. An operator's rule may loop forever, and native code can be stopped only by killing its
       // process.
       inProcess: kind === 'native' && operators.length > 0,

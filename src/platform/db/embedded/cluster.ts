@@ -2,7 +2,7 @@ import { execFile, execFileSync, type SpawnOptions } from 'node:child_process'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { syncFolder } from '../../data-dir.js'
+import { syncDirectory } from '../../data-dir.js'
 
 /** Account that runs PostgreSQL, which refuses to run as root. */
 interface Account {
@@ -18,7 +18,7 @@ const options = { cwd: '/', env }
 // User id of `nobody`. initdb requires a user that has a name.
 const nobody = 65534
 
-const asUser = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
+const createAccount = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
 // The server runs as `nobody` in its namespace, but as root for the kernel. Files keep their owner, and directories below /root stay
 // accessible.
@@ -29,7 +29,7 @@ export async function chooseAccount(program: string, folder: string): Promise<Ac
   if (process.getuid?.() !== 0) return { prefix: [], options }
   for (const account of rootCandidates(folder)) {
     const check = ['sh', '-c', 'id -un && cd "$0" && "$1" --version', folder, program]
-    if (await succeeds(run(account, check))) return account
+    if (await isFulfilled(runAs(account, check))) return account
   }
   throw new Error(
     `PostgreSQL does not run as root. User namespaces are disabled, and no other user can access '${program}' and '${folder}'. ` +
@@ -40,18 +40,18 @@ export async function chooseAccount(program: string, folder: string): Promise<Ac
 function* rootCandidates(folder: string): Generator<Account> {
   // Use the account that owns an existing cluster.
   const { uid, gid } = statSync(join(folder, 'postgres'), { throwIfNoEntry: false }) ?? statSync(folder)
-  if (uid !== 0) yield asUser(uid, gid)
+  if (uid !== 0) yield createAccount(uid, gid)
   yield userNamespace
-  yield asUser(nobody, nobody)
+  yield createAccount(nobody, nobody)
 }
 
-function run({ prefix, options }: Account, command: string[]) {
+function runAs({ prefix, options }: Account, command: string[]) {
   const [program, ...args] = [...prefix, ...command]
   return promisify(execFile)(program!, args, options)
 }
 
-export const succeeds = (work: Promise<unknown>): Promise<boolean> =>
-  work.then(
+export const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
+  promise.then(
     () => true,
     () => false,
   )
@@ -86,17 +86,17 @@ export async function createCluster(data: string, { initdb }: Programs, account:
   // Use a temporary name, so that a crash leaves no incomplete cluster behind.
   const incomplete = `${data}.new`
   rmSync(incomplete, { recursive: true, force: true })
-  makeFolder(incomplete, account)
-  await run(account, [initdb, '-D', incomplete, ...authentication, ...locale]).catch(({ stderr, message }) => {
+  createPrivateDirectory(incomplete, account)
+  await runAs(account, [initdb, '-D', incomplete, ...authentication, ...locale]).catch(({ stderr, message }) => {
     throw new Error(`PostgreSQL's initdb failed in '${incomplete}': ${(stderr || message).trim()}`)
   })
   renameSync(incomplete, data)
   // Without this sync, a power failure could undo the rename, and the next start would create an empty database.
-  syncFolder(join(data, '..'))
+  syncDirectory(join(data, '..'))
 }
 
 /** Creates a directory that only the PostgreSQL account can enter. */
-export function makeFolder(path: string, { options: { uid, gid } }: Account): void {
+export function createPrivateDirectory(path: string, { options: { uid, gid } }: Account): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
@@ -104,7 +104,7 @@ export function makeFolder(path: string, { options: { uid, gid } }: Account): vo
 /**
  * True if `data` contains a cluster of this PostgreSQL version, and false if it is empty. Throws if it contains anything else.
  */
-export function isCluster(data: string, { postgres }: Programs): boolean {
+export function hasCluster(data: string, { postgres }: Programs): boolean {
   const [firstEntry] = existsSync(data) ? readdirSync(data) : []
   if (firstEntry === undefined) return false
   if (!existsSync(join(data, 'PG_VERSION')))

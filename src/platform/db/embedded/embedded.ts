@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeDataDir } from '../../data-dir.js'
+import { createDataDir } from '../../data-dir.js'
 import { DiskReserve } from '../../disk-reserve.js'
 import { isAlive } from '../../is-alive.js'
 import { megabyte } from '../../units.js'
@@ -23,7 +23,7 @@ export interface EmbeddedUse {
   dataDir: string
   purpose: LockHolder['purpose']
   connections: number
-  say: (message: string) => void
+  print: (message: string) => void
 }
 
 // Additional connections for operator commands and for PostgreSQL itself.
@@ -35,22 +35,22 @@ const shortRunMs = 30_000
 const pauseMs = 1000
 
 /** Starts the server in `dataDir`. If the service is running, a command connects to its server instead. */
-export async function openEmbedded({ dataDir, purpose, connections, say }: EmbeddedUse): Promise<EmbeddedDatabase> {
+export async function openEmbeddedDatabase({ dataDir, purpose, connections, print }: EmbeddedUse): Promise<EmbeddedDatabase> {
   // The reserve has the size of two WAL segments. On a full disk, it provides space for the lock file, a recovery and many deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
   await reserve.check()
-  makeDataDir(dataDir)
-  const lock = await waitForLock(dataDir, purpose, say)
+  createDataDir(dataDir)
+  const lock = await waitForLock(dataDir, purpose, print)
   if (!lock.held) {
     const description = `PostgreSQL of the running service, in ${dataDir}`
     return { url: lock.url, description, stop: async () => {}, lost: new Promise(() => {}), isDiskFull: () => false }
   }
   const settings = { max_connections: String(Math.max(100, connections + spareConnections)) }
   try {
-    const server = await keepRunning(async (socketFolder) => {
+    const server = await superviseServer(async (socketFolder) => {
       await reserve.check()
-      return startServer({ folder: dataDir, lock: lock.descriptor, say, settings, socketFolder })
-    }, say)
+      return startServer({ folder: dataDir, lock: lock.descriptor, print, settings, socketFolder })
+    }, print)
     reserve.watch()
     lock.publish(server.url)
     const stop = async () => {
@@ -73,9 +73,9 @@ export async function openEmbedded({ dataDir, purpose, connections, say }: Embed
 }
 
 /** Starts a server, and restarts it at the same address after an unexpected exit, for example an out-of-memory kill. */
-export async function keepRunning(
+export async function superviseServer(
   start: (socketFolder?: string) => Promise<EmbeddedServer>,
-  say: (message: string) => void,
+  print: (message: string) => void,
 ): Promise<{ url: string; lost: Promise<void>; stop(): Promise<void> }> {
   let server = await start()
   const stopping = new AbortController()
@@ -87,9 +87,9 @@ export async function keepRunning(
       if (stopping.signal.aborted || failures === maxFailures) return
       try {
         server = await start(server.socketFolder)
-        say('PostgreSQL stopped unexpectedly and was restarted.')
+        print('PostgreSQL stopped unexpectedly and was restarted.')
       } catch (error) {
-        say((error as Error).message)
+        print((error as Error).message)
         await sleep(pauseMs * 2 ** failures, undefined, { signal: stopping.signal }).catch(() => {})
       }
     }
@@ -108,7 +108,7 @@ export async function keepRunning(
   }
 }
 
-async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], say: EmbeddedUse['say']) {
+async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], print: EmbeddedUse['print']) {
   const startedAt = Date.now()
   for (let isReported = false; ; await sleep(50)) {
     const lock = tryLock(join(dataDir, 'postgres.lock'), purpose)
@@ -118,15 +118,15 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], say:
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
     // Wait for a command or for the server of a killed service, because both exit within seconds. A service may also be shutting down.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
-    if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw inUse(dataDir, holder)
-    if (waits && !isReported) say(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)
+    if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw createInUseError(dataDir, holder)
+    if (waits && !isReported) print(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)
     isReported = true
   }
 }
 
 const isKilled = (holder: LockHolder | undefined) => holder?.host === hostname() && !isAlive(holder.pid)
 
-function inUse(dataDir: string, holder: LockHolder | undefined): Error {
+function createInUseError(dataDir: string, holder: LockHolder | undefined): Error {
   const name = `DATA_DIR '${dataDir}'`
   if (holder?.host !== hostname())
     return new Error(

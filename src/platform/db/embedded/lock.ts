@@ -21,7 +21,7 @@ export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const isCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
   if (!flock(descriptor) || !isCurrent()) {
     closeSync(descriptor)
-    return { held: false as const, holder: readHolder(path) }
+    return { held: false as const, holder: readLockHolder(path) }
   }
   const publish = (url?: string) => {
     ftruncateSync(descriptor)
@@ -45,7 +45,7 @@ function flock(descriptor: number): boolean {
   throw new Error('DATA_DIR cannot be locked. Install flock (util-linux) and use a local file system, or set DATABASE_URL.')
 }
 
-function readHolder(path: string): LockHolder | undefined {
+function readLockHolder(path: string): LockHolder | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch {

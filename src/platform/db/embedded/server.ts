@@ -4,7 +4,7 @@ import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync, stat
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { chooseAccount, createCluster, isCluster, loadPrograms, makeFolder, succeeds } from './cluster.js'
+import { chooseAccount, createCluster, createPrivateDirectory, hasCluster, isFulfilled, loadPrograms } from './cluster.js'
 
 export interface EmbeddedServer {
   url: string
@@ -27,7 +27,7 @@ export interface EmbeddedOptions {
    * Descriptor of the open lock file. The server inherits it, so that the lock lasts until the last server process has exited.
    */
   lock?: number | undefined
-  say?: (message: string) => void
+  print?: (message: string) => void
 }
 
 // Settings for a laptop. fsync and synchronous_commit stay on, so that no data is lost.
@@ -48,16 +48,16 @@ const endWithParent = 'exec 4<&0; ((read -r _ <&4 || kill -INT $$ 2> /dev/null) 
 
 /** Starts PostgreSQL in `folder`. The caller must hold the lock of the folder. */
 export async function startServer(options: EmbeddedOptions): Promise<EmbeddedServer> {
-  const { folder, lock, say = () => {} } = options
+  const { folder, lock, print = () => {} } = options
   const data = join(folder, 'postgres')
   const programs = await loadPrograms()
   const account = await chooseAccount(programs.postgres, folder)
-  if (!isCluster(data, programs)) {
-    say('Creating a new PostgreSQL database cluster…')
+  if (!hasCluster(data, programs)) {
+    print('Creating a new PostgreSQL database cluster…')
     await createCluster(data, programs, account)
   }
   const socketFolder = options.socketFolder ?? chooseSocketFolder(folder)
-  makeFolder(socketFolder, account)
+  createPrivateDirectory(socketFolder, account)
   const parameters = {
     ...defaultSettings,
     ...options.settings,
@@ -67,12 +67,12 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
   // The process id in the file may now belong to another program, which PostgreSQL would mistake for a running server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
-  const log = openLog(join(folder, 'postgres.log'))
+  const log = openLogFile(join(folder, 'postgres.log'))
   // Detached, so that Ctrl-C in a terminal does not end the server before the service has finished.
   const stdio: StdioOptions = ['pipe', log.descriptor, log.descriptor, lock ?? 'ignore']
   const child = spawn(program!, args, { ...account.options, stdio, detached: true })
   closeSync(log.descriptor)
-  const exited = succeeds(once(child, 'exit'))
+  const exited = isFulfilled(once(child, 'exit'))
   const stop = async () => {
     child.kill('SIGINT')
     await exited
@@ -80,14 +80,14 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   // Without `sslmode`, the environment variable PGSSLMODE would apply to the socket.
   const url = `postgresql://assay@localhost/assay?host=${encodeURIComponent(socketFolder)}&sslmode=disable`
-  const slow = setTimeout(() => say('PostgreSQL is still starting (after a crash, this includes recovery)…'), 3000)
+  const slow = setTimeout(() => print('PostgreSQL is still starting (after a crash, this includes recovery)…'), 3000)
   try {
     while (!(await isReady(url))) {
       const hasExited = await Promise.race([exited.then(() => true), sleep(15, false)])
-      if (hasExited) throw startError(folder, log.read())
+      if (hasExited) throw createStartError(folder, log.read())
     }
-    const { rowCount } = await query(url, "SELECT 1 FROM pg_database WHERE datname = 'assay'")
-    if (rowCount === 0) await query(url, 'CREATE DATABASE assay')
+    const { rowCount } = await runStatement(url, "SELECT 1 FROM pg_database WHERE datname = 'assay'")
+    if (rowCount === 0) await runStatement(url, 'CREATE DATABASE assay')
     return { url, pid: child.pid!, socketFolder, exited, stop }
   } catch (error) {
     await stop()
@@ -103,30 +103,30 @@ function chooseSocketFolder(folder: string): string {
   return Buffer.byteLength(join(path, '.s.PGSQL.5432')) <= 107 ? path : mkdtempSync('/tmp/assay-pg-')
 }
 
-function openLog(path: string) {
+function openLogFile(path: string) {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   const descriptor = openSync(path, size > 1_000_000 ? 'w' : 'a', 0o600)
   const start = fstatSync(descriptor).size
   return { descriptor, read: () => readFileSync(path).subarray(start).toString().trim() }
 }
 
-function startError(folder: string, log: string): Error {
+function createStartError(folder: string, log: string): Error {
   const lines = log.split('\n')
   const reason = (lines.findLast((line) => /FATAL|PANIC|ERROR|error:/.test(line)) ?? lines.at(-1)!).slice(0, 500)
-  if (log.includes('No space left on device')) return diskFull(folder, reason)
+  if (log.includes('No space left on device')) return createDiskFullError(folder, reason)
   return new Error(`The embedded PostgreSQL did not start in '${folder}': ${reason || 'its program cannot be run'}`)
 }
 
-export const diskFull = (folder: string, reason: string) =>
+export const createDiskFullError = (folder: string, reason: string) =>
   new Error(
     `The disk of '${folder}' is full, so PostgreSQL cannot start. Free at least 64 MB, then start the service again. (${reason})`,
   )
 
 /** True if the server at `url` accepts connections. */
-export const isReady = (url: string): Promise<boolean> => succeeds(query(url, 'SELECT 1'))
+export const isReady = (url: string): Promise<boolean> => isFulfilled(runStatement(url, 'SELECT 1'))
 
 /** Runs a statement in the database `postgres`, which initdb creates. */
-async function query(url: string, statement: string): Promise<pg.QueryResult> {
+async function runStatement(url: string, statement: string): Promise<pg.QueryResult> {
   const connectionString = url.replace('/assay?', '/postgres?')
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })
   // Without a listener, a server that is killed during the query would end this process.

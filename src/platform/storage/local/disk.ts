@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Batcher } from '../../batcher.js'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
-import { isOfEndedProcess, processFileName } from '../../process-file-names.js'
+import { belongsToEndedProcess, createProcessFileName } from '../../process-file-names.js'
 import { BlobExistsError } from '../blob-storage.js'
 
 /** Creates directories whose entries survive a power failure. Concurrent callers share one fsync per directory. */
@@ -17,7 +17,7 @@ export class DurableDirectories {
   constructor(root: string, fsync = fsyncDirectory) {
     this.#root = root
     this.#syncs = new Batcher({
-      groupOf: (directory) => directory,
+      getGroup: (directory) => directory,
       run: async (callers) => {
         await fsync(callers[0]!)
         return callers
@@ -76,7 +76,7 @@ async function fsyncDirectory(directory: string): Promise<void> {
 
 const staleAfterMs = 60 * 60 * 1000
 
-export const temporaryPath = (directory: string) => join(directory, processFileName())
+export const temporaryPath = (directory: string) => join(directory, createProcessFileName())
 
 /**
  * Removes files of processes that have exited from `directory`. Keeps files of other hosts for an hour after their last write.
@@ -88,7 +88,7 @@ export async function removeStaleFiles(directory: string): Promise<void> {
 }
 
 async function isStale(directory: string, name: string): Promise<boolean> {
-  if (isOfEndedProcess(name)) return true
+  if (belongsToEndedProcess(name)) return true
   const stats = await stat(join(directory, name)).catch(() => null)
   return stats !== null && Date.now() - stats.mtimeMs > staleAfterMs
 }
