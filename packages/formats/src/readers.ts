@@ -67,7 +67,7 @@ const readers = new Map(
   table.flatMap(([types, load]) => types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const)),
 )
 
-// Types that are too generic to determine the reader, so that the extension decides.
+// Types that are too generic to determine the reader. The extension decides instead.
 const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
 export function getReaderName(extension: string, recognised: Recognition): string | undefined {

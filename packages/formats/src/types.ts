@@ -1,4 +1,4 @@
-/** Extensions and content type of a file type, which is named after its most common extension. */
+/** Content type and extensions of a file type. The name of the type is its most common extension. */
 export interface TypeRow {
   mime: string
   extensions: string[]
@@ -185,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types of extensions that are more specific than the content type of their file type.
+// Content types of extensions for which the content type of the file type is too general.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

@@ -51,7 +51,7 @@ export class ArchiveLevel {
   }
 
   /**
-   * Skips a member that is too large to search. Limits without nesting cause an error, so that the caller retries in a worker.
+   * Skips a member that is too large to search. If nesting is disabled, throws instead, so that the caller retries in a worker.
    */
   skipSearch(name: string): void {
     if (this.limits.maxNesting === 0)

@@ -6,9 +6,9 @@ import type { RandomAccessSource } from '../random-access-source.js'
  * matches.
  */
 export interface HuffmanTable {
-  /** Table for 10 bits, which fits into the CPU cache. 0 for longer codes. */
+  /** Lookup table for the next 10 bits, which fits into the CPU cache. 0 means that the code is longer. */
   short: Uint16Array
-  /** Table for 16 bits, the maximum code length. */
+  /** Lookup table for the next 16 bits, the maximum code length. */
   whole: Uint16Array
 }
 

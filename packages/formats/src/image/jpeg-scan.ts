@@ -122,7 +122,7 @@ class ScanFollower {
       const which = body[at]!
       if (table) this.tables.set(which, table)
       this.expectCommon(table !== undefined && size <= 256 && (which & 0xef) <= 3)
-      // Symbols of a DC table are bit lengths of a difference.
+      // Each symbol of a DC table is the bit length of a difference.
       if (which < 0x10) this.expectCommon(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }

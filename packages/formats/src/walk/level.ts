@@ -26,7 +26,7 @@ interface LevelPlace {
   depth?: number
   container?: Container
   observed?: Observed | undefined
-  /** Receiver of the bytes of the container itself. Unset for the whole file, and for members that a reader unpacks. */
+  /** Receives the raw bytes of the container. Unset for the whole file, and for members that a reader unpacks. */
   parent?: WindowReceiver
   common?: boolean
 }

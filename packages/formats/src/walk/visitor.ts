@@ -11,7 +11,7 @@ export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 /** Origin of a content: its container and how it was unpacked. */
 export interface Origin {
   container: Container
-  /** Receiver of the bytes of the container itself. */
+  /** Receives the raw bytes of the container. */
   parent: WindowReceiver
   /** False if other programs may not find the content or may be unable to unpack it. */
   common: boolean

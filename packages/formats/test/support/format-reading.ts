@@ -18,7 +18,7 @@ export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<Read
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 
 export const valid = { sound: true }
-/** Expected verdict: accepted as incomplete, with a matching note. */
+/** Expected verdict of a file that is accepted as incomplete, with a matching note. */
 export const validWithNote = (what: RegExp) => ({
   sound: true,
   evidence: { incomplete: true },

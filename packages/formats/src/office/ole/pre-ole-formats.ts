@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// Detects files of Excel 2 to 4 and of Word 1 and 2 for Windows, which are not compound files.
+// Excel 2 to 4, and Word 1 and 2 for Windows, did not use compound files, so their files are detected by their records.
 
 const windowsWord = new Set([0xa59b, 0xa5db])
 

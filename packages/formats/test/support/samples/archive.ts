@@ -44,7 +44,7 @@ export interface SampleMember {
   symlink?: boolean
   /** Different name in the local header. */
   localName?: string
-  /** Wrong header values. */
+  /** Values that replace the correct ones in the headers. */
   method?: number
   crc?: number
   size?: number
@@ -55,7 +55,7 @@ interface ZipOptions {
   comment?: string
   /** Number of directory entries per member, all with the same offset. */
   listed?: number
-  /** Wrong number of entries in the end record. */
+  /** Number of entries that the end record declares instead of the real one. */
   count?: number
   zip64?: boolean
 }

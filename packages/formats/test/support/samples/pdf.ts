@@ -68,7 +68,7 @@ export const emptyPdf = () =>
     [2, '<< /Type /Pages /Kids [] /Count 0 >>'],
   ])
 
-/** Wrong values for the PDF with a cross-reference stream. */
+/** Values that differ from those of a valid PDF with a cross-reference stream. */
 export interface StreamPdfChanges {
   startxref?: number
   /** Bytes to insert between the header and the catalog. */
