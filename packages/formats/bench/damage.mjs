@@ -6,7 +6,7 @@
 import { detect, inspect, MemorySource } from '@assay/formats'
 import { generateDamagedCopies, kinds } from './damage/kinds.mjs'
 import { libraries } from './damage/libraries.mjs'
-import { libraryRejects } from './damage/library-process.mjs'
+import { isRejectedByLibrary } from './damage/library-process.mjs'
 import { findParts } from './damage/parts.mjs'
 import { loadSampleFiles } from './damage/samples.mjs'
 
@@ -44,13 +44,13 @@ async function measureFile(extension, bytes, result) {
   const seed = [...bytes.subarray(0, 4096)].reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.length)
   if ((await findProblem(bytes, extension)) !== undefined) return incrementCount(result.skipped, extension)
   // Skips the library if it cannot read the undamaged file.
-  const comparable = libraries.has(extension) && !(await libraryRejects(extension, bytes))
+  const comparable = libraries.has(extension) && !(await isRejectedByLibrary(extension, bytes))
   incrementCount(result.files, extension)
   for (const [index, kind] of Object.keys(kinds).entries()) {
     const cell = result.cell(extension, kind)
     for (const copy of generateDamagedCopies(kind, findParts(bytes, extension), { count, seed: seed + index })) {
       const problem = await findProblem(copy, extension)
-      const rejects = comparable && (await libraryRejects(extension, copy))
+      const rejects = comparable && (await isRejectedByLibrary(extension, copy))
       cell.copies++
       if (problem !== undefined) cell.ours++
       if (rejects) cell.library++

@@ -23,7 +23,7 @@ function startChild() {
 }
 
 /** True if the library for the type rejects the bytes, crashes or does not finish in time. */
-export async function libraryRejects(type, bytes) {
+export async function isRejectedByLibrary(type, bytes) {
   if (!child) startChild()
   const running = child
   const timer = setTimeout(() => running.kill('SIGKILL'), timeoutMs)

@@ -14,7 +14,7 @@ export function checkMemberName(name: string): void {
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 
-  add(name: string, target: string, symbolic: boolean): void {
+  addLink(name: string, target: string, symbolic: boolean): void {
     this.links.push({ name, target, symbolic })
   }
 

@@ -169,16 +169,16 @@ class List {
 
   readNumber(width: number): number {
     if (width === 0) return 0
-    const at = this.advance(width)
+    const at = this.advanceBy(width)
     return width === 8 ? Number(this.bytes.readBigUInt64BE(at)) : this.bytes.readUIntBE(at, width)
   }
 
   readText(length: number): string {
-    const at = this.advance(length)
+    const at = this.advanceBy(length)
     return this.bytes.toString('latin1', at, at + length)
   }
 
-  private advance(length: number): number {
+  private advanceBy(length: number): number {
     const at = this.at
     if (length > 8 || at + length > this.bytes.length) throw new RangeError('past the end of a box')
     this.at += length

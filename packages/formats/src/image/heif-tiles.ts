@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
-import { type BytePatch, decode } from './image-decoder.js'
+import { type BytePatch, decodeWithinLimits } from './image-decoder.js'
 
 // libheif errors that indicate damaged data. Other errors may mean that a tile lacks properties that only images need.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
@@ -29,8 +29,12 @@ export async function findTileProblem(
     if (!tile) return `a part of its image (item ${id}) is missing`
     if (tile.type !== 'av01') continue
     if (++decoded > decodedTiles) return undefined
-    const shown = [...changes, { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) }, makeVisible(source, tile)]
-    const decoding = await decode(source, limits, { failOn: 'error', changes: shown })
+    const shown = [
+      ...changes,
+      { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) },
+      createVisibilityPatch(source, tile),
+    ]
+    const decoding = await decodeWithinLimits(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && ofData.test(decoding.message))
       return `a part of its image (item ${id}) cannot be decoded: ${decoding.message}`
   }
@@ -43,7 +47,7 @@ function toBytes(value: number, width: 2 | 4): Buffer {
   return bytes
 }
 
-const makeVisible = (source: RandomAccessSource, { entry }: HeifItem): BytePatch => ({
+const createVisibilityPatch = (source: RandomAccessSource, { entry }: HeifItem): BytePatch => ({
   at: entry + 3,
   bytes: Buffer.from([source.read(entry + 3, 1)[0]! & 0xfe]),
 })

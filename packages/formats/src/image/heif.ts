@@ -11,7 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
 import { findTileProblem } from './heif-tiles.js'
 import { findHevcProblem } from './hevc.js'
-import { type BytePatch, decode } from './image-decoder.js'
+import { type BytePatch, decodeWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
 // Errors of the bundled decoder about valid images. It lacks HEVC (because of patents) and some AV1 layouts.
@@ -73,7 +73,7 @@ async function tryToDecode(
   changes: BytePatch[],
 ): Promise<string | FormatVerdict | undefined> {
   const options = { failOn: 'error' } as const
-  const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)
+  const decoding = await decodeWithinLimits(source, limits, changes.length > 0 ? { ...options, changes } : options)
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to be decoded'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message

@@ -43,7 +43,11 @@ export function decodeImagesWith(newDecoder: ImageDecoder): void {
 
 export const hasImageDecoder = (): boolean => decoder !== undefined
 
-export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
+export async function decodeWithinLimits(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  options: DecodeOptions,
+): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
   if (seconds <= 0) throw new DeadlineExceeded('reading the image takes too long')

@@ -8,7 +8,7 @@ import {
   type ReaderLimits,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { decode } from './image-decoder.js'
+import { decodeWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { checkScans, findNextMarker, isDisplacedData } from './jpeg-scan.js'
 
@@ -48,14 +48,14 @@ export const readJpeg: FormatReader = async (source, limits) => {
   if (walk.problem) return createInvalidVerdict(`the JPEG is damaged: ${walk.problem}`, evidence)
   if (walk.plain) return createValidVerdict([], evidence)
   const maxPixels = frame.width * frame.height
-  let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })
+  let decoding = await decodeWithinLimits(source, limits, { failOn: 'warning', maxPixels })
   const notes: string[] = []
   if (decoding.outcome === 'refused' && harmless.test(decoding.message)) {
     const [, count, code] = extraneous.exec(decoding.message) ?? []
     if (count && isDisplacedData(source, limits, Number(count), Number.parseInt(code!, 16)))
       return createInvalidVerdict(`the JPEG is damaged: ${decoding.message}`, evidence)
     notes.push(`repaired by readers: ${decoding.message}`)
-    decoding = await decode(source, limits, { failOn: 'error', maxPixels })
+    decoding = await decodeWithinLimits(source, limits, { failOn: 'error', maxPixels })
   }
   if (decoding.outcome === 'decoded') return createValidVerdict(notes, evidence)
   if (decoding.outcome === 'refused' && !unsupported.test(decoding.message))

@@ -74,7 +74,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
     const type = head.toString('latin1', 4, 8)
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated in its ${type} chunk`
-    if (!crcMatches(source, limits, at + 4, length + 4)) {
+    if (!hasMatchingCrc(source, limits, at + 4, length + 4)) {
       // Critical chunks have an upper-case first letter. Readers skip damaged optional chunks, except that some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
@@ -98,7 +98,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
   return 'the PNG is truncated: its end chunk (IEND) is missing'
 }
 
-function crcMatches(source: RandomAccessSource, limits: ReaderLimits, start: number, length: number): boolean {
+function hasMatchingCrc(source: RandomAccessSource, limits: ReaderLimits, start: number, length: number): boolean {
   let crc = 0
   for (const chunk of source.chunks(start, start + length)) {
     checkDeadline(limits)

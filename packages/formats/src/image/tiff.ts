@@ -8,7 +8,7 @@ import {
   type ReaderLimits,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type BytePatch, decode, nothingSaid } from './image-decoder.js'
+import { type BytePatch, decodeWithinLimits, nothingSaid } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
@@ -79,20 +79,24 @@ async function decodePage(
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
   // For a damaged tile, libvips only emits a warning. It also warns about harmless details, but without a message.
-  let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
+  let decoding = await decodeWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
-    decoding = await decode(source, limits, { ...options, failOn: 'error' })
+    decoding = await decodeWithinLimits(source, limits, { ...options, failOn: 'error' })
   if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
     notes.push('the tag PhotometricInterpretation is missing; readers use its usual value')
     const changes = getPhotometricPatches(reader, page)
-    decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
+    decoding = changes ? await decodeWithinLimits(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
   if (decoding.outcome === 'refused' && hasUnknownFieldType.test(decoding.message))
-    decoding = await decode(source, limits, { ...options, failOn: 'error', changes: getUnknownTypePatches(reader, page) })
+    decoding = await decodeWithinLimits(source, limits, {
+      ...options,
+      failOn: 'error',
+      changes: getUnknownTypePatches(reader, page),
+    })
   if (decoding.outcome === 'refused' && /Invalid (tile|strip) byte count/.test(decoding.message)) {
     const changes = fillSparseBlocks(reader, ...getBlockFields(page))
     decoding = changes
-      ? await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
+      ? await decodeWithinLimits(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
       : decoding
     if (changes) notes.push('some tiles or strips are empty, as in sparse files of GDAL')
   }

@@ -30,7 +30,7 @@ interface Plan {
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
   createArchiveReader(async (source, level) => {
     const { limits } = level
-    const plan = planParts(new ZipPackage(source, limits), kind)
+    const plan = planPartChecks(new ZipPackage(source, limits), kind)
     const activity = new OfficeActiveContent()
     const watch: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), getPartSink(name, plan, limits))
     const { entries, unpackedBytes } = await checkWholeZip(source, level, watch)
@@ -48,7 +48,7 @@ function getPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink |
   return isXmlPart(name) ? new EntityBombDetector(name) : undefined
 }
 
-function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
+function planPartChecks(pack: ZipPackage, kind: OoxmlKind): Plan {
   if (!pack.has('[Content_Types].xml')) throw createDamageError('[Content_Types].xml is missing from the document')
   if (!pack.has('_rels/.rels')) throw createDamageError('_rels/.rels is missing from the document')
   const main = readRelationships(pack, '').find(({ type }) => type.endsWith('/officeDocument'))

@@ -50,7 +50,7 @@ export class XmlPart implements PartSink {
     if (this.parsed > maxParsedBytes) return
     this.parsed += chunk.length
     if (this.start === undefined) {
-      this.parse(chunk)
+      this.parseChunk(chunk)
       return
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
@@ -78,10 +78,10 @@ export class XmlPart implements PartSink {
     } catch {
       throw createDamageError(`the part ${this.name} has the unknown encoding '${encoding.slice(0, 40)}'`)
     }
-    this.parse(start)
+    this.parseChunk(start)
   }
 
-  private parse(chunk: Buffer): void {
+  private parseChunk(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
     // A document type declaration has a lower limit, because the parser needs a multiple of its size in memory.

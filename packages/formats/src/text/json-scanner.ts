@@ -44,7 +44,7 @@ export class JsonScanner {
       const closing = byte === 0x5b ? closeArray : byte === 0x7b ? closeObject : 0
       if (closing === 0) this.#readScalar(byte)
       else {
-        if (open.length >= this.#maxDepth) this.#fail(`JSON is nested more than ${this.#maxDepth} levels deep`, true)
+        if (open.length >= this.#maxDepth) this.#throwError(`JSON is nested more than ${this.#maxDepth} levels deep`, true)
         this.#at++
         this.deepest = Math.max(this.deepest, open.push(closing))
         if (this.#skipSpace() !== closing) {
@@ -69,9 +69,9 @@ export class JsonScanner {
       } else if (closing === undefined) {
         if (byte < 0) return true
         if (this.#many && this.#lines > line) return false
-        this.#fail('there is more text after the JSON value')
+        this.#throwError('there is more text after the JSON value')
       } else {
-        if (byte === closeArray || byte === closeObject) this.#fail('a closing bracket does not match its opening bracket')
+        if (byte === closeArray || byte === closeObject) this.#throwError('a closing bracket does not match its opening bracket')
         this.#expectByte(comma, "',' or a closing bracket is missing")
         if (closing === closeObject) this.#readName()
         return false
@@ -81,7 +81,7 @@ export class JsonScanner {
   #lines = 0
 
   #readName(): void {
-    if (this.#skipSpace() !== quote) this.#fail('a quoted name is missing')
+    if (this.#skipSpace() !== quote) this.#throwError('a quoted name is missing')
     this.#readString()
     this.#skipSpace()
     this.#expectByte(colon, "':' is missing after a name")
@@ -93,7 +93,7 @@ export class JsonScanner {
     else if (byte === minus || isDigit(byte)) this.#readNumber()
     else if (word) for (let at = 0; at < word.length; at++) this.#expectByte(word.charCodeAt(at), `'${word}' is misspelled`)
     else
-      this.#fail(
+      this.#throwError(
         byte < 0 && this.values === 0 && this.deepest === 0
           ? 'there is no JSON value'
           : 'a value is missing or is not valid JSON',
@@ -109,47 +109,47 @@ export class JsonScanner {
       // Fast path for string content, which accounts for most bytes.
       while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
       this.#at = at
-      const byte = this.#peek()
+      const byte = this.#peekByte()
       if (byte === quote) break
       if (byte === backslash) this.#readEscape()
-      else if (byte < 0x20) this.#fail('a string contains a control character')
+      else if (byte < 0x20) this.#throwError('a string contains a control character')
     }
     this.#at++
   }
 
   #readEscape(): void {
     this.#at++
-    const kind = this.#peek()
-    if (!escapes.includes(kind)) this.#fail('an escape sequence is invalid')
+    const kind = this.#peekByte()
+    if (!escapes.includes(kind)) this.#throwError('an escape sequence is invalid')
     this.#at++
     for (let digit = kind === 0x75 ? 4 : 0; digit > 0; digit--) {
-      if (!hexDigits.includes(this.#peek())) this.#fail('an escape sequence is invalid')
+      if (!hexDigits.includes(this.#peekByte())) this.#throwError('an escape sequence is invalid')
       this.#at++
     }
   }
 
   #readNumber(): void {
-    if (this.#peek() === minus) this.#at++
-    if (this.#peek() === zero) this.#at++
+    if (this.#peekByte() === minus) this.#at++
+    if (this.#peekByte() === zero) this.#at++
     else this.#readDigits()
-    if (this.#peek() === point) {
+    if (this.#peekByte() === point) {
       this.#at++
       this.#readDigits()
     }
-    if ((this.#peek() | 0x20) !== 0x65) return
+    if ((this.#peekByte() | 0x20) !== 0x65) return
     this.#at++
-    if (this.#peek() === minus || this.#peek() === 0x2b) this.#at++
+    if (this.#peekByte() === minus || this.#peekByte() === 0x2b) this.#at++
     this.#readDigits()
   }
 
   #readDigits(): void {
-    if (!isDigit(this.#peek())) this.#fail('a number is incomplete')
+    if (!isDigit(this.#peekByte())) this.#throwError('a number is incomplete')
     do this.#at++
-    while (isDigit(this.#peek()))
+    while (isDigit(this.#peekByte()))
   }
 
   #skipSpace(): number {
-    for (let byte = this.#peek(); ; byte = this.#peek()) {
+    for (let byte = this.#peekByte(); ; byte = this.#peekByte()) {
       if (!isSpace(byte)) return byte
       if (byte === newline) this.#lines++
       this.#at++
@@ -157,12 +157,12 @@ export class JsonScanner {
   }
 
   #expectByte(byte: number, problem: string): void {
-    if (this.#peek() !== byte) this.#fail(problem)
+    if (this.#peekByte() !== byte) this.#throwError(problem)
     this.#at++
   }
 
   /** Returns the current byte, or -1 at the end of the file. */
-  #peek(): number {
+  #peekByte(): number {
     const byte = this.#bytes[this.#at]
     if (byte !== undefined) return byte
     for (;;) {
@@ -175,8 +175,8 @@ export class JsonScanner {
     }
   }
 
-  #fail(problem: string, tooDeep = false): never {
-    const isEnd = this.#peek() < 0 && (this.values > 0 || problem !== 'there is no JSON value')
+  #throwError(problem: string, tooDeep = false): never {
+    const isEnd = this.#peekByte() < 0 && (this.values > 0 || problem !== 'there is no JSON value')
     throw new JsonSyntaxError(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
   }
 }

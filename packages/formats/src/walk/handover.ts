@@ -16,7 +16,7 @@ export class Handover implements AsyncIterableIterator<Buffer, undefined> {
   }
 
   /** Passes one chunk. Resolves when the consumer requests the next chunk or stops. */
-  async pass(chunk: Buffer): Promise<void> {
+  async passChunk(chunk: Buffer): Promise<void> {
     await this.#waitForRequest()
     this.#takeRequest()?.resolve({ done: false, value: chunk })
     await this.#waitForRequest()

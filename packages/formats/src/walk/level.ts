@@ -10,7 +10,7 @@ import { PushedMembers } from './pushed-members.js'
 import type { WalkRun } from './run.js'
 import { openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded, type WindowReceiver } from './visitor.js'
-import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
+import { acquireWindow, releaseWindow, StreamWindow, visitSource, windowBytes } from './windows.js'
 
 const archiveBehind = 'it contains a large file with an archive at its end, which is not unpacked'
 
@@ -55,7 +55,7 @@ export class Level implements Members {
     return this.#run.visitor.separateParts ?? false
   }
 
-  declaredSize(bytes: number): void {
+  reportDeclaredSize(bytes: number): void {
     if (this.#place.parent) this.#run.visitor.declaredSize?.(bytes, this.#place.parent)
   }
 
@@ -99,19 +99,19 @@ export class Level implements Members {
     this.#run.addGap({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
   }
 
-  async add(source: RandomAccessSource, observed?: Observed): Promise<void> {
+  async addContent(source: RandomAccessSource, observed?: Observed): Promise<void> {
     this.#run.countBytes(source.size)
-    await this.visit(source, observed)
+    await this.visitContent(source, observed)
   }
 
   async addStream(chunks: AsyncIterable<Buffer>): Promise<void> {
-    const window = takeWindow()
+    const window = acquireWindow()
     const iterator = chunks[Symbol.asyncIterator]()
     try {
       await this.#visitStream(window, iterator)
     } finally {
       await iterator.return?.()
-      returnWindow(window)
+      releaseWindow(window)
     }
   }
 
@@ -122,7 +122,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitSpooled((source) => this.uncommon.visit(source))
+      await members.visitSpooled((source) => this.uncommon.visitContent(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -137,7 +137,7 @@ export class Level implements Members {
   }
 
   /** Visits a content and everything inside it, except observed members. */
-  async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
+  async visitContent(source: RandomAccessSource, observed?: Observed): Promise<void> {
     const parent = this.#beginContent()
     visitSource(source, parent, this.step)
     const head = source.read(0, headLength)
@@ -191,11 +191,11 @@ export class Level implements Members {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
       // Visits the bytes that were unpacked before the damage or the limit.
       const unpacked = window.subarray(0, filled)
-      if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
+      if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visitContent(new MemorySource(unpacked))
       else this.#beginContent()(unpacked, { first: true, last: true })
       throw error
     }
-    await this.visit(new MemorySource(window.subarray(0, filled)))
+    await this.visitContent(new MemorySource(window.subarray(0, filled)))
   }
 
   /** Visits a large content while it is unpacked. Containers that need random access are stored first. */
@@ -206,13 +206,13 @@ export class Level implements Members {
     const parent = this.#beginContent()
     const view = new StreamWindow(window, parent)
     if (!container) {
-      for await (const chunk of rest) view.push(chunk)
+      for await (const chunk of rest) view.pushChunk(chunk)
       if (view.endsAsArchive) this.addGap('unsupported', archiveBehind)
     } else {
       const open: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
       await this.#open('tar', new MemorySource(window), { open, parent, common: true })
     }
-    view.end()
+    view.sendLastWindow()
   }
 
   async *#countBytes(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
@@ -228,7 +228,7 @@ export class Level implements Members {
     try {
       held.write(window)
       for await (const chunk of rest) held.write(chunk)
-      await this.visit(held.toSource())
+      await this.visitContent(held.toSource())
     } finally {
       held.close()
     }
@@ -247,7 +247,7 @@ async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncItera
     // Copies the window, because its content moves while the members are read.
     yield Buffer.from(window)
     for await (const chunk of rest) {
-      view.push(chunk)
+      view.pushChunk(chunk)
       yield chunk
     }
   })()

@@ -31,10 +31,10 @@ function removeByteOrderMark(bytes: Buffer): Buffer {
 
 /** Visits a part and the uuencoded files in it. */
 async function addPart(bytes: Buffer, members: Members): Promise<void> {
-  await members.add(new MemorySource(bytes))
+  await members.addContent(new MemorySource(bytes))
   for (const { name, data } of decodeUuencodedFiles(bytes)) {
     members.begin(name)
-    await members.add(new MemorySource(data))
+    await members.addContent(new MemorySource(data))
   }
 }
 

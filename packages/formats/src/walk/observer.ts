@@ -36,7 +36,7 @@ export class ContainerObserver implements MemberObserver {
     if (run.endedBy || members.has(offset)) return
     const inside = this.#inside.get(offset)
     this.#inside.delete(offset)
-    await new Level(run, { depth: this.#depth, container: 'zip' }).add(content, inside).catch(run.end)
+    await new Level(run, { depth: this.#depth, container: 'zip' }).addContent(content, inside).catch(run.end)
     members.add(offset)
   }
 
@@ -56,7 +56,7 @@ export class ContainerObserver implements MemberObserver {
     let isComplete = false
     try {
       for await (const chunk of chunks) {
-        await handover.pass(chunk)
+        await handover.passChunk(chunk)
         yield chunk
       }
       isComplete = true
@@ -93,7 +93,7 @@ export class ContainerObserver implements MemberObserver {
       },
       end: async (result) => {
         try {
-          if (result && !run.endedBy) await members.visitSpooled((source) => level.visit(source)).catch(run.end)
+          if (result && !run.endedBy) await members.visitSpooled((source) => level.visitContent(source)).catch(run.end)
         } finally {
           members.close()
         }

@@ -23,7 +23,9 @@ export const openOneNote: Opener = async (source, members) => {
     if (size.length < 8) continue
     members.begin('')
     const start = at + fileDataHeader
-    await members.add(new WindowSource(source, start, Math.max(0, Math.min(Number(size.readBigUInt64LE()), source.size - start))))
+    await members.addContent(
+      new WindowSource(source, start, Math.max(0, Math.min(Number(size.readBigUInt64LE()), source.size - start))),
+    )
   }
 }
 

@@ -22,13 +22,13 @@ export interface Members {
   /** True if small parts must be visited separately instead of joined. */
   readonly separateParts: boolean
   /** Reports the unpacked size that a header declares for a member. */
-  declaredSize(bytes: number): void
+  reportDeclaredSize(bytes: number): void
   /** Counts a member. The caller then adds its content or a gap. */
   readonly begin: (name: string) => void
   /** True if the walk already visited the member at this offset. Throws `WalkEnded` if the walk ended during that visit. */
   wasObserved(offset: number): boolean
   getObservedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
-  add(source: RandomAccessSource): Promise<void>
+  addContent(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, `maxBytes` in total. */
   addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>

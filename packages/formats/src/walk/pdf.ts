@@ -48,7 +48,7 @@ const isCompressed = ({ filters: [first] }: PdfStream): boolean =>
 /** Visits an unfiltered stream only if it is a container, because its bytes were visited with the file. */
 async function addUnfiltered(members: Members, stream: RandomAccessSource): Promise<void> {
   const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
-  if (detectContainer(stream.read(0, headLength)) || detectContainerAtEnd(tail)) await members.add(stream)
+  if (detectContainer(stream.read(0, headLength)) || detectContainerAtEnd(tail)) await members.addContent(stream)
 }
 
 function readStreamData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
@@ -78,7 +78,7 @@ async function addDecoded(target: Target, data: Buffer, filterNames: string[]): 
     if (!(error instanceof RangeError)) throw error
     return members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
   }
-  await parts.add(data)
+  await parts.addPart(data)
 }
 
 async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {

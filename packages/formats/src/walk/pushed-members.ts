@@ -3,7 +3,7 @@ import { SpooledBytes } from '../archive/spooled-bytes.js'
 import type { PartSink } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { LimitExceeded, type WindowReceiver } from './visitor.js'
-import { returnWindow, StreamWindow, takeWindow, windowBytes } from './windows.js'
+import { acquireWindow, releaseWindow, StreamWindow, windowBytes } from './windows.js'
 
 export interface PushedOptions {
   content(): WindowReceiver
@@ -17,7 +17,7 @@ export interface PushedOptions {
 export class PushedMembers {
   readonly #options: PushedOptions
   readonly #held: SpooledBytes[] = []
-  readonly #window = takeWindow()
+  readonly #window = acquireWindow()
   #bytes = 0
 
   constructor(options: PushedOptions) {
@@ -45,7 +45,7 @@ export class PushedMembers {
   }
 
   close(): void {
-    returnWindow(this.#window)
+    releaseWindow(this.#window)
     for (const held of this.#held) held.close()
   }
 
@@ -70,9 +70,9 @@ export class PushedMembers {
     const view = new StreamWindow(this.#window, this.#options.content())
     const end = () => {
       if (view.endsAsArchive) this.#options.missed()
-      view.end()
+      view.sendLastWindow()
     }
-    return { write: (chunk) => view.push(chunk), end }
+    return { write: (chunk) => view.pushChunk(chunk), end }
   }
 
   #createSpool(): SpooledBytes {

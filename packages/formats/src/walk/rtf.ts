@@ -15,9 +15,9 @@ export const openRtf: Opener = async (source, members) => {
   for (const object of objects) {
     members.begin('')
     const data = Buffer.from(extractHexDigits(object), 'hex')
-    await members.add(new MemorySource(data))
+    await members.addContent(new MemorySource(data))
     const inner = data.indexOf(compoundFile)
-    if (inner > 0) await members.add(new MemorySource(data.subarray(inner)))
+    if (inner > 0) await members.addContent(new MemorySource(data.subarray(inner)))
   }
 }
 

@@ -18,9 +18,9 @@ export class SmallParts {
     this.#members = members
   }
 
-  async add(bytes: Buffer): Promise<void> {
+  async addPart(bytes: Buffer): Promise<void> {
     if (this.#members.separateParts || bytes.length > joinedBytes || mayContainContainer(bytes))
-      return this.#members.add(new MemorySource(bytes))
+      return this.#members.addContent(new MemorySource(bytes))
     this.#parts.push(bytes, separator)
     this.#bytes += bytes.length
     if (this.#bytes > joinedBytes) await this.flush()
@@ -30,6 +30,6 @@ export class SmallParts {
     const bytes = Buffer.concat(this.#parts)
     this.#parts = []
     this.#bytes = 0
-    if (bytes.length > 0) await this.#members.add(new MemorySource(bytes))
+    if (bytes.length > 0) await this.#members.addContent(new MemorySource(bytes))
   }
 }

@@ -34,7 +34,7 @@ export class Walk {
   /** Finishes the walk and returns the gaps. Without gaps, the visitor received the whole file. Throws errors of the visitor. */
   async finish(): Promise<WalkResult> {
     try {
-      await new Level(this.#run).visit(this.#source, this.#observer.observed)
+      await new Level(this.#run).visitContent(this.#source, this.#observer.observed)
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error
       this.#run.gaps.unshift({ cause: 'limit', depth: 0, reason: error.message })

@@ -10,15 +10,15 @@ const maxIdle = 8
 const idle: Buffer[] = []
 
 /** Returns a buffer that an earlier walk of this thread released, because allocating 4 MiB per content would be too slow. */
-export const takeWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
+export const acquireWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
-export function returnWindow(window: Buffer): void {
+export function releaseWindow(window: Buffer): void {
   if (idle.length < maxIdle) idle.push(window)
 }
 
 export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
   let window: Buffer | undefined
-  const room = () => (window ??= takeWindow())
+  const room = () => (window ??= acquireWindow())
   try {
     for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
       step()
@@ -27,7 +27,7 @@ export function visitSource(source: RandomAccessSource, receive: WindowReceiver,
       if (last) return
     }
   } finally {
-    if (window) returnWindow(window)
+    if (window) releaseWindow(window)
   }
 }
 
@@ -43,7 +43,7 @@ export class StreamWindow {
     this.#receive = receive
   }
 
-  push(chunk: Buffer): void {
+  pushChunk(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
       if (this.#filled === windowBytes) this.#advanceWindow()
       const count = chunk.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
@@ -52,7 +52,7 @@ export class StreamWindow {
     }
   }
 
-  end(): void {
+  sendLastWindow(): void {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
   }
 

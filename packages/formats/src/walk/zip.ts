@@ -31,7 +31,7 @@ export const openZip: Opener = async (source, members) => {
     for (const entry of entries) {
       const local = readLocalMember(source, entry.localHeaderOffset)
       const name = entry.nameBytes.toString('utf8')
-      members.declaredSize(entry.uncompressedSize)
+      members.reportDeclaredSize(entry.uncompressedSize)
       members.begin(name)
       if (entry.unicodeName !== undefined) members.begin(entry.unicodeName)
       if (entry.encrypted) addEncryptedGap(name, members)
@@ -85,7 +85,7 @@ async function addEntry(
   const { dataStart } = local
   try {
     const length = Math.min(dataStart + entry.compressedSize, source.size) - dataStart
-    if (entry.method === stored) await members.add(new WindowSource(source, dataStart, length))
+    if (entry.method === stored) await members.addContent(new WindowSource(source, dataStart, length))
     else await addDeflated(source, entry, dataStart, members)
     return undefined
   } catch (error) {
@@ -102,7 +102,7 @@ async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: n
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
     const bytes = inflateAtOnce('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
-    if (bytes) return members.add(new MemorySource(bytes))
+    if (bytes) return members.addContent(new MemorySource(bytes))
   }
   await members.addStream(inflateChunks('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
 }
@@ -119,12 +119,12 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
   try {
     if (method === stored) {
       readLimit.countReadBytes(dataEnd - dataStart)
-      return await members.add(new WindowSource(source, dataStart, dataEnd - dataStart))
+      return await members.addContent(new WindowSource(source, dataStart, dataEnd - dataStart))
     }
     const packed = source.read(dataStart, Math.min(dataEnd - dataStart, localChunkBytes))
     const bytes = inflateAtOnce('raw', packed, maxInflatedAtOnce)
     readLimit.countReadBytes(packed.length)
-    if (bytes) await members.add(new MemorySource(bytes))
+    if (bytes) await members.addContent(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))
   } catch (error) {
     // Ignores errors, because the bytes may not be a real local header.

@@ -34,7 +34,7 @@ export class NestedMembers {
         if (head.length >= wanted) return
         head = Buffer.concat([head, chunk])
         if (head.length < wanted) return
-        if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
+        if (symlink) this.#links.addLink(name, head.toString('utf8', 0, wanted), true)
         else if (detectArchiveKind(head.subarray(0, tarBlock)) || this.#shouldSearch(member, head))
           held = this.#spoolArchive(member, head)
         else this.#level.recordContainer(head)

@@ -101,7 +101,7 @@ async function testMembers(
     return
   }
   const links = new ArchiveLinks()
-  for (const { name, target, symlink } of listing.members) if (target !== undefined) links.add(name, target, symlink)
+  for (const { name, target, symlink } of listing.members) if (target !== undefined) links.addLink(name, target, symlink)
   const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : toFiniteSize(each.size) }))
   const run = await unpackWithNestedArchives(source, { type, members, links, listing }, level)
   checkUnpackRun(run, called, level)

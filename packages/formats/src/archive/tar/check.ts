@@ -44,7 +44,7 @@ function checkTarMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLi
   const device = devices[header.type]
   // An unpacked device file could give access to a disk. A pipe would block every program that opens it.
   if (device) throw createMaliciousError('archive_device', `the member ${quote(header.name)} is ${device}`)
-  if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
+  if (header.type === '1' || header.type === '2') links.addLink(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0
   if (realSize > level.limits.maxUnpackedBytes) {
     throw createMaliciousError(

@@ -93,5 +93,5 @@ async function checkZipMember(
   await verifyMember(source, member, level, watch?.(entry))
   if (!entry.symlink) return
   const target = readSmallMember(source, member, maxLinkBytes)
-  if (target) links.add(entry.name, target.toString('utf8'), true)
+  if (target) links.addLink(entry.name, target.toString('utf8'), true)
 }

@@ -45,7 +45,7 @@ export async function verifyMember(
     sum.addChunk(chunk)
     sink?.write(chunk)
   }
-  sum.verify()
+  sum.verifyTotals()
   sink?.end()
   const { localHeaderOffset } = entry
   if (!sink)
@@ -130,7 +130,7 @@ class MemberChecksum {
     this.sum = crc32(chunk, this.sum)
   }
 
-  verify(): void {
+  verifyTotals(): void {
     if (this.size !== this.entry.uncompressedSize) {
       throw createDamageError(
         `the member ${quote(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
@@ -157,7 +157,7 @@ class DeflatedContent {
         sum.addChunk(chunk)
         yield chunk
       }
-      sum.verify()
+      sum.verifyTotals()
     } catch (error) {
       this.error = toUnpackingError(error, entry)
       throw this.error

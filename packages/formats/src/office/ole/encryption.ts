@@ -16,11 +16,11 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
 export function detectOleEncryption(container: OleContainer): string | undefined {
   return (
     encryptedStreams.find((name) => container.findStream(name)) ??
-    Object.keys(byProgram).find((program) => falseOnFormatError(() => byProgram[program]!(container)))
+    Object.keys(byProgram).find((program) => returnFalseOnFormatError(() => byProgram[program]!(container)))
   )
 }
 
-function falseOnFormatError(test: () => boolean): boolean {
+function returnFalseOnFormatError(test: () => boolean): boolean {
   try {
     return test()
   } catch (error) {
