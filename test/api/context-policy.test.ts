@@ -22,25 +22,25 @@ const asItBegins = {
 }
 const anyDocument = { allowed_extensions: ['7z', 'docm', 'docx', 'txt'] }
 const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
-const policyOf = (contextKey: string) => `/contexts/${contextKey}/policy`
-const securityOf = async () => getData(await tenant.admin.get('/stats')).security
+const getPolicyPath = (contextKey: string) => `/contexts/${contextKey}/policy`
+const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
 test('a policy has exactly six fields, and a partial update preserves omitted fields', async () => {
   await tenant.context('changing')
-  expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
+  expect(getData(await tenant.admin.get(getPolicyPath('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
   const input = { reject_active_content: true, accept_unscanned: true }
-  expect(getData(await tenant.admin.patch(policyOf('changing'), input))).toEqual(changed)
+  expect(getData(await tenant.admin.patch(getPolicyPath('changing'), input))).toEqual(changed)
   // A context returned by the API is also a valid request body.
-  expect(getData(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
-  expect(getData(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
-  expect(getData(await tenant.admin.get(policyOf('changing')))).toEqual(changed)
+  expect(getData(await tenant.admin.patch(getPolicyPath('changing'), changed))).toEqual(changed)
+  expect(getData(await tenant.admin.patch(getPolicyPath('changing'), {}))).toEqual(changed)
+  expect(getData(await tenant.admin.get(getPolicyPath('changing')))).toEqual(changed)
   expect(getData(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
 test('reports all invalid policy fields in one response and suggests the nearest name for an unknown field', async () => {
   await tenant.context('faulty')
-  const response = await tenant.admin.patch(policyOf('faulty'), {
+  const response = await tenant.admin.patch(getPolicyPath('faulty'), {
     retention_days: 0,
     trash_days: 366,
     rescan: null,
@@ -58,22 +58,25 @@ test('reports all invalid policy fields in one response and suggests the nearest
   ])
   expect(response.body.message).toContain("did you mean 'reject_active_content'?")
   expect(response.body.message).toContain('retention_days: must be null or between 1 and 36500')
-  expect(getData(await tenant.admin.get(policyOf('faulty')))).toEqual(asItBegins)
-  expect(toStatusAndCode(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
+  expect(getData(await tenant.admin.get(getPolicyPath('faulty')))).toEqual(asItBegins)
+  expect(toStatusAndCode(await tenant.admin.patch(getPolicyPath('unknown'), { accept_unscanned: true }))).toEqual([
+    404,
+    'not_found',
+  ])
 })
 
 test('sets and clears the retention period and the number of days that deleted files stay in the trash', async () => {
   await tenant.context('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
-  expect(getData(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
-  expect(getData(await tenant.admin.patch(policyOf('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
-  expect(getData(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
+  expect(getData(await tenant.admin.patch(getPolicyPath('aging'), set))).toEqual({ ...asItBegins, ...set })
+  expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { trash_days: 0 }))).toMatchObject({ retention_days: 36_500 })
+  expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
 test('audits a policy change but not an update without effect', async () => {
   const { context_id } = await tenant.context('audited')
-  getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
-  getData(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
+  getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
+  getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   const entries = getItems(await tenant.admin.get(`/audit-logs/entity/context/${context_id}`))
   expect(entries.map(({ action, details }: { action: string; details: unknown }) => [action, details])).toEqual([
     ['updated', { change: 'policy', changed: { reject_encrypted_files: { previous: false, new: true } } }],
@@ -106,14 +109,14 @@ test('returns the policy as a field of the context and updates it with a GraphQL
 test('rejects active content with its own reason and counts it as a corrupt file', async () => {
   await tenant.context('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
-  getData(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
-  const before = await securityOf()
+  getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
+  const before = await getSecurityStats()
   const key = await tenant.key(['upload'])
   const response = await key.upload('plain', 'refused.docm', withMacros)
   expect(toStatusAndCode(response)).toEqual([422, 'active_content'])
   expect(response.body.error.details).toEqual({ active_content: ['VBA macros'] })
   getData(await tenant.admin.upload('plain', 'sound.docx', packed(docx())), { status: 201, message: true, timestamp: false })
-  const { by_reason, ...after } = await securityOf()
+  const { by_reason, ...after } = await getSecurityStats()
   expect(after.files_blocked_total).toBe(before.files_blocked_total + 1)
   expect(by_reason).toEqual({ ...before.by_reason, corrupt_file: before.by_reason.corrupt_file + 1 })
   const calls = await tenant.admin.graphql(`{ callLogs(apiKeyId: "${key.id}") { data { status errorCode } } }`)
@@ -123,7 +126,7 @@ test('rejects active content with its own reason and counts it as a corrupt file
 test('rejects an encrypted file with its own reason, even if scanning is disabled', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
-  getData(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
+  getData(await tenant.admin.patch(getPolicyPath('open'), { reject_encrypted_files: true }))
   const response = await tenant.admin.upload('open', 'refused.7z', encrypted7z)
   expect(toStatusAndCode(response)).toEqual([422, 'encrypted_file'])
   expect(response.body.error.details).toEqual({ encrypted: true })
@@ -132,7 +135,7 @@ test('rejects an encrypted file with its own reason, even if scanning is disable
 test('accepts and reports an incompletely scanned file if the policy allows it', async () => {
   await tenant.context('trusting', anyDocument)
   expect(toStatusAndCode(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
-  getData(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))
+  getData(await tenant.admin.patch(getPolicyPath('trusting'), { accept_unscanned: true }))
   const { file_id } = getData(await tenant.admin.upload('trusting', 'a.7z', encrypted7z), {
     status: 201,
     message: true,

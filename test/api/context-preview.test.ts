@@ -24,14 +24,14 @@ const none = {
 }
 const preview = async (contextKey: string, body: object) =>
   getData(await tenant.admin.post(`/contexts/${contextKey}/preview`, body))
-const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
+const uploadFile = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   getData(await tenant.admin.upload(contextKey, name, content), created).file_id
 
 test('a policy preview validates the extension and size of stored files and changes nothing', async () => {
   await tenant.context('plain')
-  const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
-  await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
-  const large = await keep('plain', 'large.txt', 'x'.repeat(1_048_577))
+  const csv = await uploadFile('plain', 'table.CSV', 'a,b\n1,2\n')
+  await uploadFile('plain', 'exact.txt', 'x'.repeat(1_048_576))
+  const large = await uploadFile('plain', 'large.txt', 'x'.repeat(1_048_577))
   const before = getData(await tenant.admin.get('/contexts/plain'))
   expect(await preview('plain', { allowed_extensions: ['txt', '.PDF'], max_file_size_mb: 1 })).toEqual({
     files: 3,
@@ -61,9 +61,9 @@ test('a policy preview validates the extension and size of stored files and chan
 test('a policy preview uses the stored report for passwords, active content and incomplete scans', async () => {
   await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   getData(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
-  const locked = await keep('open', 'locked.7z', encrypted7z)
-  const active = await keep('open', 'macros.docm', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
-  await keep('open', 'sound.docx', packed(docx()))
+  const locked = await uploadFile('open', 'locked.7z', encrypted7z)
+  const active = await uploadFile('open', 'macros.docm', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
+  await uploadFile('open', 'sound.docx', packed(docx()))
   const policy = { reject_encrypted_files: true, reject_active_content: true }
   const response = await preview('open', { policy })
   expect(response).toMatchObject({
@@ -84,8 +84,8 @@ test('a policy preview uses the stored report for passwords, active content and 
 
 test('a policy preview reports a file as undecided if the decision requires its content', async () => {
   await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
-  await keep('lax', 'empty.txt', '')
-  await keep('lax', 'text.txt', 'text')
+  await uploadFile('lax', 'empty.txt', '')
+  await uploadFile('lax', 'text.txt', 'text')
   expect(await preview('lax', {})).toMatchObject({ files: 2, would_be_rejected: 0, undecided: 0 })
   expect(await preview('lax', { reject_blank_files: true })).toMatchObject({
     would_be_rejected: 1,
@@ -98,7 +98,7 @@ test('a policy preview reports a file as undecided if the decision requires its 
 
 test('a policy preview uses the newest report and reports a check as undecided if the report lacks it', async () => {
   await tenant.context('renewed')
-  const file = await keep('renewed', 'text.txt', 'text')
+  const file = await uploadFile('renewed', 'text.txt', 'text')
   const { pool } = world.database
   const check = (name: string, outcome: string) => ({ check: name, outcome, message: 'x', evidence: {}, durationMs: 1 })
   const report = (virus: string) => ({
@@ -141,7 +141,7 @@ test('a policy preview returns the same errors as an update', async () => {
 
 test('returns the same policy preview over GraphQL as over REST', async () => {
   await tenant.context('queried')
-  await keep('queried', 'text.txt', 'text')
+  await uploadFile('queried', 'text.txt', 'text')
   const request = (input: string) =>
     tenant.admin.graphql(
       `{ previewContext(contextKey: "queried", input: ${input}) { files wouldBeRejected undecided byReason { invalidExtension } sample { originalFilename reason } } }`,

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const minimal = (contextKey: string) => ({
+const createMinimalContext = (contextKey: string) => ({
   context_key: contextKey,
   display_name: 'Invoices',
   allowed_extensions: ['pdf'],
@@ -70,7 +70,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ['__proto__', {}],
   ]
   test.each(invalidValues)('rejects an invalid context value of %s with 400: %j', async (field, value) => {
-    const body = Object.entries({ ...minimal('faulty') }).filter(([name]) => name !== field)
+    const body = Object.entries({ ...createMinimalContext('faulty') }).filter(([name]) => name !== field)
     const text = [...body, ...(value === undefined ? [] : [[field, value]])]
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
       .join(',')
@@ -98,14 +98,14 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
 
   test('stores metadata of exactly 16 KiB and of any nesting depth', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
-    expect(getData(await tenant.admin.post('/contexts', { ...minimal('big'), metadata }), { status: 201 }).metadata).toEqual(
-      metadata,
-    )
+    expect(
+      getData(await tenant.admin.post('/contexts', { ...createMinimalContext('big'), metadata }), { status: 201 }).metadata,
+    ).toEqual(metadata)
     const deep = `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`
     const deeper = `{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}`
     // The second request body exceeds the maximum number of JSON values.
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
-      const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
+      const body = JSON.stringify(createMinimalContext('deep')).replace(/}$/, `,"metadata":${nested}}`)
       const response = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })
       expect(getInvalidFields(response)).toEqual([fault])
     }

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const minimal = (contextKey: string) => ({
+const createMinimalContext = (contextKey: string) => ({
   context_key: contextKey,
   display_name: 'Invoices',
   allowed_extensions: ['pdf'],
@@ -18,7 +18,7 @@ const minimal = (contextKey: string) => ({
 })
 
 test('a context has exactly the specified fields and defaults', async () => {
-  const response = await tenant.admin.post('/contexts', minimal('defaults'))
+  const response = await tenant.admin.post('/contexts', createMinimalContext('defaults'))
   const expected = {
     context_id: anyId('ctx'),
     context_key: 'defaults',
@@ -52,7 +52,7 @@ test('a context has exactly the specified fields and defaults', async () => {
 
 test('stores every field of a new context', async () => {
   const all = {
-    ...minimal('everything'),
+    ...createMinimalContext('everything'),
     display_name: 'ü'.repeat(255),
     description: 'Line one\nline two',
     storage_path_template: 'a/{year}-{month}/{context_key}',
@@ -68,7 +68,10 @@ test('stores every field of a new context', async () => {
 
 test('stores extensions in lower case, without the dot and without duplicates', async () => {
   const { allowed_extensions } = getData(
-    await tenant.admin.post('/contexts', { ...minimal('spellings'), allowed_extensions: ['.PDF', 'pdf', 'Docx', '.docx', '7z'] }),
+    await tenant.admin.post('/contexts', {
+      ...createMinimalContext('spellings'),
+      allowed_extensions: ['.PDF', 'pdf', 'Docx', '.docx', '7z'],
+    }),
     { status: 201 },
   )
   expect(allowed_extensions).toEqual(['pdf', 'docx', '7z'])
@@ -79,9 +82,9 @@ test('stores extensions in lower case, without the dot and without duplicates', 
 
 test('a context key must be unique only within its tenant', async () => {
   const other = await world.tenant()
-  getData(await tenant.admin.post('/contexts', minimal('twice')), { status: 201 })
-  expect(toStatusAndCode(await tenant.admin.post('/contexts', minimal('twice')))).toEqual([409, 'conflict'])
-  getData(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
+  getData(await tenant.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
+  expect(toStatusAndCode(await tenant.admin.post('/contexts', createMinimalContext('twice')))).toEqual([409, 'conflict'])
+  getData(await other.admin.post('/contexts', createMinimalContext('twice')), { status: 201 })
 })
 
 test('updating a context preserves omitted fields and cannot change context_key', async () => {

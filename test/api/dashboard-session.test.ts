@@ -26,7 +26,7 @@ async function getCookie(credentials: object = user): Promise<string> {
   return headers.getSetCookie()[0]!.split(';')[0]!
 }
 
-const me = (headers: Record<string, string>) =>
+const queryMe = (headers: Record<string, string>) =>
   world.unauthenticated.raw('/graphql', {
     method: 'POST',
     headers: { ...json, ...headers },
@@ -105,7 +105,7 @@ describe('the cookie', () => {
     ['another value of the header', { 'x-assay-request': 'other' }, false],
   ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await getCookie()
-    const response = await me({ cookie, ...headers })
+    const response = await queryMe({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
     const rest = await world.unauthenticated.get('/files', { cookie, ...headers })
     expect(rest.status).toBe(counts ? 200 : 401)
@@ -120,7 +120,7 @@ describe('the cookie', () => {
     expect(upload.status).toBe(401)
     const out = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie } })
     expect([out.status, out.headers.getSetCookie()]).toEqual([401, []])
-    expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
+    expect((await queryMe({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
   test('rejects the session cookie from other origins, even if CORS allows them', async () => {
@@ -139,9 +139,9 @@ describe('the cookie', () => {
 
   test('ignores the session cookie if the request has an Authorization header', async () => {
     const cookie = await getCookie()
-    const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
+    const both = await queryMe({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
     expect(both.body.data.me).toEqual({ email: null })
-    const dead = await me({ cookie, ...dashboard, authorization: 'Bearer assay_unknown' })
+    const dead = await queryMe({ cookie, ...dashboard, authorization: 'Bearer assay_unknown' })
     expect(dead.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
@@ -171,7 +171,7 @@ describe('DELETE /session', () => {
     expect(response.headers.getSetCookie()[0]).toMatch(
       /^assay_session=; Path=\/; HttpOnly; SameSite=Strict; Expires=Thu, 01 Jan 1970/,
     )
-    const after = await me({ cookie, ...dashboard })
+    const after = await queryMe({ cookie, ...dashboard })
     expect(after.body.errors[0]).toMatchObject({
       message: expect.stringContaining('ended'),
       extensions: { code: 'UNAUTHENTICATED' },
@@ -215,7 +215,7 @@ describe('the first-visit link', () => {
   test('signs in with a first-visit link only once', async () => {
     const { welcome, email } = await invite()
     const cookie = await getCookie({ welcome })
-    expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
+    expect((await queryMe({ cookie, ...dashboard })).body.data.me).toEqual({ email })
     expect((await startSession({ welcome })).status).toBe(401)
   })
 
@@ -254,8 +254,8 @@ describe('the first-visit link', () => {
 
 describe('me', () => {
   test('the me query returns null without a credential and an error for an invalid credential', async () => {
-    expect((await me({})).body).toEqual({ data: { me: null } })
-    const bad = await me({ authorization: 'Bearer assay_unknown' })
+    expect((await queryMe({})).body).toEqual({ data: { me: null } })
+    const bad = await queryMe({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 })

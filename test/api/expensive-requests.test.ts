@@ -13,8 +13,8 @@ const yearByHour = '/stats/charts/api-calls?period=hourly&days=365'
 const files = 'files(pageSize: 100) { data { fileId validation { checks { check outcome message evidence durationMs } } } }'
 // Cost of 100 files with five checks of five fields each.
 const filesCost = 1 + 100 * (1 + 1 + (1 + 1 + 5 * 5))
-const document = (fields: number) => `{ ${Array.from({ length: fields }, (_, at) => `f${at}: ${files}`).join(' ')} }`
-const remaining = ({ headers }: { headers: Headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
+const createDocument = (fields: number) => `{ ${Array.from({ length: fields }, (_, at) => `f${at}: ${files}`).join(' ')} }`
+const getRemaining = ({ headers }: { headers: Headers }) => Number(/r=(\d+)/.exec(headers.get('ratelimit')!)![1])
 
 describe('the rate limit', () => {
   let limited: World
@@ -27,14 +27,14 @@ describe('the rate limit', () => {
   test('counts the cost of a GraphQL document as calls and rejects a document that exceeds the rate limit', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
-      expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
+      expect(getRemaining(await key.get('/files?page_size=100'))).toBe(169)
       // The request counts as ten calls plus one per 500 cost units above 3,000.
       const extra = Math.ceil((10 * filesCost - 3_000) / 500)
-      const accepted = await key.graphql(document(10))
+      const accepted = await key.graphql(createDocument(10))
       expect(accepted.body.errors).toBeUndefined()
-      expect(remaining(await key.get('/files'))).toBe(168 - 10 - extra)
-      await key.graphql(document(10))
-      const rejected = await key.graphql(document(10))
+      expect(getRemaining(await key.get('/files'))).toBe(168 - 10 - extra)
+      await key.graphql(createDocument(10))
+      const rejected = await key.graphql(createDocument(10))
       expect(Object.values(rejected.body.data)).toEqual(Array(10).fill(null))
       expect(rejected.body.errors).toHaveLength(10)
       expect(rejected.body.errors[0]).toMatchObject({
@@ -65,7 +65,7 @@ describe('the rate limit', () => {
       try {
         const key = low.as((await (await world.tenant()).key(['metadata'])).credential)
         const accepted = await key.get(yearByHour)
-        expect([accepted.status, remaining(accepted)]).toEqual([200, 9])
+        expect([accepted.status, getRemaining(accepted)]).toEqual([200, 9])
         expect(toStatusAndCode(await key.get(yearByHour))).toEqual([429, 'rate_limited'])
       } finally {
         await low.close()

@@ -18,11 +18,11 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const lines = (text: string) => text.split('\n').filter((line) => line !== '')
-const ndjson = (text: string) => lines(text).map((line) => JSON.parse(line))
+const splitLines = (text: string) => text.split('\n').filter((line) => line !== '')
+const parseNdjson = (text: string) => splitLines(text).map((line) => JSON.parse(line))
 
 /** Parses CSV (RFC 4180) into rows of unquoted cells. */
-function csv(text: string): string[][] {
+function parseCsv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []
   for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
@@ -40,7 +40,7 @@ test('exports call logs as NDJSON with the entries of the list, excluding the ex
   expect(response.status).toBe(200)
   expect(response.headers.get('content-type')).toBe('application/x-ndjson; charset=utf-8')
   expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename="call-logs-\d{4}-\d{2}-\d{2}\.ndjson"$/)
-  const [listing, ...before] = ndjson(response.body)
+  const [listing, ...before] = parseNdjson(response.body)
   expect(listing).toMatchObject({ operation: 'metadata', status: 'success' })
   expect(before).toEqual(all)
   const [logged] = (await tenant.admin.get('/stats/logs?page_size=1')).body.data.data
@@ -53,7 +53,7 @@ test('exports call logs as CSV with a header row, escaped formulas and the value
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
   expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
   expect(response.headers.get('content-disposition')).toMatch(/\.csv"$/)
-  const [head, ...rows] = csv(response.body)
+  const [head, ...rows] = parseCsv(response.body)
   expect(head).toEqual(Object.keys(entries[0]))
   const harmless = (cell: string | null) => (cell === null ? '' : /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)
   expect(rows).toEqual(entries.map((entry: Record<string, string | null>) => Object.values(entry).map(harmless)))
@@ -62,10 +62,10 @@ test('exports call logs as CSV with a header row, escaped formulas and the value
 
 test('exports audit logs as NDJSON and CSV with the filters of the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
-  expect(ndjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
+  expect(parseNdjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
-    expect(ndjson((await tenant.admin.get(`/audit-logs/export?${query}`)).body)).toEqual(await listed(query))
-  const [head, ...rows] = csv((await tenant.admin.get('/audit-logs/export?format=csv&audit_type=file')).body)
+    expect(parseNdjson((await tenant.admin.get(`/audit-logs/export?${query}`)).body)).toEqual(await listed(query))
+  const [head, ...rows] = parseCsv((await tenant.admin.get('/audit-logs/export?format=csv&audit_type=file')).body)
   const [entry] = await listed('&audit_type=file')
   expect(rows).toHaveLength(1)
   const cells = Object.fromEntries(head!.map((name, index) => [name, rows[0]![index]]))
@@ -117,7 +117,9 @@ describe('rejected exports', () => {
     const other = await world.tenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
-    expect(ndjson((await other.admin.get('/audit-logs/export')).body).map((entry) => entry.entity_type)).not.toContain('file')
+    expect(parseNdjson((await other.admin.get('/audit-logs/export')).body).map((entry) => entry.entity_type)).not.toContain(
+      'file',
+    )
   })
 })
 
@@ -155,7 +157,7 @@ describe('a large export', () => {
   }
 
   test('a large export over several months contains each row once', async () => {
-    const ids = ndjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
+    const ids = parseNdjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)
     expect(ids).toEqual([...ids].sort().reverse())

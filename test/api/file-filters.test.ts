@@ -71,12 +71,12 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
-const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
+const toLowerCase = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+const compareByBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const orders: Record<string, (a: StoredFile, b: StoredFile) => number> = {
-  created_at: (a, b) => byBytes(a.fileId, b.fileId),
-  original_filename: (a, b) => byBytes(lower(a.name), lower(b.name)) || byBytes(a.fileId, b.fileId),
-  size_bytes: (a, b) => a.size - b.size || byBytes(a.fileId, b.fileId),
+  created_at: (a, b) => compareByBytes(a.fileId, b.fileId),
+  original_filename: (a, b) => compareByBytes(toLowerCase(a.name), toLowerCase(b.name)) || compareByBytes(a.fileId, b.fileId),
+  size_bytes: (a, b) => a.size - b.size || compareByBytes(a.fileId, b.fileId),
 }
 
 interface Filter {
@@ -101,13 +101,13 @@ function expected(filter: Filter): string[] {
       (filter.content_type === undefined ||
         file.type === filter.content_type ||
         (filter.content_type === 'image/*' && file.type.startsWith('image/'))) &&
-      (filter.name_prefix === undefined || lower(file.name).startsWith(lower(filter.name_prefix))) &&
+      (filter.name_prefix === undefined || toLowerCase(file.name).startsWith(toLowerCase(filter.name_prefix))) &&
       (filter.search === undefined ||
         file.fileId === filter.search ||
         `sha256:${file.checksum}` === filter.search ||
-        lower(file.name).includes(lower(filter.search))) &&
-      (filter.start_date === undefined || timeOf(file) >= Date.parse(filter.start_date)) &&
-      (filter.end_date === undefined || timeOf(file) <= Date.parse(filter.end_date)),
+        toLowerCase(file.name).includes(toLowerCase(filter.search))) &&
+      (filter.start_date === undefined || getTime(file) >= Date.parse(filter.start_date)) &&
+      (filter.end_date === undefined || getTime(file) <= Date.parse(filter.end_date)),
   )
   found.sort(orders[sort])
   const order = filter.order ?? (sort === 'original_filename' ? 'asc' : 'desc')
@@ -115,7 +115,7 @@ function expected(filter: Filter): string[] {
 }
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
-const timeOf = ({ fileId }: StoredFile) =>
+const getTime = ({ fileId }: StoredFile) =>
   [...fileId.slice(5, 15)].reduce((time, letter) => time * 32 + alphabet.indexOf(letter), 0)
 
 const span = { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-04T12:00:00Z' }
@@ -168,9 +168,9 @@ const filters: Record<string, () => Filter> = {
   }),
 }
 
-const nextOf = (response: ApiResponse): string | undefined =>
+const getNextLink = (response: ApiResponse): string | undefined =>
   /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
-const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
+const toCamelCase = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
@@ -182,7 +182,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
       const response: ApiResponse = await key.get(next)
       observed.push(...getItems(response).map((item: { file_id: string }) => item.file_id))
       expect(response.body.data.pagination.total_items).toBe(all.length)
-      next = nextOf(response)
+      next = getNextLink(response)
       expect(response.body.data.pagination.has_next).toBe(next !== undefined)
     }
     expect(observed).toEqual(all)
@@ -192,7 +192,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     const filter = filters[name]!()
     const all = expected(filter)
     const args = Object.entries(filter).map(
-      ([member, value]) => `${camel(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
+      ([member, value]) => `${toCamelCase(member)}: ${isName(member) ? value : JSON.stringify(value)}`,
     )
     const [count, place, cursor, more] =
       direction === 'forwards'
@@ -275,7 +275,7 @@ test.each([
 
 test('rejects a cursor from a file list with another sort order', async () => {
   const response = await key.get('/files?sort=size_bytes&page_size=5')
-  const after = new URL(nextOf(response)!, 'http://x').searchParams.get('after')!
+  const after = new URL(getNextLink(response)!, 'http://x').searchParams.get('after')!
   expect(getInvalidFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
   const { body } = await key.graphql('{ filesConnection(first: 1, last: 1) { totalCount } }')
   expect(body.errors[0].extensions.details.fields[0].field).toBe('last')

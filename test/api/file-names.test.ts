@@ -19,20 +19,20 @@ const send = (path: string, parts: Part[], more: Record<string, string> = {}) =>
   const { body, headers } = multipart(parts)
   return caller.raw(path, { method: 'POST', headers: { ...headers, ...more }, body: body as never })
 }
-const fileNamed = (disposition: string): Part => ({
+const createFilePart = (disposition: string): Part => ({
   disposition: `form-data; name="file"; ${disposition}`,
   content: 'text',
   headers: ['Content-Type: text/plain'],
 })
-const rest = (endpoint: 'upload' | 'validate', disposition: string) =>
-  send(`/api/v1/files/${endpoint}`, [{ name: 'context', content: 'notes' }, fileNamed(disposition)])
-const graphql = (query: string, disposition: string) =>
+const uploadByRest = (endpoint: 'upload' | 'validate', disposition: string) =>
+  send(`/api/v1/files/${endpoint}`, [{ name: 'context', content: 'notes' }, createFilePart(disposition)])
+const uploadByGraphql = (query: string, disposition: string) =>
   send(
     '/graphql',
     [
       { name: 'operations', content: JSON.stringify({ query, variables: { file: null } }) },
       { name: 'map', content: '{"file":["variables.file"]}' },
-      fileNamed(disposition),
+      createFilePart(disposition),
     ],
     { 'apollo-require-preflight': 'true' },
   )
@@ -55,12 +55,12 @@ const names: [what: string, disposition: string, stored: string][] = [
 ]
 
 test.each(names)('sanitizes a file name with %s over REST and GraphQL', async (_what, disposition, stored) => {
-  const uploaded = getData(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
+  const uploaded = getData(await uploadByRest('upload', disposition), { status: 201, message: true, timestamp: false })
   expect(uploaded.original_filename).toBe(stored)
   expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
-  expect(getData(await rest('validate', disposition)).outcome).toBe('accepted')
-  expect((await graphql(uploadFile, disposition)).body).toEqual({ data: { uploadFile: { originalFilename: stored } } })
-  expect((await graphql(validateFile, disposition)).body).toEqual({ data: { validateFile: { outcome: 'accepted' } } })
+  expect(getData(await uploadByRest('validate', disposition)).outcome).toBe('accepted')
+  expect((await uploadByGraphql(uploadFile, disposition)).body).toEqual({ data: { uploadFile: { originalFilename: stored } } })
+  expect((await uploadByGraphql(validateFile, disposition)).body).toEqual({ data: { validateFile: { outcome: 'accepted' } } })
 
   const [listed] = getItems(await caller.get(`/files?name_prefix=${encodeURIComponent(stored)}`))
   expect(listed.original_filename).toBe(stored)
@@ -73,7 +73,7 @@ test.each(names)('sanitizes a file name with %s over REST and GraphQL', async (_
 
 test('rejects a file name that is empty after sanitizing with 400', async () => {
   for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
-    for (const response of [await rest('upload', disposition), await rest('validate', disposition)])
+    for (const response of [await uploadByRest('upload', disposition), await uploadByRest('validate', disposition)])
       expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
 })
 
@@ -85,10 +85,12 @@ test('rejects a part with an invalid Content-Disposition header and describes th
     'filename="a.txt',
     'filename',
   ]) {
-    const response = await rest('upload', disposition)
+    const response = await uploadByRest('upload', disposition)
     expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
     expect(response.body.message).toContain('Malformed Content-Disposition of a part')
-    expect((await graphql(uploadFile, disposition)).body.errors[0].message).toContain('Malformed Content-Disposition of a part')
+    expect((await uploadByGraphql(uploadFile, disposition)).body.errors[0].message).toContain(
+      'Malformed Content-Disposition of a part',
+    )
   }
 })
 

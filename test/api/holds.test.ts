@@ -14,10 +14,10 @@ afterAll(() => world.close())
 const upload = async (contextKey: string): Promise<string> =>
   (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
 const hold = (fileId: string, reason: unknown = 'Case 7') => tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason })
-const context = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
+const createContext = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
 
 test('rejects single and bulk deletions of a file on hold until the hold is released', async () => {
-  await context('held')
+  await createContext('held')
   const [held, free] = [await upload('held'), await upload('held')]
   expect(getData(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: anyTimestamp })
   expect(toStatusAndCode(await tenant.admin.delete(`/files/${held}`))).toEqual([409, 'on_hold'])
@@ -32,7 +32,7 @@ test('rejects single and bulk deletions of a file on hold until the hold is rele
 })
 
 test('expires a file on hold only after the hold is released', async () => {
-  await context('aging')
+  await createContext('aging')
   getData(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)
   getData(await hold(fileId))
@@ -44,7 +44,7 @@ test('expires a file on hold only after the hold is released', async () => {
 })
 
 test('a new hold reason replaces the previous one, and an identical reason changes nothing', async () => {
-  await context('again')
+  await createContext('again')
   const fileId = await upload('again')
   const first = getData(await hold(fileId, 'One'))
   expect(getData(await hold(fileId, 'One'))).toEqual(first)
@@ -64,7 +64,7 @@ test('a new hold reason replaces the previous one, and an identical reason chang
 })
 
 test('rejects a hold without a reason or for an unknown file', async () => {
-  await context('needy')
+  await createContext('needy')
   const fileId = await upload('needy')
   expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])
   expect(getInvalidFields(await hold(fileId, 'x'.repeat(1025)))).toEqual(['reason'])
@@ -74,7 +74,7 @@ test('rejects a hold without a reason or for an unknown file', async () => {
 })
 
 test('lists holds newest first with a next-page link', async () => {
-  await context('listed')
+  await createContext('listed')
   const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
   for (const fileId of ids) getData(await hold(fileId))
   const first = await tenant.admin.get('/holds?context=listed&page_size=2')
@@ -84,7 +84,7 @@ test('lists holds newest first with a next-page link', async () => {
 })
 
 test('GraphQL creates and releases holds and returns them with the file', async () => {
-  await context('queried')
+  await createContext('queried')
   const fileId = await upload('queried')
   const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)
   expect(put.body.data.holdFile).toEqual({ fileId, reason: 'Case 8' })

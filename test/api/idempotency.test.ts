@@ -13,24 +13,24 @@ afterAll(() => world.close())
 
 let count = 0
 /** Returns headers with a new Idempotency-Key. */
-const fresh = () => ({ 'idempotency-key': `key-${++count}` })
+const createKeyHeader = () => ({ 'idempotency-key': `key-${++count}` })
 const upload = (caller: Caller, content: string, headers: Record<string, string>, more: object = {}, context = 'notes') =>
   caller.upload(context, 'a.txt', content, { headers, ...more })
-const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
+const countFiles = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
 
 /** Removes the request id and timestamp from a response. */
-const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
+const toComparable = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: ApiResponse) => ({ status, body })
 
 describe('POST /files/upload', () => {
   test('a repeated upload with the same Idempotency-Key stores one file and returns the first response', async () => {
-    const key = fresh()
-    const before = await filesOf(tenant.admin)
+    const key = createKeyHeader()
+    const before = await countFiles(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
     expect(first.status).toBe(201)
     // A request whose metadata differs only in formatting counts as a repetition.
     const second = await upload(tenant.admin, 'once', key, { metadata: '{ "b": 2, "a": 1 }' })
-    expect(facts(second)).toEqual(facts(first))
-    expect(await filesOf(tenant.admin)).toBe(before + 1)
+    expect(toComparable(second)).toEqual(toComparable(first))
+    expect(await countFiles(tenant.admin)).toBe(before + 1)
     const { data } = (await tenant.admin.get('/stats/logs?operation=upload&page_size=2')).body.data
     expect(data.map(({ file_id, status }: { file_id: string; status: string }) => [file_id, status])).toEqual([
       [first.body.data.file_id, 'success'],
@@ -39,34 +39,34 @@ describe('POST /files/upload', () => {
   })
 
   test('rejects a reused Idempotency-Key with different content, name, context or metadata with 409', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
     const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
     expect(await upload(tenant.admin, 'two', key)).toMatchObject(mismatch)
     expect(await tenant.admin.upload('notes', 'b.txt', 'one', { headers: key })).toMatchObject(mismatch)
     expect(await upload(tenant.admin, 'one', key, {}, 'other')).toMatchObject(mismatch)
     expect(await upload(tenant.admin, 'one', key, { metadata: { a: 1 } })).toMatchObject(mismatch)
-    expect(await tenant.admin.post('/contexts', contextOf('mismatch'), key)).toMatchObject(mismatch)
+    expect(await tenant.admin.post('/contexts', createContextBody('mismatch'), key)).toMatchObject(mismatch)
   })
 
   test('executes one of many concurrent uploads with the same Idempotency-Key and returns its response to all', async () => {
-    const key = fresh()
-    const before = await filesOf(tenant.admin)
+    const key = createKeyHeader()
+    const before = await countFiles(tenant.admin)
     const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
-    expect(new Set(responses.map((response) => JSON.stringify(facts(response)))).size).toBe(1)
+    expect(new Set(responses.map((response) => JSON.stringify(toComparable(response)))).size).toBe(1)
     expect(responses[0]!.status).toBe(201)
-    expect(await filesOf(tenant.admin)).toBe(before + 1)
+    expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
   test('a failed upload releases its Idempotency-Key for any request', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
   test('Idempotency-Keys of different API keys and tenants are independent', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const otherTenant = await world.tenant()
     await otherTenant.context('notes')
     const colleague = await tenant.key(['upload'])
@@ -91,54 +91,54 @@ describe('POST /files/upload', () => {
   })
 
   test('returns the first response to a repeated upload even if the file was deleted in the meantime', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
-    expect(facts(await upload(tenant.admin, 'gone', key))).toEqual(facts(first))
+    expect(toComparable(await upload(tenant.admin, 'gone', key))).toEqual(toComparable(first))
   })
 
   test('an Idempotency-Key can be reused after 24 hours, and a sweep deletes it', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const first = await upload(tenant.admin, 'daily', key)
-    await age(key['idempotency-key'], '23 hours 59 minutes')
-    expect(facts(await upload(tenant.admin, 'daily', key))).toEqual(facts(first))
-    await age(key['idempotency-key'], '24 hours 1 second')
+    await expireKey(key['idempotency-key'], '23 hours 59 minutes')
+    expect(toComparable(await upload(tenant.admin, 'daily', key))).toEqual(toComparable(first))
+    await expireKey(key['idempotency-key'], '24 hours 1 second')
     const next = await upload(tenant.admin, 'another body', key)
     expect(next.status).toBe(201)
     expect(next.body.data.file_id).not.toBe(first.body.data.file_id)
-    await age(key['idempotency-key'], '25 hours')
+    await expireKey(key['idempotency-key'], '25 hours')
     expect(await world.app.services.idempotency.sweep()).toBe(1)
   })
 
   test('an Idempotency-Key used by a killed process can be reused after its lease ends', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
       `UPDATE idempotency_keys SET response = NULL, leased_until = now() + interval '400 ms' WHERE key = $1`,
       [key['idempotency-key']],
     )
-    const before = await filesOf(tenant.admin)
+    const before = await countFiles(tenant.admin)
     expect((await upload(tenant.admin, 'killed', key)).status).toBe(201)
-    expect(await filesOf(tenant.admin)).toBe(before + 1)
+    expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
   test('another or restarted replica on the same database also replays the stored response', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
     try {
       const again = await upload(replica.as(tenant.admin.credential), 'anywhere', key)
-      expect(facts(again)).toEqual(facts(first))
+      expect(toComparable(again)).toEqual(toComparable(first))
     } finally {
       await replica.close()
     }
   })
 })
 
-const age = (key: string, by: string) =>
+const expireKey = (key: string, by: string) =>
   world.database.pool.query(`UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1`, [key, by])
 
-const contextOf = (key: string) => ({
+const createContextBody = (key: string) => ({
   context_key: key,
   display_name: key,
   allowed_extensions: ['txt'],
@@ -147,18 +147,18 @@ const contextOf = (key: string) => ({
 
 describe('POST /contexts and POST /api-keys', () => {
   test('a repeated request to create a context returns the first response', async () => {
-    const key = fresh()
-    const first = await tenant.admin.post('/contexts', contextOf('twice'), key)
+    const key = createKeyHeader()
+    const first = await tenant.admin.post('/contexts', createContextBody('twice'), key)
     expect(first.status).toBe(201)
-    expect(facts(await tenant.admin.post('/contexts', contextOf('twice'), key))).toEqual(facts(first))
-    expect(await tenant.admin.post('/contexts', contextOf('twice'))).toMatchObject({
+    expect(toComparable(await tenant.admin.post('/contexts', createContextBody('twice'), key))).toEqual(toComparable(first))
+    expect(await tenant.admin.post('/contexts', createContextBody('twice'))).toMatchObject({
       status: 409,
       body: { error: { code: 'conflict' } },
     })
   })
 
   test('rejects a repeated request to create an API key with 409 and the key id because secrets are not stored', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data
     expect(await tenant.admin.post('/api-keys', { name: 'Robot' }, key)).toMatchObject({
@@ -182,7 +182,7 @@ describe('POST /contexts and POST /api-keys', () => {
 
 describe('idempotencyKey in GraphQL', () => {
   test('a GraphQL upload with the idempotencyKey of a REST upload returns the stored response', async () => {
-    const key = fresh()
+    const key = createKeyHeader()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =
       'mutation ($file: Upload!, $key: String) { uploadFile(file: $file, context: "notes", idempotencyKey: $key) { fileId createdAt } }'

@@ -16,7 +16,7 @@ afterAll(async () => {
   await world.close()
 })
 
-async function variant(env: Record<string, string>): Promise<World> {
+async function openVariant(env: Record<string, string>): Promise<World> {
   const other = await World.open(env, world)
   others.push(other)
   return other
@@ -75,7 +75,7 @@ describe('HTTP security', () => {
     const closed = await preflight(world, origin)
     expect(closed.status).toBe(405)
     expect(closed.headers.get('access-control-allow-origin')).toBeNull()
-    const open = await variant({ CORS_ORIGINS: `${origin},https://other.example.com` })
+    const open = await openVariant({ CORS_ORIGINS: `${origin},https://other.example.com` })
     for (const path of ['/api/v1/files/upload', '/graphql']) {
       const allowed = await preflight(open, origin, path)
       expect(allowed.status).toBe(204)
@@ -95,7 +95,7 @@ describe('HTTP security', () => {
   })
 
   test('responds to a client that sends headers slowly and disconnects it', async () => {
-    const slow = await variant({})
+    const slow = await openVariant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
     const raw = await RawHttp.open(slow.url)

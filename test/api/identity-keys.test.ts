@@ -15,7 +15,8 @@ const move = (tenant: TestTenant, key: Caller, how: string, body?: unknown) =>
   tenant.admin.post(`/api-keys/${key.id}/${how}`, body)
 const record = async (tenant: TestTenant, key: Caller) => getData(await tenant.admin.get(`/api-keys/${key.id}`))
 const calls = async (tenant: TestTenant, key: Caller) => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
-const audits = async (tenant: TestTenant, key: Caller) => getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
+const listAudits = async (tenant: TestTenant, key: Caller) =>
+  getItems(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('the life cycle of a key', () => {
   test('shows all fields of a key except the secret, with a prefix that identifies a leaked key', async () => {
@@ -65,7 +66,7 @@ describe('the life cycle of a key', () => {
       ['metadata', 'success'],
     ])
     expect(logged[0].error_message).toBe('This API key is revoked.')
-    expect((await audits(tenant, key)).map(({ action, details }: Record<string, unknown>) => [action, details])).toEqual([
+    expect((await listAudits(tenant, key)).map(({ action, details }: Record<string, unknown>) => [action, details])).toEqual([
       ['revoked', { previous_status: 'active', new_status: 'revoked' }],
       ['enabled', { previous_status: 'disabled', new_status: 'active' }],
       ['disabled', { previous_status: 'active', new_status: 'disabled' }],
@@ -144,7 +145,7 @@ describe('rotation', () => {
     expect(toStatusAndCode(await key.get('/files'))).toEqual([401, 'unauthenticated'])
     expect((await world.as(rotated.api_key).get('/files')).status).toBe(200)
     expect((await record(tenant, key)).key_prefix).toBe(rotated.api_key.slice(0, 12))
-    expect((await audits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
+    expect((await listAudits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
   })
 
   test('rotation with a grace period accepts both secrets of the key until it ends', async () => {

@@ -17,7 +17,7 @@ afterAll(async () => {
   await world.close()
 })
 
-async function variant(env: Record<string, string>): Promise<World> {
+async function openVariant(env: Record<string, string>): Promise<World> {
   const other = await World.open(env, world)
   others.push(other)
   return other
@@ -36,7 +36,7 @@ async function startUpload(url: string, key: Caller): Promise<RawHttp> {
   )
   return raw
 }
-const admitted = async (raw: RawHttp) => (await raw.waitForText('\r\n\r\n')).startsWith('HTTP/1.1 100')
+const isAdmitted = async (raw: RawHttp) => (await raw.waitForText('\r\n\r\n')).startsWith('HTTP/1.1 100')
 async function finish(raw: RawHttp): Promise<number> {
   raw.write(body.body)
   return parseResponse(await raw.readAll()).status
@@ -45,7 +45,7 @@ async function finish(raw: RawHttp): Promise<number> {
 describe('rate limit per minute', () => {
   let limited: World
   beforeAll(async () => {
-    limited = await variant({ RATE_LIMIT_PER_MINUTE: '5' })
+    limited = await openVariant({ RATE_LIMIT_PER_MINUTE: '5' })
   })
   const at = (caller: Caller) => limited.as(caller.credential)
 
@@ -151,7 +151,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
 test('checks a flood of guessed keys with few database statements and still accepts a valid uncached key', async () => {
   const tenant = await world.tenant()
   const fresh = await tenant.key(['metadata'])
-  const flooded = await variant({})
+  const flooded = await openVariant({})
   const statements = countStatements(flooded, 'api-keys-by-hash')
   const guesses = 800
   let remaining = guesses
@@ -176,7 +176,7 @@ test('limits guessed log tokens to one database statement per second and still a
   runInOneWindow(60, async () => {
     const tenant = await world.tenant()
     const token: string = getData(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
-    const flooded = await variant({})
+    const flooded = await openVariant({})
     const statements = countStatements(flooded, 'log-shares-presented')
     const { limits } = flooded.app.services
     for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
@@ -193,13 +193,13 @@ test('limits guessed log tokens to one database statement per second and still a
 
 describe('concurrent uploads', () => {
   test('limits concurrent uploads per credential, per tenant and in total, and always frees their slots', async () => {
-    const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })
+    const small = await openVariant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
     for (const tenant of tenants) await tenant.context('inbox')
     const [one, two, three, four] = tenants.map(({ admin }) => admin) as [Caller, Caller, Caller, Caller]
     const take = async (key: Caller, count: number) => {
       const startedUploads = await Promise.all(Array.from({ length: count }, () => startUpload(small.url, key)))
-      expect(await Promise.all(startedUploads.map(admitted))).toEqual(Array(count).fill(true))
+      expect(await Promise.all(startedUploads.map(isAdmitted))).toEqual(Array(count).fill(true))
       return startedUploads
     }
     const expectRefused = async (key: Caller) => {
@@ -226,7 +226,7 @@ describe('concurrent uploads', () => {
     const getPosition = async (key: Caller) => {
       for (;;) {
         const raw = await startUpload(small.url, key)
-        if (await admitted(raw)) return raw
+        if (await isAdmitted(raw)) return raw
         raw.close()
         await sleep(10)
       }
@@ -239,7 +239,7 @@ describe('concurrent uploads', () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => startUpload(world.url, tenant.admin)))
-    expect(await Promise.all(held.map(admitted))).toEqual(Array(64).fill(true))
+    expect(await Promise.all(held.map(isAdmitted))).toEqual(Array(64).fill(true))
     expect(await Promise.all(held.map(finish))).toEqual(Array(64).fill(201))
   })
 })

@@ -34,12 +34,13 @@ const require = (tenant: TestTenant, required: boolean) =>
   })
 
 /** Generates the code of an authenticator app whose clock is two seconds behind. */
-const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
+const generateCode = (secret: string, ahead = 0) =>
+  new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
 /** Returns the code of the next time step because the setup code was already used. */
-const nextCodeOf = (secret: string) => codeOf(secret, 1)
+const generateNextCode = (secret: string) => generateCode(secret, 1)
 async function setUp(user: Person) {
   const { secret } = data(await startSession(user, user.password)).beginSecondFactor
-  const { recoveryCodes } = data(await confirm(user, codeOf(secret))).confirmSecondFactor
+  const { recoveryCodes } = data(await confirm(user, generateCode(secret))).confirmSecondFactor
   return { secret, recoveryCodes: recoveryCodes as string[] }
 }
 
@@ -54,7 +55,7 @@ describe('a second factor', () => {
     expect(uri).toMatch(/^otpauth:\/\/totp\/Assay:/)
     expect(data(await signIn(user)).signIn.user.hasSecondFactor).toBe(false)
     expect(getGraphqlCode(await confirm(user, '000000'))).toBe('FORBIDDEN')
-    expect(data(await confirm(user, codeOf(secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+    expect(data(await confirm(user, generateCode(secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
 
     const without = await signIn(user)
     expect([getGraphqlCode(without), without.body.errors[0].extensions.details]).toEqual([
@@ -63,9 +64,9 @@ describe('a second factor', () => {
     ])
     expect(getGraphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
     // A wrong password returns the same error for any second-factor code.
-    const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
+    const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, generateNextCode(secret))
     expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
-    const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
+    const { token, user: who } = data(await signIn(user, generateNextCode(secret))).signIn
     expect(who.hasSecondFactor).toBe(true)
     expect((await world.as(token).get('/files')).status).toBe(200)
     const [entry] = getItems(await tenant.admin.get('/audit-logs?audit_type=tenant&action=updated'))
@@ -76,7 +77,7 @@ describe('a second factor', () => {
   test('accepts each second-factor code once, even if two clients sign in with it concurrently', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
-    const code = nextCodeOf(secret)
+    const code = generateNextCode(secret)
     const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(getGraphqlCode)
     expect(codes.sort()).toEqual(['UNAUTHENTICATED', undefined])
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
@@ -96,7 +97,7 @@ describe('a second factor', () => {
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
     expect(getGraphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
-    expect(data(await remove(user, nextCodeOf(secret))).removeSecondFactor).toBe(true)
+    expect(data(await remove(user, generateNextCode(secret))).removeSecondFactor).toBe(true)
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
 
     await setUp(user)
@@ -121,7 +122,7 @@ describe('a second factor', () => {
     expect(await reencryptSecrets(world.database.pool, renewed)).toBeGreaterThanOrEqual(3)
     expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
     await reencryptSecrets(world.database.pool, new MasterKey([world.config.masterKey!, Buffer.alloc(32, 3)]))
-    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, generateNextCode(secret)))).toBeUndefined()
   })
 })
 
@@ -167,7 +168,7 @@ describe('wrong codes of the second factor', () => {
     expect(locked.body.error.details).toMatchObject({ second_factor: 'locked', locked_until: until })
     expect(locked.body.message).toContain(until)
     const { retry_after, ...details } = locked.body.error.details
-    for (const code of [nextCodeOf(secret), recoveryCodes[0]!])
+    for (const code of [generateNextCode(secret), recoveryCodes[0]!])
       expect(error(await signIn(user, code))).toEqual({ message: locked.body.message, code: 'RATE_LIMITED', details })
     const metrics = await Promise.all(
       [world, replica].map(async ({ unauthenticated }) => (await unauthenticated.raw('/metrics')).body),
@@ -186,7 +187,7 @@ describe('wrong codes of the second factor', () => {
     expect(entries).toContainEqual(expect.objectContaining({ entity_id: userId, ip_address: '127.0.0.1', details: facts }))
 
     await endLock(user)
-    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, generateNextCode(secret)))).toBeUndefined()
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
@@ -213,7 +214,7 @@ describe('wrong codes of the second factor', () => {
       await setWrongCodes(user, 99)
       expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
       await endLock(user)
-      expect(error(await signIn(user, nextCodeOf(secret)))).toMatchObject({
+      expect(error(await signIn(user, generateNextCode(secret)))).toMatchObject({
         code: 'FORBIDDEN',
         details: { second_factor: 'locked', locked_until: null },
       })
@@ -224,11 +225,11 @@ describe('wrong codes of the second factor', () => {
       const password = 'nine lamps above the quay'
       const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
       expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
-      expect(getGraphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
+      expect(getGraphqlCode(await signIn({ ...user, email: user.email, password }, generateNextCode(secret)))).toBe('FORBIDDEN')
 
       const [reset, code] =
         what === 'password'
-          ? ['resetUserPassword(userId: $userId) { password }', nextCodeOf(secret)]
+          ? ['resetUserPassword(userId: $userId) { password }', generateNextCode(secret)]
           : ['resetUserSecondFactor(userId: $userId) { id }', undefined]
       const done = data(await tenant.admin.graphql(`mutation ($userId: ID!) { done: ${reset} }`, { userId })).done
       expect(getGraphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
@@ -245,19 +246,19 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 2 })
     await setWrongCodes(user, 9)
     expect(getGraphqlCode(await remove(user, 'not-a-recovery-code'))).toBe('FORBIDDEN')
-    expect(getGraphqlCode(await remove(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
-    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await remove(user, generateNextCode(secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await signIn(user, generateNextCode(secret)))).toBe('RATE_LIMITED')
     expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 10, performed_by_type: 'user' })])
 
     const newcomer = await tenant.user(['metadata'])
     const started = data(await startSession(newcomer, newcomer.password)).beginSecondFactor
     await setWrongCodes(newcomer, 9)
     expect(getGraphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
-    expect(getGraphqlCode(await confirm(newcomer, codeOf(started.secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await confirm(newcomer, generateCode(started.secret)))).toBe('RATE_LIMITED')
     expect(getGraphqlCode(await startSession(newcomer, newcomer.password))).toBe('RATE_LIMITED')
     expect(getGraphqlCode(await signIn(newcomer))).toBeUndefined()
     await endLock(newcomer)
-    expect(data(await confirm(newcomer, codeOf(started.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
+    expect(data(await confirm(newcomer, generateCode(started.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
@@ -287,8 +288,8 @@ describe('a tenant that requires a second factor', () => {
 
     const { secret } = await setUp(user)
     expect((await user.get('/files')).status).toBe(200)
-    expect(getGraphqlCode(await remove(user, nextCodeOf(secret)))).toBe('FORBIDDEN')
-    expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
+    expect(getGraphqlCode(await remove(user, generateNextCode(secret)))).toBe('FORBIDDEN')
+    expect(data(await signIn(user, generateNextCode(secret))).signIn.secondFactorDue).toBe(false)
   })
 
   test('requiring a second factor does not affect API keys or other tenants, and is reversible', async () => {

@@ -12,7 +12,7 @@ afterAll(() => world.close())
 
 type Person = Caller & { email: string; password: string }
 
-const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
+const getUserId = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
 const queryData = async (by: Caller, query: string, variables: object = {}) => {
   const { body } = await by.graphql(query, variables as Record<string, unknown>)
   expect(body.errors).toBeUndefined()
@@ -25,26 +25,26 @@ async function signIn({ email }: Person, password: string): Promise<Caller | str
   )
   return body.data.signIn ? world.as(body.data.signIn.token) : body.errors[0].extensions.code
 }
-const again = async (user: Person) => (await signIn(user, user.password)) as Caller
+const signInAgain = async (user: Person) => (await signIn(user, user.password)) as Caller
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('a disabled user', () => {
   test("disabling a user permanently ends all of the user's sessions", async () => {
     const user = await tenant.user(['metadata'])
-    const userId = await idOf(user)
+    const userId = await getUserId(user)
     await queryData(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
     expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
     await queryData(tenant.admin, 'mutation ($userId: ID!) { enableUser(userId: $userId) { status } }', { userId })
     expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect((await (await again(user)).get('/files')).status).toBe(200)
+    expect((await (await signInAgain(user)).get('/files')).status).toBe(200)
   })
 })
 
 describe('active sessions', () => {
   test('lists active sessions with their origin to admins and to their user but not to API keys', async () => {
     const user = await tenant.user(['metadata'])
-    const userId = await idOf(user)
-    const other = await again(user)
+    const userId = await getUserId(user)
+    const other = await signInAgain(user)
     const byAdmin = await queryData(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, {
       userId,
     })
@@ -65,7 +65,7 @@ describe('active sessions', () => {
 
   test('only an admin of the same tenant can list and end the sessions of other users', async () => {
     const user = await tenant.user(['metadata'])
-    const userId = await idOf(user)
+    const userId = await getUserId(user)
     for (const [by, code] of [
       [await tenant.user(['metadata']), 'FORBIDDEN'],
       [(await world.tenant()).admin, 'NOT_FOUND'],
@@ -82,8 +82,8 @@ describe('active sessions', () => {
 
   test('ends sessions individually or all together and audits both as actions of the user', async () => {
     const user = await tenant.user(['metadata'])
-    const userId = await idOf(user)
-    const [second, third] = [await again(user), await again(user)]
+    const userId = await getUserId(user)
+    const [second, third] = [await signInAgain(user), await signInAgain(user)]
     const { mySessions } = await queryData(second, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => isCurrent)
     const one = 'mutation ($userId: ID!, $sessionId: ID) { endUserSessions(userId: $userId, sessionId: $sessionId) }'
@@ -99,7 +99,7 @@ describe('active sessions', () => {
 
   test("a user can end the user's own sessions and receives 404 for sessions of other users", async () => {
     const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
-    const other = await again(user)
+    const other = await signInAgain(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => !isCurrent)
     const end = 'mutation ($sessionId: ID!) { endMySession(sessionId: $sessionId) }'
@@ -112,7 +112,7 @@ describe('active sessions', () => {
 describe('passwords', () => {
   test('a password reset by an admin shows the new password once and ends every session of the user', async () => {
     const user = await tenant.user(['metadata'])
-    const userId = await idOf(user)
+    const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(
       tenant.admin,
       'mutation ($userId: ID!) { resetUserPassword(userId: $userId) { password user { userId } } }',

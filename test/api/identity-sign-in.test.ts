@@ -13,8 +13,8 @@ afterAll(() => world.close())
 const signIn =
   'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token expiresAt user { userId email name scopes status } } }'
 const me = '{ me { id type tenantId userId apiKeyId name email scopes } }'
-const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
-const audits = async (tenant: TestTenant, entityId: string) =>
+const getUserId = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
+const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
@@ -124,7 +124,7 @@ describe('signing in', () => {
     await one.user(['metadata'], email)
     const { id, password } = await two
       .user(['metadata'], email)
-      .then(async (user) => ({ id: await idOf(user), password: user.password }))
+      .then(async (user) => ({ id: await getUserId(user), password: user.password }))
     await world.database.pool.query('UPDATE users SET password_hash = $2 WHERE user_id = $1', [
       id,
       await new Passwords().hash(password),
@@ -194,7 +194,7 @@ describe('a session', () => {
     expect(
       getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: 'a new password' })),
     ).toBeUndefined()
-    const entries = await audits(tenant, `${await idOf(user)}&audit_type=tenant`)
+    const entries = await listAudits(tenant, `${await getUserId(user)}&audit_type=tenant`)
     expect(entries[0]).toMatchObject({ action: 'updated', entity_type: 'user', details: { changed: { password: true } } })
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
@@ -242,7 +242,7 @@ describe('a session', () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [
-      await idOf(user),
+      await getUserId(user),
     ])
     world.app.services.identity.tokens.clear()
     expect(toStatusAndCode(await user.get('/files'))).toEqual([401, 'unauthenticated'])

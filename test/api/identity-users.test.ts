@@ -11,7 +11,7 @@ afterAll(() => world.close())
 const signIn =
   'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token expiresAt user { userId email name scopes status } } }'
 const me = '{ me { id type tenantId userId apiKeyId name email scopes } }'
-const idOf = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
+const getUserId = async (user: Caller) => (await user.graphql('{ me { userId } }')).body.data.me.userId as string
 const change = (by: Caller, mutation: string, userId: string, input?: object) =>
   by.graphql(
     input
@@ -24,7 +24,7 @@ const invite = (by: Caller, input: object) =>
     'mutation ($input: InviteUserInput!) { inviteUser(input: $input) { password user { userId email name scopes status createdAt } } }',
     { input },
   )
-const audits = async (tenant: TestTenant, entityId: string) =>
+const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('an admin', () => {
@@ -55,7 +55,7 @@ describe('an admin', () => {
       expect(getGraphqlCode(await invite(tenant.admin, { email: 'x@example.com', name: 'X', scopes: ['upload'], ...bad }))).toBe(
         'BAD_USER_INPUT',
       )
-    expect((await audits(tenant, user.userId))[0]).toMatchObject({
+    expect((await listAudits(tenant, user.userId))[0]).toMatchObject({
       audit_type: 'tenant',
       action: 'created',
       entity_type: 'user',
@@ -72,7 +72,7 @@ describe('an admin', () => {
   test("an admin's changes of scopes and status apply to users immediately and are audited", async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
-    const id = await idOf(user)
+    const id = await getUserId(user)
     expect(toStatusAndCode(await user.get('/files'))).toEqual([403, 'forbidden'])
     await change(tenant.admin, 'updateUser', id, { scopes: ['metadata'] })
     expect((await user.get('/files')).status).toBe(200)
@@ -85,7 +85,7 @@ describe('an admin', () => {
     expect(getGraphqlCode(await change(tenant.admin, 'disableUser', id))).toBe('CONFLICT')
     await change(tenant.admin, 'enableUser', id)
     expect((await user.get('/files')).status).toBe(401)
-    const entries = (await audits(tenant, id))
+    const entries = (await listAudits(tenant, id))
       .filter(({ audit_type }: Record<string, unknown>) => audit_type !== 'security')
       .map(({ action, details }: Record<string, unknown>) => [action, details])
     // An update without effect is not audited.
@@ -100,7 +100,7 @@ describe('an admin', () => {
   test("rejects an admin's attempt to revoke the admin's own access", async () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
-    const id = await idOf(admin)
+    const id = await getUserId(admin)
     expect(getGraphqlCode(await change(admin, 'disableUser', id))).toBe('CONFLICT')
     expect(getGraphqlCode(await change(admin, 'updateUser', id, { scopes: ['metadata'] }))).toBe('CONFLICT')
     expect(
@@ -114,7 +114,7 @@ describe('an admin', () => {
   test('lists users by status for an admin', async () => {
     const tenant = await world.tenant()
     const [one, two] = [await tenant.user(['upload']), await tenant.user(['upload'])]
-    await change(tenant.admin, 'disableUser', await idOf(one))
+    await change(tenant.admin, 'disableUser', await getUserId(one))
     const list = async (status?: string) =>
       (
         await tenant.admin.graphql(
@@ -132,7 +132,7 @@ describe('actions of a user', () => {
   test('audits user actions over REST and GraphQL with the name and email at that time', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
-    const id = await idOf(user)
+    const id = await getUserId(user)
     const uploaded = async (name: string) =>
       getData(await user.upload('inbox', name, name), { status: 201, message: true, timestamp: false })
     getData(

@@ -11,16 +11,17 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const query = (text: string, values: unknown[] = []) => world.database.pool.query(text, values)
-const newTenant = async () => {
+const createTenant = async () => {
   const tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
   return tenant
 }
 const upload = (tenant: TestTenant, headers: Record<string, string> = {}) =>
   tenant.admin.upload('notes', 'a.txt', 'some text', { headers })
-const filesOf = async (tenant: TestTenant): Promise<number> => (await tenant.admin.get('/files')).body.data.pagination.total_items
+const countFiles = async (tenant: TestTenant): Promise<number> =>
+  (await tenant.admin.get('/files')).body.data.pagination.total_items
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const verified = () => world.app.services.storageHealth.verify({ deep: true })
+const verifyStorage = () => world.app.services.storageHealth.verify({ deep: true })
 
 /** Opens a transaction that holds the locks of the statement `lock` until `release` is called. */
 async function holdLock(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
@@ -41,7 +42,7 @@ async function waitForLockedSession(): Promise<void> {
 
 describe('the blob of a completed upload', () => {
   test("does not remove the blob of an upload in progress, even if the replica's clock is two hours behind", async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
     const leases = new ReservedPaths(world.database.writes)
@@ -55,7 +56,7 @@ describe('the blob of a completed upload', () => {
   })
 
   test('keeps the blob of a completed upload, even if an earlier sweep lost its connections during a removal', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     // The first upload leases blob paths, and the second upload uses one of them.
     await upload(tenant)
     const head = await lockHead(tenant)
@@ -89,12 +90,12 @@ describe('the blob of a completed upload', () => {
     expect(status).toBe(201)
     const { download_url: url } = (await tenant.admin.get(`/files/${body.data.file_id}`)).body.data
     expect(await (await fetch(url)).text()).toBe('some text')
-    expect(await verified()).toEqual(healthy)
+    expect(await verifyStorage()).toEqual(healthy)
   })
 })
 
 test('two uploads with one Idempotency-Key store one file, even if the first one is delayed', async () => {
-  const tenant = await newTenant()
+  const tenant = await createTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
   const first = upload(tenant, headers)
@@ -107,17 +108,17 @@ test('two uploads with one Idempotency-Key store one file, even if the first one
     (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND leased_until > now()`)).rowCount
   while ((await isLeased()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
   await head.release()
-  const facts = ({ status, body }: ApiResponse) => [status, body.data.file_id]
-  expect(facts(await first)).toEqual(facts(await second))
+  const toComparable = ({ status, body }: ApiResponse) => [status, body.data.file_id]
+  expect(toComparable(await first)).toEqual(toComparable(await second))
   expect((await first).status).toBe(201)
-  expect(await filesOf(tenant)).toBe(1)
+  expect(await countFiles(tenant)).toBe(1)
   const { data } = (await tenant.admin.get('/stats/logs?operation=upload')).body.data
   expect(data.map(({ status }: { status: string }) => status)).toEqual(['success', 'success'])
 })
 
 describe('while the rows of tenant B are locked', () => {
   test('tenant A can read, upload and change data while the rows of tenant B are locked', async () => {
-    const [a, b] = [await newTenant(), await newTenant()]
+    const [a, b] = [await createTenant(), await createTenant()]
     const head = await lockHead(b)
     // Sends more requests than there are database connections.
     const stuck = Promise.all(Array.from({ length: 40 }, () => upload(b)))
@@ -136,11 +137,11 @@ describe('while the rows of tenant B are locked', () => {
   })
 
   test('a tenant receives 503 after ten seconds while its rows are locked, and nothing is stored', async () => {
-    const b = await newTenant()
+    const b = await createTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
     await head.release()
-    expect(await filesOf(b)).toBe(0)
+    expect(await countFiles(b)).toBe(0)
     expect((await upload(b)).status).toBe(201)
   })
 })
@@ -154,7 +155,7 @@ describe('responses wait for older decisions', () => {
     ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
   test.each(changes)('responds to %s only when no older decision can still commit', async (_what, change) => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const { id } = await tenant.key(['upload'])
     // Simulates another replica that has decided a group but not yet committed it.
     const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
@@ -176,7 +177,7 @@ describe('the rules of an upload', () => {
   const json = { allowed_extensions: ['json'] }
 
   test('applies the rules at commit time, even if they changed after the validation', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
     const response = send(tenant)
@@ -187,12 +188,12 @@ describe('the rules of an upload', () => {
     )
     await other.release()
     expect(await response).toMatchObject({ status: 422, body: { error: { code: 'invalid_extension' } } })
-    expect(await filesOf(tenant)).toBe(1)
-    expect(await verified()).toMatchObject(healthy)
+    expect(await countFiles(tenant)).toBe(1)
+    expect(await verifyStorage()).toMatchObject(healthy)
   })
 
   test('applies new rules to uploads as soon as the update returns, whether stricter or not', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
     expect((await send(tenant)).status).toBe(422)
@@ -211,7 +212,7 @@ describe('the rules of an upload', () => {
   })
 
   test('applies the rules of the current context if it was deleted and created again with the same name', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
     expect((await tenant.admin.delete('/contexts/notes')).status).toBe(200)
@@ -219,8 +220,8 @@ describe('the rules of an upload', () => {
     await tenant.context('notes', { scan_for_viruses: false, ...json })
     expect((await send(tenant)).status).toBe(422)
     expect((await send(tenant, 'a.json', '{}')).status).toBe(201)
-    expect(await filesOf(tenant)).toBe(1)
-    expect(await verified()).toMatchObject(healthy)
+    expect(await countFiles(tenant)).toBe(1)
+    expect(await verifyStorage()).toMatchObject(healthy)
   })
 })
 
@@ -249,7 +250,7 @@ describe('an upload whose rules change while it is received', () => {
   }
 
   test('accepts an upload in progress that only the old rules reject and counts nothing as blocked', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
     )
@@ -258,7 +259,7 @@ describe('an upload whose rules change while it is received', () => {
   })
 
   test('rejects an upload in progress that only the new rules reject', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.txt', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['pdf'] }),
     )
@@ -266,7 +267,7 @@ describe('an upload whose rules change while it is received', () => {
   })
 
   test('rejects an upload in progress if its context is disabled', async () => {
-    const tenant = await newTenant()
+    const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
     expect([response.status, response.body.error.code]).toEqual([409, 'conflict'])
   })

@@ -18,8 +18,8 @@ afterAll(async () => {
 })
 
 const megabyte = 1_048_576
-const through = (caller: Caller) => second.as(caller.credential)
-function codes(responses: ApiResponse[]): Record<string, number> {
+const onSecondReplica = (caller: Caller) => second.as(caller.credential)
+function countCodes(responses: ApiResponse[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, body } of responses) {
     const code = status === 201 ? 'stored' : body.error.code
@@ -27,17 +27,17 @@ function codes(responses: ApiResponse[]): Record<string, number> {
   }
   return counts
 }
-const textOf = (bytes: number) => 'a'.repeat(bytes)
+const createText = (bytes: number) => 'a'.repeat(bytes)
 
 test('fifty concurrent uploads on two replicas fill the quota of a context exactly', async () => {
   const tenant = await world.tenant()
   await tenant.context('edge', { storage_quota_mb: 1 })
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
-      (index % 2 ? tenant.admin : through(tenant.admin)).upload('edge', `${index}.txt`, textOf(megabyte / 16)),
+      (index % 2 ? tenant.admin : onSecondReplica(tenant.admin)).upload('edge', `${index}.txt`, createText(megabyte / 16)),
     ),
   )
-  expect(codes(responses)).toEqual({ stored: 16, quota_exceeded: 34 })
+  expect(countCodes(responses)).toEqual({ stored: 16, quota_exceeded: 34 })
   expect((await tenant.admin.get('/contexts/edge')).body.data.storage_used_bytes).toBe(megabyte)
   const rejected = await tenant.admin.upload('edge', 'last.txt', 'x')
   expect(rejected.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
@@ -45,7 +45,7 @@ test('fifty concurrent uploads on two replicas fill the quota of a context exact
   expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   const stored = responses.find(({ status }) => status === 201)!.body.data.file_id
   await tenant.admin.delete(`/files/${stored}`)
-  expect((await through(tenant.admin).upload('edge', 'again.txt', textOf(megabyte / 16))).status).toBe(201)
+  expect((await onSecondReplica(tenant.admin).upload('edge', 'again.txt', createText(megabyte / 16))).status).toBe(201)
   expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
 })
 
@@ -55,12 +55,16 @@ test('fifty concurrent uploads to two contexts fill the quota of a tenant exactl
   await tenant.context('two')
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) =>
-      (index % 3 ? tenant.admin : through(tenant.admin)).upload(index % 2 ? 'one' : 'two', `${index}.txt`, textOf(50_000)),
+      (index % 3 ? tenant.admin : onSecondReplica(tenant.admin)).upload(
+        index % 2 ? 'one' : 'two',
+        `${index}.txt`,
+        createText(50_000),
+      ),
     ),
   )
   // 20 files of 50,000 bytes leave 48,576 bytes of the quota, too few for another file.
-  expect(codes(responses)).toEqual({ stored: 20, quota_exceeded: 30 })
-  expect((await tenant.admin.upload('one', 'rest.txt', textOf(48_576))).status).toBe(201)
+  expect(countCodes(responses)).toEqual({ stored: 20, quota_exceeded: 30 })
+  expect((await tenant.admin.upload('one', 'rest.txt', createText(48_576))).status).toBe(201)
   expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(megabyte)
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
@@ -75,10 +79,10 @@ test('rejects an upload that cannot fit before reading its body, and reserves no
       'content-type': 'multipart/form-data; boundary=x',
     },
     // The client never sends the complete body, so the service must respond based on Content-Length.
-    body: textOf(2 * megabyte),
+    body: createText(2 * megabyte),
   })
   expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([422, 'quota_exceeded'])
-  expect((await tenant.admin.upload('notes', 'a.txt', textOf(megabyte))).status).toBe(201)
+  expect((await tenant.admin.upload('notes', 'a.txt', createText(megabyte))).status).toBe(201)
 })
 
 /** Runs a mix of calls by keys and by a user on two replicas. */
@@ -91,12 +95,12 @@ async function runMixedCalls(tenant: TestTenant): Promise<void> {
   const steps: (() => Promise<unknown>)[] = []
   for (let index = 0; index < 120; index++) {
     const by = [...keys, user][index % 4]!
-    const caller = index % 2 ? by : through(by)
+    const caller = index % 2 ? by : onSecondReplica(by)
     const file = () => ids[index % Math.max(1, ids.length)] ?? 'file_none'
     steps.push(
       ...[
         async () => {
-          const { body } = await caller.upload(index % 3 ? 'alpha' : 'beta', `${index}.txt`, textOf(30_000 + index))
+          const { body } = await caller.upload(index % 3 ? 'alpha' : 'beta', `${index}.txt`, createText(30_000 + index))
           if (body.data) ids.push(body.data.file_id)
         },
         () => caller.upload('alpha', 'evil.exe', 'MZ'),
@@ -109,7 +113,7 @@ async function runMixedCalls(tenant: TestTenant): Promise<void> {
       ].filter((_, which) => (index + which) % 3 === 0),
     )
   }
-  steps.push(() => tenant.admin.upload('beta', 'huge.txt', textOf(megabyte + 1)))
+  steps.push(() => tenant.admin.upload('beta', 'huge.txt', createText(megabyte + 1)))
   steps.push(() => tenant.admin.post(`/api-keys/${keys[2]!.id}/disable`))
   const queue = steps.values()
   await Promise.all(

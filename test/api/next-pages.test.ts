@@ -35,7 +35,7 @@ const lists: Record<string, { path: string; id: string; add(): Promise<unknown>;
   },
 }
 
-const nextOf = (response: ApiResponse): string | undefined =>
+const getNextLink = (response: ApiResponse): string | undefined =>
   /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 
 describe.each(Object.keys(lists))('next links of %s', (name) => {
@@ -51,8 +51,8 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
     for (let next: string | undefined = `${path}&page_size=3`; next !== undefined; ) {
       const response: ApiResponse = await tenant.admin.get(next)
       observed.push(...idsOn(response))
-      expect(response.body.data.pagination.has_next).toBe(nextOf(response) !== undefined)
-      next = nextOf(response)
+      expect(response.body.data.pagination.has_next).toBe(getNextLink(response) !== undefined)
+      next = getNextLink(response)
       await add()
       if (remove && next !== undefined) await remove(idsOn(response)[0]!)
     }
@@ -72,8 +72,8 @@ test('next-page links preserve the filters, include the page number, and can be 
   tenant = await world.tenant()
   await addKey()
   const response = await tenant.admin.get('/api-keys?status=active&page_size=1')
-  expect(nextOf(response)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
-  expect((await tenant.admin.get(nextOf(response)!)).body.data.pagination).toMatchObject({
+  expect(getNextLink(response)).toMatch(/^\/api-keys\?status=active&page_size=1&page=2&after=[\w-]+$/)
+  expect((await tenant.admin.get(getNextLink(response)!)).body.data.pagination).toMatchObject({
     page: 2,
     page_size: 1,
     has_previous: true,

@@ -36,7 +36,7 @@ const exported = ['exportCallLogs', 'exportAuditLogs']
 const ofLog = ['getLogCheckpoint', 'getLogKey', 'getLogTile']
 const throughLinks = ['getLinkRules', 'uploadFormThroughLink', 'uploadThroughLink']
 const streams = [...exported, ...ofLog, ...throughLinks]
-const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
+const listJsonOperations = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
 
 /** Calls an operation with valid values, overridden by `more`. */
 function call(
@@ -81,7 +81,7 @@ async function callEveryRoute(): Promise<[string, ApiResponse][]> {
   const { admin } = tenant
   const key = await admin.post('/api-keys', { name: 'Robot', scopes: ['upload', 'metadata'], expires_in_days: 30 })
   const values = { api_key_id: key.body.data.api_key_id as string, context_key: 'gone' }
-  const context = await admin.post('/contexts', contextBody('gone'))
+  const context = await admin.post('/contexts', createContextBody('gone'))
   const uploaded = await admin.upload('notes', 'doomed.txt', 'doomed', { metadata: { page: 1 } })
   await admin.upload('notes', 'blank.txt', ' ')
   const another = await admin.upload('notes', 'doomed.txt', 'doomed')
@@ -96,7 +96,7 @@ async function callEveryRoute(): Promise<[string, ApiResponse][]> {
     createWebhook: webhook,
   }
   const rank = (id: string) => ['disableApiKey', 'enableApiKey', 'rotateApiKey', 'revokeApiKey', 'deleteContext'].indexOf(id)
-  const order = ofTable().sort((a, b) => rank(a.operationId) - rank(b.operationId))
+  const order = listJsonOperations().sort((a, b) => rank(a.operationId) - rank(b.operationId))
   const responses: [string, ApiResponse][] = []
   for (const operation of order) {
     const { operationId } = operation
@@ -127,7 +127,7 @@ async function createTrashedFiles(): Promise<string[]> {
   return ids
 }
 
-const contextBody = (contextKey: string) => ({
+const createContextBody = (contextKey: string) => ({
   context_key: contextKey,
   display_name: 'A context',
   allowed_extensions: ['.TXT'],
@@ -175,7 +175,7 @@ test('every successful response matches its OpenAPI description, and a response 
 test('every route returns documented errors for a missing credential or scope and for unknown objects', async () => {
   const weak = await tenant.key(['upload'])
   const deleter = await tenant.key(['delete'])
-  for (const operation of ofTable()) {
+  for (const operation of listJsonOperations()) {
     const { operationId, scope } = operation
     const problem = await call(world.unauthenticated, operation, { headers: { accept: 'application/problem+json' } })
     expect(problem.headers.get('content-type')).toMatch(/^application\/problem\+json/)
@@ -221,12 +221,12 @@ function createInvalidValues(schema: Json): unknown[] {
   ]
 }
 
-const fieldsOf = (response: ApiResponse): string[] =>
+const listFields = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
 test('enforces exactly the documented limits of query parameters', async () => {
   let tried = 0
-  for (const operation of ofTable()) {
+  for (const operation of listJsonOperations()) {
     for (const { name, schema, ...parameter } of operation.parameters) {
       if (parameter.in !== 'query') continue
       const enumeration = typeof schema.$ref === 'string' ? api.checker.resolve(schema.$ref).enum : undefined
@@ -244,7 +244,7 @@ test('enforces exactly the documented limits of query parameters', async () => {
         ? createInvalidValues(schema)
         : []) {
         const response = await call(tenant.admin, operation, { query: `?${name}=${value}` })
-        expect([operation.operationId, response.status, fieldsOf(response)]).toEqual([operation.operationId, 400, [name]])
+        expect([operation.operationId, response.status, listFields(response)]).toEqual([operation.operationId, 400, [name]])
         expect(api.findMismatches(operation.operationId, response)).toEqual([])
         tried++
       }
@@ -255,7 +255,7 @@ test('enforces exactly the documented limits of query parameters', async () => {
 
 test('enforces exactly the documented limits of JSON bodies and rejects undocumented members', async () => {
   let tried = 0
-  for (const operation of ofTable()) {
+  for (const operation of listJsonOperations()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
     if (!schema) continue
     for (const [name, property] of Object.entries(schema.properties)) {
@@ -263,13 +263,13 @@ test('enforces exactly the documented limits of JSON bodies and rejects undocume
         expect(api.checker.findErrors(value, property)).not.toEqual([])
         const response = await call(tenant.admin, operation, { body: { [name]: value } })
         expect([operation.operationId, name, value, response.status]).toEqual([operation.operationId, name, value, 400])
-        expect(fieldsOf(response)).toContain(name)
+        expect(listFields(response)).toContain(name)
         expect(api.findMismatches(operation.operationId, response)).toEqual([])
         tried++
       }
     }
     const unknown = await call(tenant.admin, operation, { body: { colour: 'red' } })
-    expect(fieldsOf(unknown)).toContain('colour')
+    expect(listFields(unknown)).toContain('colour')
     const untyped = await call(tenant.admin, operation, { body: 'x', headers: { 'content-type': 'text/plain' } })
     expect([untyped.status, api.findMismatches(operation.operationId, untyped)]).toEqual([415, []])
   }
@@ -322,7 +322,7 @@ test('every error response to a dry run matches its OpenAPI description', async 
 test('every route returns the documented error for a suspended tenant', async () => {
   const other = await world.tenant()
   await world.app.services.tenants.suspend(other.tenantId)
-  for (const operation of ofTable()) {
+  for (const operation of listJsonOperations()) {
     const response = await call(other.admin, operation)
     expect([operation.operationId, response.status]).toEqual([operation.operationId, 403])
     expect(api.findMismatches(operation.operationId, response)).toEqual([])
@@ -337,7 +337,7 @@ async function deleteHeldFile(): Promise<ApiResponse> {
 
 async function restoreToDisabledContext(): Promise<ApiResponse> {
   const { admin } = tenant
-  await admin.post('/contexts', contextBody('closing'))
+  await admin.post('/contexts', createContextBody('closing'))
   await admin.patch('/contexts/closing/policy', { trash_days: 1 })
   const trashed = (await admin.upload('closing', 'a.txt', 'text')).body.data.file_id
   await admin.delete(`/files/${trashed}`)
@@ -368,7 +368,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   await holdFile(world, tenant, infected)
   const conflicts: [string, ApiResponse][] = [
     ['createApiKey', await admin.post('/api-keys', { name: 'Once' }, once)],
-    ['createContext', await admin.post('/contexts', contextBody('notes'))],
+    ['createContext', await admin.post('/contexts', createContextBody('notes'))],
     ['deleteContext', await admin.delete('/contexts/notes')],
     ['enableApiKey', await admin.post(`/api-keys/${key.id}/enable`)],
     ['disableApiKey', (await admin.post(`/api-keys/${key.id}/revoke`)) && (await admin.post(`/api-keys/${key.id}/disable`))],

@@ -201,25 +201,25 @@ test('documents the required scopes and the operations that accept an Idempotenc
   ])
 })
 
-const contextBody = (contextKey: string) => ({
+const createContextBody = (contextKey: string) => ({
   context_key: contextKey,
   display_name: 'A context',
   allowed_extensions: ['.TXT'],
   max_file_size_mb: 1,
 })
 
-const fieldsOf = (response: ApiResponse): string[] =>
+const listFields = (response: ApiResponse): string[] =>
   (response.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
 test('treats null as omitted in create requests and rejects it in updates, as documented', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
-  const body = { ...contextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
+  const body = { ...createContextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.findErrors(body, create)).toEqual([])
   expect((await tenant.admin.post('/contexts', body)).status).toBe(201)
   const change = api.operation('updateContext').requestBody!.content['application/json']!.schema
   for (const name of Object.keys((change as { properties: Json }).properties)) {
     expect(api.checker.findErrors({ [name]: null }, change)).not.toEqual([])
-    expect(fieldsOf(await tenant.admin.patch('/contexts/nulls', { [name]: null }))).toEqual([name])
+    expect(listFields(await tenant.admin.patch('/contexts/nulls', { [name]: null }))).toEqual([name])
   }
 })
 
@@ -229,7 +229,7 @@ test('documented defaults match the service', async () => {
     'default' in property ? [[name, property.default]] : [],
   )
   expect(defaults.length).toBeGreaterThan(4)
-  expect((await tenant.admin.post('/contexts', contextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
+  expect((await tenant.admin.post('/contexts', createContextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
 test('a PUT request does not change the OpenAPI document, and a client with the current version receives 304', async () => {

@@ -29,9 +29,9 @@ afterAll(async () => {
 })
 
 const me = '{ me { id type tenantId name email scopes } }'
-const who = async (caller: Caller) => (await caller.graphql(me)).body.data?.me
+const queryMe = async (caller: Caller) => (await caller.graphql(me)).body.data?.me
 const now = () => Math.floor(Date.now() / 1000)
-const status = async (token: string) => (await world.as(token).get('/files')).status
+const getStatus = async (token: string) => (await world.as(token).get('/files')).status
 
 describe('a token of the external provider', () => {
   test.each(['RS256', 'ES256', 'EdDSA'] as const)(
@@ -46,7 +46,7 @@ describe('a token of the external provider', () => {
       // Many concurrent requests use a new token for the first time.
       const responses = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
       expect(responses.map((response) => response.status)).toEqual(Array(8).fill(200))
-      const user = await who(caller)
+      const user = await queryMe(caller)
       expect(user).toEqual({
         id: anyId('usr'),
         type: 'user',
@@ -56,7 +56,7 @@ describe('a token of the external provider', () => {
         scopes: ['metadata', 'upload'],
       })
       const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
-      expect(await who(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
+      expect(await queryMe(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
       const created = getItems(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
       expect(created).toMatchObject([
         {
@@ -73,12 +73,12 @@ describe('a token of the external provider', () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const observed = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
-        who(world.as(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
+        queryMe(world.as(await provider.sign({ tenant_id: tenantId, scope: 'metadata', email: 'a@b.c' }))),
       ),
     )
     expect(observed[0].id).not.toBe(observed[1].id)
     expect(observed.map(({ tenantId }) => tenantId)).toEqual([one.tenantId, two.tenantId])
-    const other = await who(
+    const other = await queryMe(
       world.as(await provider.sign({ tenant_id: one.tenantId, sub: 'bob', scope: 'metadata', email: 'a@b.c' })),
     )
     expect(other.email).toBe(`bob@${provider.issuer}`)
@@ -91,7 +91,7 @@ describe('a token of the external provider', () => {
         provider.sign({ tenant_id: tenantId, sub: `twin ${at}`, scope: 'metadata', email: 'same@example.com' }),
       ),
     )
-    expect(await Promise.all(tokens.map(status))).toEqual(Array(6).fill(200))
+    expect(await Promise.all(tokens.map(getStatus))).toEqual(Array(6).fill(200))
   })
 
   test('records actions with an external token as actions of its user', async () => {
@@ -99,7 +99,7 @@ describe('a token of the external provider', () => {
     await tenant.context('inbox')
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
     expect((await caller.upload('inbox', 'a.txt', 'a')).status).toBe(201)
-    const { id } = await who(caller)
+    const { id } = await queryMe(caller)
     expect(getItems(await tenant.admin.get('/files'))).toMatchObject([{ uploaded_by: id, uploaded_by_name: null }])
     expect(getItems(await tenant.admin.get('/audit-logs?audit_type=file'))).toMatchObject([
       { performed_by_id: id, performed_by_type: 'user', performed_by_name: 'Ada', performed_by_email: 'ada@x.org' },
@@ -110,11 +110,11 @@ describe('a token of the external provider', () => {
     const tenant = await world.tenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
     const caller = world.as(await sign())
-    const { id } = await who(caller)
+    const { id } = await queryMe(caller)
     await tenant.admin.graphql('mutation ($id: ID!) { disableUser(userId: $id) { status } }', { id })
-    for (const token of [caller.credential!, await sign()]) expect(await status(token)).toBe(401)
+    for (const token of [caller.credential!, await sign()]) expect(await getStatus(token)).toBe(401)
     await tenant.admin.graphql('mutation ($id: ID!) { enableUser(userId: $id) { status } }', { id })
-    expect(await status(caller.credential!)).toBe(200)
+    expect(await getStatus(caller.credential!)).toBe(200)
     await world.app.services.tenants.suspend(tenant.tenantId)
     world.app.services.identity.forget('tenant', tenant.tenantId)
     expect(toStatusAndCode(await caller.get('/files'))).toEqual([403, 'forbidden'])
@@ -123,7 +123,7 @@ describe('a token of the external provider', () => {
   test('a token without the scopes claim keeps the scopes that an admin assigned', async () => {
     const tenant = await world.tenant()
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId }))
-    const { id, scopes } = await who(caller)
+    const { id, scopes } = await queryMe(caller)
     expect(scopes).toEqual([])
     await tenant.admin.graphql('mutation ($id: ID!) { updateUser(userId: $id, input: { scopes: [metadata] }) { userId } }', {
       id,
@@ -158,13 +158,13 @@ describe('claim names', () => {
       mail: 'countess@example.com',
       sub: 'custom',
     })
-    expect(await who(custom.as(token))).toMatchObject({
+    expect(await queryMe(custom.as(token))).toMatchObject({
       tenantId: tenant.tenantId,
       name: 'Countess',
       email: 'countess@example.com',
       scopes: ['metadata'],
     })
-    expect(await status(token)).toBe(401)
+    expect(await getStatus(token)).toBe(401)
   })
 })
 
@@ -176,10 +176,10 @@ describe('an invalid external token is rejected', () => {
   })
 
   test('rejects an external token with a clock skew of more than 60 seconds in either direction', async () => {
-    expect(await status(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
-    expect(await status(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
-    expect(await status(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
-    expect(await status(await provider.sign({ ...usual(), nbf: now() + 65 }))).toBe(401)
+    expect(await getStatus(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
+    expect(await getStatus(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
+    expect(await getStatus(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
+    expect(await getStatus(await provider.sign({ ...usual(), nbf: now() + 65 }))).toBe(401)
   })
 
   test.each([
@@ -203,7 +203,7 @@ describe('an invalid external token is rejected', () => {
 
   test('ignores a claimed name or address that contains a NUL character', async () => {
     const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
-    expect(await who(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
+    expect(await queryMe(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
 
   test('rejects an external token with no signature, an unknown key, or the public key used as a secret', async () => {
@@ -223,7 +223,8 @@ describe('an invalid external token is rejected', () => {
     ]
     for (const token of forged) expect(toStatusAndCode(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
     const requested = provider.state.requests
-    for (let time = 0; time < 20; time++) expect(await status(await provider.sign(usual(), { kid: `made up ${time}` }))).toBe(401)
+    for (let time = 0; time < 20; time++)
+      expect(await getStatus(await provider.sign(usual(), { kid: `made up ${time}` }))).toBe(401)
     expect(provider.state.requests - requested).toBeLessThanOrEqual(1)
   })
 })
@@ -234,7 +235,7 @@ test('accepts cached tokens and returns 503 for other tokens while the provider 
   try {
     const { tenantId } = await world.tenant()
     const token = await provider.sign({ tenant_id: tenantId, scope: 'metadata' })
-    expect(await status(token)).toBe(200)
+    expect(await getStatus(token)).toBe(200)
     const caller = second.as(token)
     expect(toStatusAndCode(await caller.get('/files'))).toEqual([503, 'overloaded'])
     provider.state.down = false

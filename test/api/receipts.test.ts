@@ -11,10 +11,10 @@ import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-const refusedCall = async (): Promise<string> =>
+const getRejectedCallId = async (): Promise<string> =>
   (await setup.tenant.admin.get('/stats/logs?status=failure&page_size=1')).body.data.data[0].call_id
 
-async function verified(receipt: string, ...files: string[]) {
+async function runVerify(receipt: string, ...files: string[]) {
   const path = join(folder, 'receipt.jws')
   writeFileSync(path, receipt)
   const lines: string[] = []
@@ -64,7 +64,10 @@ describe('a receipt', () => {
       },
     })
     writeFileSync(join(folder, 'report.txt'), reportText)
-    expect(await verified(receipt, join(folder, 'report.txt'))).toEqual({ status: 0, output: expect.not.stringContaining('NOT') })
+    expect(await runVerify(receipt, join(folder, 'report.txt'))).toEqual({
+      status: 0,
+      output: expect.not.stringContaining('NOT'),
+    })
   })
 
   test('returns the receipt as a compact JWS for Accept: application/jose, and errors as JSON', async () => {
@@ -90,12 +93,12 @@ describe('a receipt', () => {
     expect((await setup.tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
     const receipt = await setup.getReceipt(`/files/${fileId}/receipt`)
     expect(parseClaims(receipt).sub).toBe(fileId)
-    expect((await verified(receipt)).status).toBe(0)
+    expect((await runVerify(receipt)).status).toBe(0)
   })
 
   test('the receipt of a rejected upload states and proves the reason', async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
-    const callId = await refusedCall()
+    const callId = await getRejectedCallId()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)
     expect(parseClaims(receipt)).toMatchObject({
       sub: callId,
@@ -104,7 +107,7 @@ describe('a receipt', () => {
       filename: 'blank.txt',
       size_bytes: 2,
     })
-    const { status, output } = await verified(receipt)
+    const { status, output } = await runVerify(receipt)
     expect(output).toContain("'blank.txt' was rejected (blank_file)")
     expect(status).toBe(0)
   })
@@ -118,7 +121,7 @@ describe('a receipt', () => {
     )
     const receipt = await setup.getReceipt(`/calls/${rows[0]!.id}/receipt`)
     expect(parseClaims(receipt)).toMatchObject({ sub: rows[0]!.id, filename: 'by-user.txt', outcome: 'rejected' })
-    expect((await verified(receipt)).status).toBe(0)
+    expect((await runVerify(receipt)).status).toBe(0)
   })
 
   test('reading a receipt is logged as a metadata call and requires access to the context', async () => {
@@ -150,7 +153,7 @@ describe('a receipt', () => {
     ])
       expect([path, ...toStatusAndCode(await setup.tenant.admin.get(path))]).toEqual([path, 404, 'not_found'])
     expect(toStatusAndCode(await other.admin.get(`/files/${fileId}/receipt`))).toEqual([404, 'not_found'])
-    expect(toStatusAndCode(await other.admin.get(`/calls/${await refusedCall()}/receipt`))).toEqual([404, 'not_found'])
+    expect(toStatusAndCode(await other.admin.get(`/calls/${await getRejectedCallId()}/receipt`))).toEqual([404, 'not_found'])
   })
 
   test('GraphQL returns the same receipt as REST and requires exactly one id', async () => {
@@ -167,12 +170,12 @@ describe('a receipt', () => {
     await signing.receipt.rotate()
     await signing.log.rotate()
     await growJournal(setup.world.database.pool, setup.tenant.tenantId, 700)
-    expect((await verified(receipt)).status).toBe(0)
+    expect((await runVerify(receipt)).status).toBe(0)
     const renewed = await setup.getReceipt(`/files/${parseClaims(receipt).sub}/receipt`)
     expect(decodeProtectedHeader(renewed).kid).not.toBe(decodeProtectedHeader(receipt).kid)
-    expect((await verified(renewed)).status).toBe(0)
+    expect((await runVerify(renewed)).status).toBe(0)
     await signing.receipt.rotate({ leaked: true })
-    expect((await verified(receipt)).output).toContain('NOT PROVEN: The key set does not contain key')
+    expect((await runVerify(receipt)).output).toContain('NOT PROVEN: The key set does not contain key')
   })
 })
 
@@ -191,7 +194,7 @@ test('the log proves that every checkpoint during uploads contains all earlier r
   for (; !isDone || queries === 0; queries++) {
     const { body } = await busy.admin.upload('notes', 'mine.txt', `mine ${queries}`)
     const receipt = await setup.getReceipt(`/files/${body.data.file_id}/receipt`, busy.admin)
-    expect(await verified(receipt)).toMatchObject({ status: 0 })
+    expect(await runVerify(receipt)).toMatchObject({ status: 0 })
   }
   await uploads
   const { rows } = await setup.world.database.pool.query(

@@ -49,7 +49,7 @@ const dashboard = `{
   callLogs(pageSize: 100) { data { callId validation { outcome } } }
 }`
 
-async function grow(from: number, to: number) {
+async function addRows(from: number, to: number) {
   for (let index = from; index < to; index++) {
     await tenant.context(`context${index}`)
     const key = await tenant.key(['upload', 'metadata'], { name: `Key ${index}`, contexts: [`context${index}`] })
@@ -60,7 +60,7 @@ async function grow(from: number, to: number) {
 }
 
 test('a dashboard query issues as many database reads for many rows as for few', async () => {
-  await grow(0, 2)
+  await addRows(0, 2)
   const countReads = async () => {
     const { body } = await user.graphql(dashboard)
     expect(body.errors).toBeUndefined()
@@ -68,7 +68,7 @@ test('a dashboard query issues as many database reads for many rows as for few',
   }
   await countReads()
   const few = await reads(countReads)
-  await grow(2, 12)
+  await addRows(2, 12)
   const many = await reads(countReads)
   const data = await countReads()
   expect([data.files.data.length, data.apiKeys.data.length, data.contexts.data.length]).toEqual([14, 13, 12])

@@ -32,8 +32,8 @@ function uploadInfectedFile(context: string, name: string): Promise<string> {
   return uploadFile(context, name, `${name} with ${newlyInfected} in it`)
 }
 
-const learn = () => clamd.updateSignatures(world)
-const progressOf = async (context: string) => getData(await admin.get(`/contexts/${context}/rescan`))
+const updateSignatures = () => clamd.updateSignatures(world)
+const getProgress = async (context: string) => getData(await admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => getData(await admin.get(`/files/${file}/validations`)).data
 
 describe('when the signatures of the scanner change', () => {
@@ -44,7 +44,7 @@ describe('when the signatures of the scanner change', () => {
     await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(1)
     const before = clamd.version
-    const version = await learn()
+    const version = await updateSignatures()
     await rescanAll(world)
     for (const file of files) {
       const [latest, first, ...others] = await reportsOf(file)
@@ -73,7 +73,7 @@ describe('when the signatures of the scanner change', () => {
     const file = await uploadInfectedFile('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     expect((await fetch(url)).status).toBe(200)
-    const version = await learn()
+    const version = await updateSignatures()
     await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
     for (const response of [
@@ -108,7 +108,7 @@ describe('when the signatures of the scanner change', () => {
     expect((await fetch(url)).status).toBe(200)
     expect((await admin.post(`/quarantine/${file}/release`, { reason: 'Again.' })).status).toBe(404)
 
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     expect((await fetch(url)).status).toBe(403)
     expect(getData(await admin.delete(`/quarantine/${file}`))).toEqual({ file_id: file })
@@ -142,7 +142,7 @@ describe('requested rescans', () => {
     await tenant.context('unscanned', { scan_for_viruses: false })
     const file = await uploadInfectedFile('unscanned', 'a.txt')
     expect(getData(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
     expect((await admin.get(`/files/${file}/metadata`)).status).toBe(200)
@@ -152,13 +152,13 @@ describe('requested rescans', () => {
     await tenant.context('left_alone')
     getData(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
     const file = await uploadInfectedFile('left_alone', 'a.txt')
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     expect(await reportsOf(file)).toHaveLength(1)
-    expect(await progressOf('left_alone')).toMatchObject({ status: 'none', signatures: null })
+    expect(await getProgress('left_alone')).toMatchObject({ status: 'none', signatures: null })
     expect(getData(await admin.post('/contexts/left_alone/rescan'))).toMatchObject({ status: 'running', files: 1, files_done: 0 })
     await rescanAll(world)
-    expect(await progressOf('left_alone')).toMatchObject({ status: 'finished', files_done: 1, files_quarantined: 1 })
+    expect(await getProgress('left_alone')).toMatchObject({ status: 'finished', files_done: 1, files_quarantined: 1 })
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
@@ -201,7 +201,7 @@ describe('requested rescans', () => {
       `mutation { releaseFromQuarantine(fileId: "${file}", reason: "Known to us.") { fileId } }`,
     )
     expect(released.body.data.releaseFromQuarantine).toEqual({ fileId: file })
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     const purged = await admin.graphql(`mutation { purgeFromQuarantine(fileId: "${file}") { fileId } }`)
     expect(purged.body.data.purgeFromQuarantine).toEqual({ fileId: file })
@@ -215,7 +215,7 @@ describe('a background rescan', () => {
     const files = []
     for (let n = 0; n < 40; n++) files.push(await uploadFile('ordered', `${n}.txt`, `the words of number ${n}`))
     const order: string[] = []
-    await learn()
+    await updateSignatures()
     clamd.daemon.script = {
       version: clamd.daemon.script.version!,
       response: (stream) => {
@@ -235,14 +235,14 @@ describe('a background rescan', () => {
   test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
     await tenant.context('patient')
     const file = await uploadInfectedFile('patient', 'a.txt')
-    await learn()
+    await updateSignatures()
     clamd.daemon.script = { ...clamd.daemon.script, response: () => 'stream: Can not allocate memory ERROR\0' }
-    while (!['paused'].includes((await progressOf('patient')).status)) await world.app.rescanner.turn().catch(() => {})
+    while (!['paused'].includes((await getProgress('patient')).status)) await world.app.rescanner.turn().catch(() => {})
     expect(await reportsOf(file)).toHaveLength(1)
     clamd.startDetecting()
     await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE lease_token IS NULL')
     await rescanAll(world)
-    expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
+    expect(await getProgress('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })
 
   test('a background rescan reports a file with missing content as failed and scans the other files', async () => {
@@ -252,9 +252,9 @@ describe('a background rescan', () => {
       lost,
     ])
     await world.app.services.storage.remove(rows[0]!.path)
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
-    expect(await progressOf('damaged')).toMatchObject({ status: 'finished', files_done: 2, files_scanned: 1, files_failed: 1 })
+    expect(await getProgress('damaged')).toMatchObject({ status: 'finished', files_done: 2, files_scanned: 1, files_failed: 1 })
     expect(await reportsOf(intact)).toHaveLength(2)
     await admin.delete(`/files/${lost}`)
   })
@@ -262,7 +262,7 @@ describe('a background rescan', () => {
   test('a background rescan leaves no report for a file that is deleted before, during or after the scan', async () => {
     await tenant.context('fleeting')
     const file = await uploadFile('fleeting', 'a.txt', 'soon gone')
-    await learn()
+    await updateSignatures()
     let deletion: Promise<unknown> | undefined
     clamd.daemon.script = {
       ...clamd.daemon.script,
@@ -302,7 +302,7 @@ describe('a quarantined file', () => {
     const [[, served], response] = await Promise.all([once(world.app.httpServer, 'request'), fetch(url)])
     const reader = response.body!.getReader()
     await reader.read()
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     expect(toStatusAndCode(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
@@ -318,7 +318,7 @@ describe('a quarantined file', () => {
   test('a quarantined file cannot be purged while it is on hold', async () => {
     await tenant.context('held')
     const file = await uploadInfectedFile('held', 'a.txt')
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     await holdFile(world, tenant, file)
     expect(toStatusAndCode(await admin.delete(`/quarantine/${file}`))).toEqual([409, 'on_hold'])
@@ -341,7 +341,7 @@ describe('a quarantined file', () => {
     await tenant.context('many')
     const files = []
     for (const n of [1, 2, 3]) files.push(await uploadInfectedFile('many', `${n}.txt`))
-    await learn()
+    await updateSignatures()
     await rescanAll(world)
     expect(toStatusAndCode(await admin.post(`/quarantine/${files[0]}/release`, {}))).toEqual([400, 'bad_user_input'])
     const first = await admin.get('/quarantine?context=many&page_size=2')

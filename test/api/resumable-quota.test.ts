@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-async function tenantWith(quotaMb: number, context: Record<string, unknown> = {}): Promise<{ tenant: TestTenant; tus: Tus }> {
+async function createTenant(quotaMb: number, context: Record<string, unknown> = {}): Promise<{ tenant: TestTenant; tus: Tus }> {
   const tenant = await world.tenant({ quotaMb })
   await tenant.context('raw', {
     allowed_extensions: ['bin'],
@@ -26,8 +26,8 @@ async function tenantWith(quotaMb: number, context: Record<string, unknown> = {}
   return { tenant, tus: new Tus(tenant.admin) }
 }
 
-const bytes = (size: number) => Buffer.alloc(size, 'bytes')
-const unfinished = async ({ tenantId }: TestTenant): Promise<number> =>
+const createBytes = (size: number) => Buffer.alloc(size, 'bytes')
+const countUnfinishedUploads = async ({ tenantId }: TestTenant): Promise<number> =>
   (
     await world.database.pool.query(
       'SELECT coalesce(sum(offset_bytes), 0)::bigint AS bytes FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL',
@@ -46,11 +46,11 @@ async function storedBytes({ tenantId }: TestTenant): Promise<number> {
 
 describe('the received bytes of unfinished uploads', () => {
   test('bytes of unfinished uploads count towards the tenant quota but appear in no statistic', async () => {
-    const { tenant, tus } = await tenantWith(4)
+    const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
-    expect((await tus.patch(first, 0, bytes(3 * megabyte))).status).toBe(204)
+    expect((await tus.patch(first, 0, createBytes(3 * megabyte))).status).toBe(204)
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
-    const answer = await tus.patch(second, 0, bytes(2 * megabyte))
+    const answer = await tus.patch(second, 0, createBytes(2 * megabyte))
     expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
     expect(answer.body.message).toContain('The tenant has 1048576 bytes of its quota of 4 MB left')
     expect(answer.body.error.details).toEqual({
@@ -61,8 +61,8 @@ describe('the received bytes of unfinished uploads', () => {
       size_bytes: 2 * megabyte,
     })
     expect([(await tus.head(second)).status, await tus.offset(second)]).toEqual([200, 0])
-    expect((await tus.patch(second, 0, bytes(megabyte))).status).toBe(204)
-    expect(toStatusAndCode(await tus.patch(first, 3 * megabyte, bytes(1)))).toEqual([422, 'quota_exceeded'])
+    expect((await tus.patch(second, 0, createBytes(megabyte))).status).toBe(204)
+    expect(toStatusAndCode(await tus.patch(first, 3 * megabyte, createBytes(1)))).toEqual([422, 'quota_exceeded'])
 
     const { body } = await tenant.admin.get('/stats')
     expect([body.data.storage.total_bytes, body.data.storage_quota.used_bytes]).toEqual([0, 0])
@@ -70,44 +70,47 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tenant.admin.get('/contexts/raw')).body.data.storage_used_bytes).toBe(0)
     expect((await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items).toBe(0)
     // No bytes are reserved, so a single-request upload succeeds.
-    expect((await tenant.admin.upload('raw', 'c.bin', bytes(megabyte))).status).toBe(201)
+    expect((await tenant.admin.upload('raw', 'c.bin', createBytes(megabyte))).status).toBe(201)
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
   })
 
   test('bytes of unfinished uploads count towards the context quota even if the tenant has free space', async () => {
-    const { tenant, tus } = await tenantWith(100, { storage_quota_mb: 2 })
+    const { tenant, tus } = await createTenant(100, { storage_quota_mb: 2 })
     await tenant.context('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
     const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
-    expect((await tus.patch(first, 0, bytes(1.5 * megabyte))).status).toBe(204)
+    expect((await tus.patch(first, 0, createBytes(1.5 * megabyte))).status).toBe(204)
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
-    const answer = await tus.patch(second, 0, bytes(megabyte))
+    const answer = await tus.patch(second, 0, createBytes(megabyte))
     expect(toStatusAndCode(answer)).toEqual([422, 'quota_exceeded'])
     expect(answer.body.message).toContain("Context 'raw' has 524288 bytes of its quota of 2 MB left")
     const elsewhere = await tus.begin('other', 'c.bin', 2 * megabyte)
-    expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
+    expect((await tus.patch(elsewhere, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
   test('the quota error for a key restricted to contexts does not reveal the bytes of the tenant', async () => {
-    const { tenant, tus } = await tenantWith(4)
+    const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
-    await tus.patch(first, 0, bytes(3 * megabyte))
+    await tus.patch(first, 0, createBytes(3 * megabyte))
     const restricted = new Tus(await tenant.key(['upload'], { contexts: ['raw'] }))
-    const response = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, bytes(2 * megabyte))
+    const response = await restricted.patch(await restricted.begin('raw', 'b.bin', 2 * megabyte), 0, createBytes(2 * megabyte))
     expect([response.status, response.body.error.details]).toEqual([422, { size_bytes: 2 * megabyte }])
     expect(response.body.message).not.toContain(String(megabyte))
   })
 
   test('the quota limits resumable uploads created with bytes, without a length, and with a deferred length', async () => {
-    const { tus } = await tenantWith(4)
+    const { tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
-    await tus.patch(first, 0, bytes(3.5 * megabyte))
-    expect(toStatusAndCode(await tus.create('raw', 'b.bin', 2 * megabyte, {}, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    await tus.patch(first, 0, createBytes(3.5 * megabyte))
+    expect(toStatusAndCode(await tus.create('raw', 'b.bin', 2 * megabyte, {}, createBytes(megabyte)))).toEqual([
+      422,
+      'quota_exceeded',
+    ])
     const deferred = await tus.begin('raw', 'c.bin', null)
-    expect(toStatusAndCode(await tus.patch(deferred, 0, bytes(megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(deferred, 0, createBytes(megabyte)))).toEqual([422, 'quota_exceeded'])
     const chunked = await tus.caller.raw(deferred, {
       method: 'PATCH',
       headers: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
-      body: new Blob([bytes(megabyte)]).stream(),
+      body: new Blob([createBytes(megabyte)]).stream(),
       duplex: 'half',
     } as RequestInit)
     expect(toStatusAndCode(chunked)).toEqual([422, 'quota_exceeded'])
@@ -141,17 +144,17 @@ describe('the received bytes of unfinished uploads', () => {
     ],
   ]
   test.each(ends)('the bytes of a resumable upload stop counting towards the quota with %s', async (_what, end) => {
-    const { tenant, tus } = await tenantWith(4)
+    const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
     await tus.patch(path, 0, Buffer.alloc(3 * megabyte))
-    expect(toStatusAndCode(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(other, 0, createBytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
     await end({ tenant, tus, path })
-    expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
+    expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 
   test('bytes reserved by a killed process stop counting at the next request of the resumable upload', async () => {
-    const { tenant, tus } = await tenantWith(4)
+    const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
     await world.database.pool.query('UPDATE resumable_uploads SET incoming_bytes = $2 WHERE tenant_id = $1 AND upload_id = $3', [
@@ -159,31 +162,31 @@ describe('the received bytes of unfinished uploads', () => {
       3 * megabyte,
       path.split('/').at(-1),
     ])
-    expect(toStatusAndCode(await tus.patch(other, 0, bytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
+    expect(toStatusAndCode(await tus.patch(other, 0, createBytes(2 * megabyte)))).toEqual([422, 'quota_exceeded'])
     expect(await tus.offset(path)).toBe(0)
-    expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
+    expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 })
 
 test('deletes a stored part if the overloaded database cannot insert its row', async () => {
-  const { tenant, tus } = await tenantWith(4)
+  const { tenant, tus } = await createTenant(4)
   const path = await tus.begin('raw', 'a.bin', 2 * megabyte)
   jest
     .spyOn(world.app.services.resumableUploads, 'addPart')
     .mockRejectedValueOnce(overloaded('Too many reads of this tenant are under way.'))
-  expect(toStatusAndCode(await tus.patch(path, 0, bytes(megabyte)))).toEqual([503, 'overloaded'])
+  expect(toStatusAndCode(await tus.patch(path, 0, createBytes(megabyte)))).toEqual([503, 'overloaded'])
   expect([await storedBytes(tenant), await tus.offset(path)]).toEqual([0, 0])
-  expect((await tus.patch(path, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
+  expect((await tus.patch(path, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
 test('64 parallel uploads on two replicas together stay within the quota', async () => {
-  const { tenant, tus } = await tenantWith(4)
+  const { tenant, tus } = await createTenant(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {
     const other = new Tus(replica.as(tenant.admin.credential))
     const paths: string[] = []
     while (paths.length < 64) paths.push(await tus.begin('raw', 'a.bin', 400_000))
-    const part = bytes(180_000)
+    const part = createBytes(180_000)
     const send = async (path: string, n: number): Promise<number> => {
       const { status } = await (n % 2 ? tus : other).patch(path, 0, part)
       // A 503 response stores nothing, so the request is retried on an overloaded machine.
@@ -193,7 +196,7 @@ test('64 parallel uploads on two replicas together stay within the quota', async
     expect([...new Set(statuses)].sort()).toEqual([204, 422])
     // The accepted parts use the quota completely without exceeding it.
     expect(statuses.filter((status) => status === 204).length).toBe(Math.floor((4 * megabyte) / part.length))
-    expect(await unfinished(tenant)).toBeLessThanOrEqual(4 * megabyte)
+    expect(await countUnfinishedUploads(tenant)).toBeLessThanOrEqual(4 * megabyte)
     expect(await storedBytes(tenant)).toBeLessThanOrEqual(4 * megabyte)
     for (const path of paths) expect((await tus.delete(path)).status).toBe(204)
     await new Sweeper(world.database.pool, world.app.services.storage).sweep()

@@ -22,9 +22,9 @@ beforeEach(async () => {
 })
 
 const uploadCalls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data
-const blocked = async () => (await tenant.admin.get('/stats')).body.data.security.by_reason
-const facts = ({ status, body }: ApiResponse) => [status, body.error.code, body.message, body.error.details]
-const blobs = async () => {
+const countBlocked = async () => (await tenant.admin.get('/stats')).body.data.security.by_reason
+const toComparable = ({ status, body }: ApiResponse) => [status, body.error.code, body.message, body.error.details]
+const listBlobs = async () => {
   let count = 0
   for await (const { path } of world.app.services.storage.list(`${tenant.tenantId}/`)) {
     if (!path.startsWith(`${tenant.tenantId}/`)) break
@@ -52,31 +52,31 @@ describe('an upload in several requests is rejected with the same errors as an u
     const path = await tus.begin('notes', name, bytes.length)
     expect((await tus.patch(path, 0, bytes.subarray(0, 2))).status).toBe(204)
     const last = await tus.patch(path, 2, bytes.subarray(2))
-    expect(facts(last)).toEqual(facts(complete))
+    expect(toComparable(last)).toEqual(toComparable(complete))
     expect(last.body.error.code).toBe(reason)
 
     const { data, pagination } = await uploadCalls()
     expect(pagination.total_items).toBe(1)
     expect(data[0]).toMatchObject({ status: 'failure', error_message: last.body.message, context_key: 'notes', file_id: null })
-    expect(await blocked()).toMatchObject({ [reason]: 1 })
+    expect(await countBlocked()).toMatchObject({ [reason]: 1 })
     expect((await tus.head(path)).status).toBe(410)
-    expect(facts(await tus.patch(path, 2, bytes.subarray(2)))).toEqual(facts(last))
+    expect(toComparable(await tus.patch(path, 2, bytes.subarray(2)))).toEqual(toComparable(last))
     expect((await tus.get(path)).body.data).toMatchObject({ file: null, error: { code: reason, message: last.body.message } })
     expect((await uploadCalls()).pagination.total_items).toBe(1)
     await sweep()
-    expect(await blobs()).toBe(0)
+    expect(await listBlobs()).toBe(0)
   })
 
   test('rejects a resumable upload by extension, size, context and quotas before its first byte', async () => {
     const other = await world.tenant({ quotaMb: 3 })
     await other.context('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
-    expect(facts(extension)).toEqual(facts(await other.admin.upload('notes', 'program.exe', '0123456789')))
+    expect(toComparable(extension)).toEqual(toComparable(await other.admin.upload('notes', 'program.exe', '0123456789')))
     const size = await tus.create('notes', 'large.txt', 1_048_577)
     expect(toStatusAndCode(size)).toEqual([413, 'size_exceeded'])
     expect(size.body.message).toBe("The file size is 1048577 bytes. The limit of context 'notes' is 1 MB (1048576 bytes).")
     expect(toStatusAndCode(await tus.create('nowhere', 'a.txt', 10))).toEqual([404, 'not_found'])
-    expect(await blocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
+    expect(await countBlocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
     const { data } = await uploadCalls()
     expect(data.map(({ error_message: message, context_key: key }: Record<string, string>) => [key, message])).toEqual([
       [null, "Context 'nowhere' was not found."],
@@ -86,7 +86,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     await other.context('wide', { max_file_size_mb: 4, storage_quota_mb: 2 })
     await other.context('wider', { max_file_size_mb: 4 })
     const byOther = new Tus(other.admin)
-    expect(facts(await byOther.create('wide', 'a.txt', 2_097_153))).toEqual([
+    expect(toComparable(await byOther.create('wide', 'a.txt', 2_097_153))).toEqual([
       422,
       'quota_exceeded',
       "Context 'wide' has 2097152 bytes of its quota of 2 MB left. The file has 2097153 bytes. Delete files or increase the quota.",
@@ -105,7 +105,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     const declared = await tus.begin('notes', 'long.txt', null)
     expect(toStatusAndCode(await tus.patch(declared, 0, 'x', { 'upload-length': '1048577' }))).toEqual([413, 'size_exceeded'])
     expect((await tus.head(declared)).status).toBe(410)
-    expect(await blocked()).toMatchObject({ size_exceeded: 2 })
+    expect(await countBlocked()).toMatchObject({ size_exceeded: 2 })
     expect((await uploadCalls()).pagination.total_items).toBe(2)
   })
 
@@ -155,8 +155,8 @@ describe('an upload belongs to the credential that created it', () => {
     for (const other of others.map((caller) => new Tus(caller))) {
       expect((await other.head(path)).status).toBe(404)
       for (const response of [await other.patch(path, 0, 'text'), await other.delete(path), await other.get(path)])
-        expect(facts(response)).toEqual(
-          facts(await maker.get('/api/v1/uploads/upl_x')).map((fact) => swapped(fact, 'upl_x', path)),
+        expect(toComparable(response)).toEqual(
+          toComparable(await maker.get('/api/v1/uploads/upl_x')).map((fact) => swapped(fact, 'upl_x', path)),
         )
     }
     expect((await uploadCalls()).pagination.total_items).toBe(0)
@@ -192,13 +192,13 @@ describe('the end of an upload', () => {
   test('DELETE removes the received bytes of a resumable upload', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
-    expect(await blobs()).toBe(1)
+    expect(await listBlobs()).toBe(1)
     expect((await tus.delete(path)).status).toBe(204)
     expect((await tus.head(path)).status).toBe(404)
     expect(toStatusAndCode(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
     expect(toStatusAndCode(await tus.delete(path))).toEqual([404, 'not_found'])
     await sweep()
-    expect(await blobs()).toBe(0)
+    expect(await listBlobs()).toBe(0)
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
@@ -206,7 +206,7 @@ describe('the end of an upload', () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
-    expect(await blobs()).toBe(1)
+    expect(await listBlobs()).toBe(1)
     const { tenantId } = tenant
     expect(await world.app.services.storageHealth.verify({ tenantId, deep: true })).toEqual({
       countersDrift: 0,
@@ -222,7 +222,7 @@ describe('the end of an upload', () => {
     expect((await tus.head(path)).status).toBe(404)
     expect(toStatusAndCode(await tus.patch(path, 4, 'text'))).toEqual([404, 'not_found'])
     await sweep()
-    expect(await blobs()).toBe(0)
+    expect(await listBlobs()).toBe(0)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE tenant_id = $1', [tenantId])
     expect(rows).toEqual([])
   })
@@ -232,7 +232,7 @@ describe('the end of an upload', () => {
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
     await sweep()
-    expect(await blobs()).toBe(0)
+    expect(await listBlobs()).toBe(0)
   })
 })
 

@@ -9,20 +9,20 @@ let tenant: TestTenant
 let tus: Tus
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '64' })
-  tenant = await newTenant()
+  tenant = await createTenant()
   tus = new Tus(tenant.admin)
 })
 afterAll(() => world.close())
 
-async function newTenant(): Promise<TestTenant> {
+async function createTenant(): Promise<TestTenant> {
   const created = await world.tenant()
   await created.context('notes')
   await created.context('raw', { allowed_extensions: ['bin'], max_file_size_mb: 40, reject_blank_files: false })
   return created
 }
 
-const fileId = (response: ApiResponse) => response.headers.get('assay-file-id')
-const idOf = (path: string) => path.split('/').at(-1)!
+const getFileId = (response: ApiResponse) => response.headers.get('assay-file-id')
+const getUploadId = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
@@ -48,7 +48,7 @@ const sweep = async () => {
 
 describe('an upload in several requests', () => {
   test('a resumable upload creates the same file and call as a single-request upload', async () => {
-    const own = await newTenant()
+    const own = await createTenant()
     const by = new Tus(own.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
     const metadata = uploadMetadata({ filename: 'a.txt', context: 'notes', metadata: '{"year":2026}', more: 'given back' })
@@ -56,7 +56,7 @@ describe('an upload in several requests', () => {
     expect(path).toMatch(/^\/api\/v1\/uploads\/upl_[0-9a-z]{26}$/)
 
     const first = await by.patch(path, 0, content.subarray(0, 5000))
-    expect([first.status, first.headers.get('upload-offset'), fileId(first)]).toEqual([204, '5000', null])
+    expect([first.status, first.headers.get('upload-offset'), getFileId(first)]).toEqual([204, '5000', null])
     const between = await by.head(path)
     expect(between.status).toBe(200)
     expect(Object.fromEntries(between.headers)).toMatchObject({
@@ -70,21 +70,29 @@ describe('an upload in several requests', () => {
 
     const last = await by.patch(path, 5000, content.subarray(5000))
     expect([last.status, last.headers.get('upload-offset')]).toEqual([204, String(content.length)])
-    expect(await downloadBytes(fileId(last)!, own)).toEqual(content)
-    expect((await own.admin.get(`/files/${fileId(last)}/metadata`)).body.data).toMatchObject({
+    expect(await downloadBytes(getFileId(last)!, own)).toEqual(content)
+    expect((await own.admin.get(`/files/${getFileId(last)}/metadata`)).body.data).toMatchObject({
       original_filename: 'a.txt',
       metadata: { year: 2026 },
       checksum: `sha256:${createHash('sha256').update(content).digest('hex')}`,
     })
     const { data, pagination } = await calls(own)
     expect(pagination.total_items).toBe(1)
-    expect(data[0]).toMatchObject({ operation: 'upload', status: 'success', file_id: fileId(last), context_key: 'notes' })
+    expect(data[0]).toMatchObject({ operation: 'upload', status: 'success', file_id: getFileId(last), context_key: 'notes' })
     expect((await own.admin.get('/stats')).body.data.files_uploaded.total).toBe(1)
 
     const after = await by.head(path)
-    expect([after.status, after.headers.get('upload-offset'), fileId(after)]).toEqual([200, String(content.length), fileId(last)])
+    expect([after.status, after.headers.get('upload-offset'), getFileId(after)]).toEqual([
+      200,
+      String(content.length),
+      getFileId(last),
+    ])
     const again = await by.patch(path, 5000, content.subarray(5000))
-    expect([again.status, fileId(again), again.headers.get('upload-offset')]).toEqual([204, fileId(last), String(content.length)])
+    expect([again.status, getFileId(again), again.headers.get('upload-offset')]).toEqual([
+      204,
+      getFileId(last),
+      String(content.length),
+    ])
     expect((await calls(own)).pagination.total_items).toBe(1)
     await sweep()
     expect(await countBlobs(own)).toBe(1)
@@ -96,16 +104,16 @@ describe('an upload in several requests', () => {
     const response = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(response.status).toBe(201)
     expect(response.headers.get('upload-offset')).toBe(String(content.length))
-    expect(await downloadBytes(fileId(response)!)).toEqual(content)
-    expect(fileId(await tus.head(response.headers.get('location')!))).toBe(fileId(response))
+    expect(await downloadBytes(getFileId(response)!)).toEqual(content)
+    expect(getFileId(await tus.head(response.headers.get('location')!))).toBe(getFileId(response))
   })
 
   test('creating a resumable upload accepts the first bytes and returns the expiry of the upload', async () => {
     const response = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
-    expect([response.status, response.headers.get('upload-offset'), fileId(response)]).toEqual([201, '5', null])
+    expect([response.status, response.headers.get('upload-offset'), getFileId(response)]).toEqual([201, '5', null])
     const remaining = Date.parse(response.headers.get('upload-expires')!) - Date.now()
     expect(Math.round(remaining / 3_600_000)).toBe(24)
-    expect(fileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
+    expect(getFileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
   test('a resumable upload accepts its deferred length once', async () => {
@@ -116,18 +124,18 @@ describe('an upload in several requests', () => {
     expect((await tus.patch(path, 4, 'two ', { 'upload-length': '11' })).status).toBe(204)
     expect((await tus.patch(path, 8, '', { 'upload-length': '12' })).status).toBe(400)
     expect((await tus.head(path)).headers.get('upload-length')).toBe('11')
-    expect(await downloadBytes(fileId(await tus.patch(path, 8, 'end'))!)).toEqual(Buffer.from('one two end'))
+    expect(await downloadBytes(getFileId(await tus.patch(path, 8, 'end'))!)).toEqual(Buffer.from('one two end'))
     const known = await tus.begin('notes', 'known.txt', null)
     await tus.patch(known, 0, 'whole')
-    expect(fileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
+    expect(getFileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
   test('a resumable upload of many small requests stores few parts', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
-    const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [idOf(path)])
+    const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [getUploadId(path)])
     expect(rows.length).toBe(1)
-    expect(await downloadBytes(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
+    expect(await downloadBytes(getFileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
   test('a resumable upload of many megabytes stores the same bytes', async () => {
@@ -135,7 +143,7 @@ describe('an upload in several requests', () => {
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
     const last = await tus.patch(path, 20_000_003, content.subarray(20_000_003))
-    expect((await downloadBytes(fileId(last)!)).equals(content)).toBe(true)
+    expect((await downloadBytes(getFileId(last)!)).equals(content)).toBe(true)
   })
 
   test('HEAD returns the offset of a resumable upload', async () => {
@@ -143,9 +151,9 @@ describe('an upload in several requests', () => {
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')
     expect((await tus.get(path)).body.data).toMatchObject({
-      upload_id: idOf(path),
+      upload_id: getUploadId(path),
       file: {
-        file_id: fileId(last),
+        file_id: getFileId(last),
         original_filename: 'seen.txt',
         size_bytes: 4,
         context_key: 'notes',

@@ -18,12 +18,12 @@ afterAll(async () => {
 
 const upload = async (contextKey: string): Promise<string> =>
   (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id
-const keeping = async (contextKey: string, policy: object) => {
+const createContext = async (contextKey: string, policy: object) => {
   await tenant.context(contextKey, { scan_for_viruses: false })
   getData(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
 }
-const statusOf = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
-const idsIn = async (path: string) => getItems(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
+const getStatus = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
+const listIds = async (path: string) => getItems(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
 
 /** Creates ten-byte files with an upload time two days ago. */
 const seed = async (contextKey: string, files: number) => {
@@ -38,8 +38,8 @@ const seed = async (contextKey: string, files: number) => {
 }
 
 test('deletes only files past the retention of their context, with the system as the actor', async () => {
-  await keeping('short', { retention_days: 30 })
-  await keeping('endless', { trash_days: 3 })
+  await createContext('short', { retention_days: 30 })
+  await createContext('endless', { trash_days: 3 })
   const [young, almost, old] = [
     await upload('short'),
     await moveUploadBack(world, await upload('short'), 29.9),
@@ -47,17 +47,17 @@ test('deletes only files past the retention of their context, with the system as
   ]
   const retained = await moveUploadBack(world, await upload('endless'), 400)
   expect(await runExpiry(world)).toEqual({ deleted: 1, purged: 0 })
-  expect(await Promise.all([young, almost, old, retained].map(statusOf))).toEqual([200, 200, 404, 200])
+  expect(await Promise.all([young, almost, old, retained].map(getStatus))).toEqual([200, 200, 404, 200])
   const [entry] = getItems(await tenant.admin.get(`/audit-logs?entity_id=${old}`))
   expect(entry).toMatchObject({ action: 'deleted', performed_by_type: 'system', details: { size_bytes: 10, retention_days: 30 } })
-  expect(await idsIn('/trash')).toEqual([])
+  expect(await listIds('/trash')).toEqual([])
 })
 
 test('moves expired files to the trash if trash is enabled and purges them later', async () => {
-  await keeping('both', { retention_days: 30, trash_days: 5 })
+  await createContext('both', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('both'), 31)
   await runExpiry(world)
-  expect(await idsIn('/trash?context=both')).toEqual([fileId])
+  expect(await listIds('/trash?context=both')).toEqual([fileId])
   await moveDeletionBack(world, fileId, 5)
   expect(await runExpiry(world)).toEqual({ deleted: 0, purged: 1 })
   const { rows } = await world.database.pool.query(
@@ -69,16 +69,16 @@ test('moves expired files to the trash if trash is enabled and purges them later
 })
 
 test('a restored file past its retention period expires again', async () => {
-  await keeping('again', { retention_days: 30, trash_days: 5 })
+  await createContext('again', { retention_days: 30, trash_days: 5 })
   const fileId = await moveUploadBack(world, await upload('again'), 31)
   await runExpiry(world)
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
   await runExpiry(world)
-  expect(await idsIn('/trash?context=again')).toEqual([fileId])
+  expect(await listIds('/trash?context=again')).toEqual([fileId])
 })
 
 test('retention deletes many files in batches, each file once, during uploads on two replicas', async () => {
-  await keeping('many', { retention_days: 1 })
+  await createContext('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
     const retainedIds: string[] = []
@@ -88,7 +88,7 @@ test('retention deletes many files in batches, each file once, during uploads on
   const turns = await Promise.all([runExpiry(world), runExpiry(other)])
   expect(turns.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(450)
   const uploadedIds = await uploads
-  expect((await idsIn('/files?context=many&page_size=100')).sort()).toEqual(uploadedIds.sort())
+  expect((await listIds('/files?context=many&page_size=100')).sort()).toEqual(uploadedIds.sort())
   const { rows } = await world.database.pool.query(
     `SELECT count(*)::int AS events, count(DISTINCT subject)::int AS files FROM journal WHERE type = 'file.deleted' AND context_key = 'many'`,
   )
@@ -97,7 +97,7 @@ test('retention deletes many files in batches, each file once, during uploads on
 })
 
 test('resumes an interrupted retention run and skips files on hold', async () => {
-  await keeping('resumed', { retention_days: 1 })
+  await createContext('resumed', { retention_days: 1 })
   await seed('resumed', 250)
   const ids = (
     await world.database.pool.query<{ file_id: string }>(
@@ -115,7 +115,7 @@ test('resumes an interrupted retention run and skips files on hold', async () =>
   })
   expect(getData(await tenant.admin.get('/files?context=resumed')).pagination.total_items).toBeGreaterThan(100)
   await runExpiry(world)
-  expect((await idsIn('/files?context=resumed&page_size=100')).length).toBe(
+  expect((await listIds('/files?context=resumed&page_size=100')).length).toBe(
     (
       await world.database.pool.query(
         'SELECT 1 FROM holds h JOIN files f USING (tenant_id, file_id) WHERE f.original_filename = $1 AND f.context_id = (SELECT context_id FROM file_contexts WHERE tenant_id = $2 AND context_key = $3)',
@@ -126,19 +126,19 @@ test('resumes an interrupted retention run and skips files on hold', async () =>
 })
 
 test('deletes nothing if retention is disabled before the run', async () => {
-  await keeping('off', { retention_days: 30 })
+  await createContext('off', { retention_days: 30 })
   const fileId = await moveUploadBack(world, await upload('off'), 60)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
   await runExpiry(world)
-  expect(await statusOf(fileId)).toBe(200)
+  expect(await getStatus(fileId)).toBe(200)
   getData(await tenant.admin.patch('/contexts/off/policy', { retention_days: 30 }))
   await runExpiry(world)
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
 test('a failure in one context does not stop retention in other contexts', async () => {
-  await keeping('broken', { retention_days: 30 })
-  await keeping('sound', { retention_days: 30 })
+  await createContext('broken', { retention_days: 30 })
+  await createContext('sound', { retention_days: 30 })
   const [stuck, deleted] = [
     await moveUploadBack(world, await upload('broken'), 60),
     await moveUploadBack(world, await upload('sound'), 60),
@@ -151,8 +151,8 @@ test('a failure in one context does not stop retention in other contexts', async
   await world.app.services.expiry.expire({ onFailed: (context) => failed.push(context) })
   await world.database.pool.query('DROP FUNCTION refuse CASCADE')
   expect(failed).toHaveLength(1)
-  expect([await statusOf(stuck), await statusOf(deleted)]).toEqual([200, 404])
+  expect([await getStatus(stuck), await getStatus(deleted)]).toEqual([200, 404])
   await runExpiry(world)
-  expect(await statusOf(stuck)).toBe(404)
+  expect(await getStatus(stuck)).toBe(404)
   expect(healthyStorage.countersDrift).toBe((await world.app.services.storageHealth.verify()).countersDrift)
 })

@@ -26,7 +26,7 @@ afterAll(async () => {
   await standIn.stop()
 })
 
-const admin = async (...words: string[]) => {
+const runAdmin = async (...words: string[]) => {
   const lifecycle = new Lifecycle()
   const parts = {
     DATABASE_URL: world.databaseUrl,
@@ -52,7 +52,7 @@ test('an S3 store returns an uploaded file by its signed URL for 300 seconds and
   const blob = [...standIn.objects.keys()].find((name) => name.startsWith(`files/${tenant.tenantId}/`))
   expect(blob).toBeDefined()
   expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
-  expect((await admin('sweep')).result).toMatchObject({ removed: 1, failed: 0, aborted_uploads: 0 })
+  expect((await runAdmin('sweep')).result).toMatchObject({ removed: 1, failed: 0, aborted_uploads: 0 })
   expect(standIn.objects.has(blob!)).toBe(false)
 })
 
@@ -74,7 +74,7 @@ test('does not start with an object store that does not verify checksums', async
 
 test('the command `storage prove` reports each guarantee and leaves no object', async () => {
   const before = [...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
-  const { result, error } = await admin('storage', 'prove')
+  const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
   expect(guarantees.filter((each) => each.result !== 'pass')).toEqual([])
   expect([guarantees.length, error]).toEqual([10, undefined])
@@ -83,7 +83,7 @@ test('the command `storage prove` reports each guarantee and leaves no object', 
 
 test('the command `storage prove` fails if the store does not verify checksums', async () => {
   standIn.ignoresHashes = true
-  const { result, error } = await admin('storage', 'prove')
+  const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
   expect(guarantees.find(({ guarantee }) => guarantee.includes('checksum'))).toMatchObject({
     result: 'fail',

@@ -9,12 +9,13 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-const trailOf = async (tenant: TestTenant) => getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
+const listSecurityEntries = async (tenant: TestTenant) =>
+  getItems(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
 /** Polls the database because entries are written after the response and requests are rate-limited. */
 async function waitForEntry(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
   await waitUntil(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
-  return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
+  return (await listSecurityEntries(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
 test('audits failed sign-ins in the tenant with their address at most once a minute', async () => {
@@ -38,8 +39,8 @@ test('audits failed sign-ins in the tenant with their address at most once a min
     details: { reason: 'sign_in_failed', message: 'The password is wrong.' },
     ip_address: '127.0.0.1',
   })
-  expect(JSON.stringify(await trailOf(tenant))).not.toContain('not-the-password')
-  expect(await trailOf(tenant)).toHaveLength(1)
+  expect(JSON.stringify(await listSecurityEntries(tenant))).not.toContain('not-the-password')
+  expect(await listSecurityEntries(tenant)).toHaveLength(1)
 })
 
 test('audits a missing scope and a rejected key as actions of that key', async () => {
@@ -85,7 +86,7 @@ describe('a rejected token', () => {
       performed_by_type: 'user',
       details: { message: 'This session has ended. Sign in again.' },
     })
-    expect(await trailOf(tenant)).toHaveLength(1)
+    expect(await listSecurityEntries(tenant)).toHaveLength(1)
     expect(await getRejections()).toContain('session_ended')
   })
 
@@ -128,7 +129,7 @@ describe('a rejected token', () => {
     await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId }))
     await waitForEntry(tenant, 'credential_refused')
     await expectRejected(withClaims(user.credential!, { ...claims, tid: other.tenantId, sid: 'ses_00000000000000000000000000' }))
-    expect(await trailOf(other)).toEqual([])
+    expect(await listSecurityEntries(other)).toEqual([])
   })
 })
 

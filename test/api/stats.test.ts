@@ -14,13 +14,13 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
-const stats = async (caller: Caller) => getData(await caller.get('/stats'))
+const getStats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
 test('the statistics of a new tenant contain every documented field with zeros', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
-  expect(await stats(user)).toEqual({
+  expect(await getStats(user)).toEqual({
     overview: { total_files: 0, total_contexts: 0, total_api_keys: 1, total_downloads: 0 },
     api_calls: {
       today: 0,
@@ -67,7 +67,7 @@ test('counts each action as documented', async () => {
   const user = await tenant.user(['metadata', 'upload'])
   await user.upload('c', 'u.txt', 'x'.repeat(14))
   await user.upload('c', 'u.txt', '')
-  expect(await stats(user)).toEqual({
+  expect(await getStats(user)).toEqual({
     overview: { total_files: 5, total_contexts: 4, total_api_keys: 2, total_downloads: 2 },
     api_calls: {
       today: 11,
@@ -130,7 +130,7 @@ test('compares today with yesterday and includes older calls only in the totals'
   await count(tenant, -1, { upload_success: 3, metadata_failure: 5, files_uploaded: 4, blank_file: 1, virus_detected: 2 })
   await count(tenant, -2, { upload_success: 50, files_uploaded: 60, corrupt_file: 70 })
   await count(tenant, 0, { metadata_success: 9, files_uploaded: 1, size_exceeded: 2 })
-  const { api_calls, files_uploaded, security } = await stats(user)
+  const { api_calls, files_uploaded, security } = await getStats(user)
   expect(api_calls).toMatchObject({
     today: 9,
     yesterday: 8,
@@ -153,7 +153,7 @@ test('sums above 2^31 and 2^32 are exact', async () => {
   const user = await tenant.user(['metadata'])
   const huge = 9_007_199_254_740_991 - 1
   await count(tenant, 0, { upload_success: 5_000_000_000, files_uploaded: 5_000_000_000, bytes_uploaded: huge })
-  const { api_calls, files_uploaded } = await stats(user)
+  const { api_calls, files_uploaded } = await getStats(user)
   expect([api_calls.today, files_uploaded.total]).toEqual([5_000_000_000, 5_000_000_000])
   const points = getData(await user.get('/stats/charts/uploads')).data_points
   expect(points.at(-1)).toMatchObject({ count: 5_000_000_000, total_bytes: huge })
@@ -202,7 +202,7 @@ test('every statistic equals a recount after random calls', async () => {
     journalDrift: 0,
   })
   const reader = keys[2]!
-  const { api_calls, storage, overview, files_uploaded, security } = await stats(reader)
+  const { api_calls, storage, overview, files_uploaded, security } = await getStats(reader)
   const { rows } = await world.database.pool.query(
     `SELECT (SELECT count(*)::int FROM call_logs WHERE tenant_id = $1) AS calls,
        (SELECT count(*)::int FROM call_logs WHERE tenant_id = $1 AND status = 'failure') AS failures,

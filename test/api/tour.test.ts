@@ -25,7 +25,7 @@ interface Step {
   shown: string
 }
 
-function tour(): { banner: string; steps: Step[] } {
+function readTour(): { banner: string; steps: Step[] } {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8').replaceAll('8080', port)
   const section = readme.slice(readme.indexOf('\n## Five minutes\n'))
   const blocks = [...section.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({ language, text: text! }))
@@ -37,13 +37,13 @@ function tour(): { banner: string; steps: Step[] } {
 }
 
 /** Converts documented output to a pattern in which `…` matches any text. */
-const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
-const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escapePattern).join('.*')}$`, 's')
+const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 test('the tour in the README prints the documented output', async () => {
-  const { banner, steps } = tour()
+  const { banner, steps } = readTour()
   expect(service.stdout.slice(service.stdout.indexOf('Assay listens'))).toMatch(
-    new RegExp(pattern(banner).source.replace(/\$$/, ''), 's'),
+    new RegExp(toPattern(banner).source.replace(/\$$/, ''), 's'),
   )
 
   const [, key] = /API key {3}(\S+)/.exec(service.stdout)!
@@ -59,6 +59,6 @@ test('the tour in the README prints the documented output', async () => {
   for (const [place, { typed, shown }] of steps.entries())
     expect({ typed, printed: printed[place]!.trim() }).toEqual({
       typed,
-      printed: shown === '' ? '' : expect.stringMatching(pattern(shown)),
+      printed: shown === '' ? '' : expect.stringMatching(toPattern(shown)),
     })
 })

@@ -48,22 +48,22 @@ afterAll(async () => {
   collector.close()
 })
 
-const newTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') })
-const sampled = ({ traceId, spanId }: ReturnType<typeof newTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
+const createTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') })
+const toHeaders = ({ traceId, spanId }: ReturnType<typeof createTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
 const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
 test('two concurrent uploads create two traces with spans for checks, scan, store and ledger wait', async () => {
-  const [one, two, unsampled] = [newTrace(), newTrace(), newTrace()]
+  const [one, two, unsampled] = [createTrace(), createTrace(), createTrace()]
   const responses = await Promise.all([
-    tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: sampled(one) }),
-    tenant.admin.upload('notes', 'other.txt', 'two', { headers: sampled(two) }),
+    tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: toHeaders(one) }),
+    tenant.admin.upload('notes', 'other.txt', 'two', { headers: toHeaders(two) }),
   ])
   expect(responses.map(({ status }) => status)).toEqual([201, 201])
   await tenant.admin.get('/files?context=notes', { traceparent: `00-${unsampled.traceId}-${unsampled.spanId}-00` })
   await tenant.admin.get('/files', { traceparent: 'nonsense' })
   bucketWorld.bucket.faults.plan('upload', { kind: 'status', status: 403 })
-  const failing = newTrace()
-  expect((await tenant.admin.upload('notes', 'c.txt', 'three', { headers: sampled(failing) })).status).toBe(503)
+  const failing = createTrace()
+  expect((await tenant.admin.upload('notes', 'c.txt', 'three', { headers: toHeaders(failing) })).status).toBe(503)
   const handedOn = bucketWorld.bucket.traceparents.map((header) => header.split('-')[1])
   // The service exports remaining spans at shutdown.
   await world.close()

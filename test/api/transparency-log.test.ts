@@ -22,7 +22,7 @@ async function getCheckpoint(caller: Caller) {
   return parseCheckpoint(parseNote(body)!.text)!
 }
 
-async function bytes(caller: Caller, path: string): Promise<Buffer> {
+async function getBytes(caller: Caller, path: string): Promise<Buffer> {
   const response = await fetch(`${world.url}/api/v1/log/tile/${path}`, {
     headers: { authorization: `Bearer ${caller.credential}` },
   })
@@ -30,14 +30,14 @@ async function bytes(caller: Caller, path: string): Promise<Buffer> {
   return Buffer.from(await response.arrayBuffer())
 }
 
-const placeText = (place: number) => String(place).padStart(3, '0')
-const tileText = (from: number, size: number) => placeText(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
+const formatIndex = (place: number) => String(place).padStart(3, '0')
+const formatTile = (from: number, size: number) => formatIndex(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
 
 /** Reads the first `size` log entries in the same way as an auditor. */
 async function readEntries(caller: Caller, size: number): Promise<string[]> {
   const entries: string[] = []
   for (let from = 0; from < size; from += 256) {
-    const bundle = await bytes(caller, `entries/${tileText(from, size)}`)
+    const bundle = await getBytes(caller, `entries/${formatTile(from, size)}`)
     for (let at = 0; at < bundle.length; ) {
       const length = bundle.readUInt16BE(at)
       entries.push(bundle.toString('utf8', at + 2, at + 2 + length))
@@ -65,12 +65,12 @@ describe('a transparency log of 66,000 entries', () => {
   })
 
   test('tiles of the transparency log contain 1, 256 and 65,536 entry hashes', async () => {
-    expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
-    expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
+    expect(await getBytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
+    expect(await getBytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.computeRoot(at * 256, at * 256 + 256)
-    expect(await bytes(long.admin, '1/000')).toEqual(Buffer.concat(Array.from({ length: 256 }, (_, at) => ofTile(at))))
-    expect(await bytes(long.admin, '1/001.p/1')).toEqual(ofTile(256))
-    expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.computeRoot(0, 65_536))
+    expect(await getBytes(long.admin, '1/000')).toEqual(Buffer.concat(Array.from({ length: 256 }, (_, at) => ofTile(at))))
+    expect(await getBytes(long.admin, '1/001.p/1')).toEqual(ofTile(256))
+    expect(await getBytes(long.admin, '2/000.p/1')).toEqual(log.computeRoot(0, 65_536))
   })
 
   test('proofs from the transparency log verify against its root', async () => {
@@ -179,7 +179,7 @@ describe('a token for an auditor', () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     expect((await getCheckpoint(reader)).origin).toContain(tenant.tenantId)
     expect((await reader.get('/log/key')).status).toBe(200)
-    expect(await bytes(reader, '0/000')).toEqual(await bytes(tenant.admin, '0/000'))
+    expect(await getBytes(reader, '0/000')).toEqual(await getBytes(tenant.admin, '0/000'))
     expect(await readEntries(reader, 300)).toEqual(await readEntries(tenant.admin, 300))
     expect((await getCheckpoint(other.admin)).origin).toContain(other.tenantId)
   })

@@ -22,12 +22,12 @@ async function createTrashedFile(contextKey: string, policy: object = { trash_da
   return async () => getData(await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.'), created).file_id
 }
 
-const verified = () => world.app.services.storageHealth.verify({ deep: true })
+const verifyStorage = () => world.app.services.storageHealth.verify({ deep: true })
 const usedBytes = async (contextKey: string) => getData(await tenant.admin.get(`/contexts/${contextKey}`)).storage_used_bytes
-const filesIn = async (contextKey: string) =>
+const countFiles = async (contextKey: string) =>
   getData(await tenant.admin.get(`/files?context=${contextKey}`)).pagination.total_items
 const trashOf = async (contextKey: string) => getItems(await tenant.admin.get(`/trash?context=${contextKey}`))
-const auditOf = async (fileId: string) =>
+const listAudits = async (fileId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${fileId}`)).map(
     ({ action, performed_by_type, details }: Record<string, never>) => [action, performed_by_type, details],
   )
@@ -42,7 +42,7 @@ test('a deleted file is visible only in the trash', async () => {
   expect(toStatusAndCode(await tenant.admin.delete(`/files/${fileId}`))).toEqual([404, 'not_found'])
   expect(toStatusAndCode(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason: 'late' }))).toEqual([404, 'not_found'])
   expect((await fetch(url)).status).toBe(404)
-  expect(await filesIn('gone')).toBe(0)
+  expect(await countFiles('gone')).toBe(0)
   const [item, ...others] = await trashOf('gone')
   expect(others).toEqual([])
   expect(item).toEqual({
@@ -61,14 +61,14 @@ test('files in the trash count towards stored bytes but not towards the number o
   const [remainingFile, fileId] = [await upload(), await upload()]
   getData(await tenant.admin.delete(`/files/${fileId}`))
   expect(await usedBytes('counted')).toBe(20)
-  expect(await filesIn('counted')).toBe(1)
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await countFiles('counted')).toBe(1)
+  expect(await verifyStorage()).toEqual(healthyStorage)
   getData(await tenant.admin.delete(`/trash/${fileId}`))
   expect(await usedBytes('counted')).toBe(10)
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
   getData(await tenant.admin.delete(`/files/${remainingFile}`))
   getData(await tenant.admin.post(`/trash/${remainingFile}/restore`))
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
 test('repairing counters preserves the bytes of files in the trash', async () => {
@@ -79,7 +79,7 @@ test('repairing counters preserves the bytes of files in the trash', async () =>
   ])
   await world.database.pool.query('UPDATE tenant_heads SET bytes = bytes + 7 WHERE tenant_id = $1', [tenant.tenantId])
   await world.app.services.storageHealth.repairCounters()
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
   expect(await usedBytes('repaired')).toBe(10)
 })
 
@@ -94,7 +94,7 @@ test('a restored file is unchanged and readable', async () => {
   expect(await (await fetch(url)).text()).toBe('ten bytes.')
   expect(getData(await tenant.admin.get(`/files/${fileId}/validation`)).outcome).toBe('accepted')
   expect(await trashOf('back')).toEqual([])
-  expect(await filesIn('back')).toBe(1)
+  expect(await countFiles('back')).toBe(1)
   expect(toStatusAndCode(await tenant.admin.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
   expect(getData(await tenant.admin.post('/contexts/back/preview', {}))).toMatchObject({ files: 1, undecided: 0 })
 })
@@ -119,7 +119,7 @@ test('purges a file after its original number of days in the trash, even if the 
   getData(await tenant.admin.patch('/contexts/timed/policy', { trash_days: 6 }))
   await runExpiry(world)
   expect((await trashOf('timed')).map(({ file_id }: { file_id: string }) => file_id)).toEqual([early])
-  expect(await auditOf(late)).toEqual([
+  expect(await listAudits(late)).toEqual([
     ['deleted', 'system', { change: 'purged', size_bytes: 10 }],
     ['deleted', 'api_key', { size_bytes: 10 }],
     ['created', 'api_key', expect.any(Object)],
@@ -128,7 +128,7 @@ test('purges a file after its original number of days in the trash, even if the 
   await runExpiry(world)
   expect(await trashOf('timed')).toEqual([])
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
   expect(
     (await world.database.pool.query('SELECT 1 FROM validation_reports WHERE file_id = ANY ($1)', [[early, late]])).rowCount,
   ).toBe(0)
@@ -163,7 +163,7 @@ test('does not list or restore a file whose trash period has ended, even before 
   getData(await tenant.admin.delete(`/trash/${first}`))
   await runExpiry(world)
   expect(await usedBytes('ended')).toBe(0)
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
 test('a sweep keeps the blobs of files in the trash, even if the journal lists them', async () => {
@@ -177,7 +177,7 @@ test('a sweep keeps the blobs of files in the trash, even if the journal lists t
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
   await world.database.pool.query('DELETE FROM blob_garbage WHERE tenant_id = $1 AND NOT taken', [tenant.tenantId])
-  expect(await verified()).toEqual(healthyStorage)
+  expect(await verifyStorage()).toEqual(healthyStorage)
 })
 
 test('audits restores and purges and creates events for them', async () => {
@@ -187,7 +187,7 @@ test('audits restores and purges and creates events for them', async () => {
   getData(await tenant.admin.post(`/trash/${fileId}/restore`))
   getData(await tenant.admin.delete(`/files/${fileId}`))
   getData(await tenant.admin.delete(`/trash/${fileId}`))
-  expect(await auditOf(fileId)).toEqual([
+  expect(await listAudits(fileId)).toEqual([
     ['deleted', 'api_key', { change: 'purged', size_bytes: 10 }],
     ['deleted', 'api_key', { size_bytes: 10 }],
     ['updated', 'api_key', { change: 'restored' }],
@@ -204,7 +204,7 @@ test('a deletion is immediate and permanent if the trash is disabled', async () 
   getData(await tenant.admin.delete(`/files/${fileId}`))
   expect(await trashOf('plain')).toEqual([])
   expect(toStatusAndCode(await tenant.admin.post(`/trash/${fileId}/restore`))).toEqual([404, 'not_found'])
-  expect((await auditOf(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
+  expect((await listAudits(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
 })
 
 test('rejects the deletion of a context with files in the trash', async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(async () => expect(await uploads.disconnectAll()).toBe(true))
 afterAll(() => uploads.close())
 
-const bearer = (caller: Caller) => `Bearer ${caller.credential}`
+const toBearer = (caller: Caller) => `Bearer ${caller.credential}`
 
 describe('the parts of the body', () => {
   const context = { name: 'context', content: 'notes' }
@@ -157,9 +157,13 @@ describe('GraphQL uploads', () => {
     }
     const preflight = { 'Apollo-Require-Preflight': 'true' }
     expect(await expectRejected(preflight)).toEqual([401, 'UNAUTHENTICATED'])
-    expect(await expectRejected({ Authorization: bearer(tenant.admin) })).toEqual([400, 'BAD_USER_INPUT'])
+    expect(await expectRejected({ Authorization: toBearer(tenant.admin) })).toEqual([400, 'BAD_USER_INPUT'])
     expect(
-      await expectRejected({ ...preflight, Authorization: bearer(tenant.admin), 'Content-Length': (maxUploadMb + 1) * megabyte }),
+      await expectRejected({
+        ...preflight,
+        Authorization: toBearer(tenant.admin),
+        'Content-Length': (maxUploadMb + 1) * megabyte,
+      }),
     ).toEqual([413, 'SIZE_EXCEEDED'])
   })
 
@@ -170,7 +174,7 @@ describe('GraphQL uploads', () => {
     const before = await uploads.countUploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {
-      Authorization: bearer(tenant.admin),
+      Authorization: toBearer(tenant.admin),
       'Apollo-Require-Preflight': 'true',
       'Content-Type': 'multipart/form-data; boundary=test-boundary',
       'Transfer-Encoding': 'chunked',

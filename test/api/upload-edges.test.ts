@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterEach(async () => expect(await uploads.disconnectAll()).toBe(true))
 afterAll(() => uploads.close())
 
-const bearer = (caller: Caller) => `Bearer ${caller.credential}`
+const toBearer = (caller: Caller) => `Bearer ${caller.credential}`
 
 /** Sends the headers of an upload with a declared body length. */
-async function announce(caller: Caller | undefined, length: number, headers: Record<string, string | number> = {}) {
+async function sendHeaders(caller: Caller | undefined, length: number, headers: Record<string, string | number> = {}) {
   const client = await uploads.connect()
   await client.head('POST', uploadPath, {
-    ...(caller && { Authorization: bearer(caller) }),
+    ...(caller && { Authorization: toBearer(caller) }),
     'Content-Type': 'multipart/form-data; boundary=test-boundary',
     'Content-Length': length,
     ...headers,
@@ -37,27 +37,27 @@ describe('before the body is read', () => {
     ['a missing credential', () => undefined, 401, 'unauthenticated'],
     ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
   ])('rejects %s without sending 100 Continue', async (_who, caller, status, code) => {
-    const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
+    const client = await sendHeaders(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
   })
 
   test('rejects an upload with a key that lacks the scope and logs the call', async () => {
     const key = await tenant.key(['metadata'])
-    const client = await announce(key, 3 * megabyte, { Expect: '100-continue' })
+    const client = await sendHeaders(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
     expect(await uploads.getLastUpload()).toMatchObject({ status: 'failure' })
   })
 
   test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client waits for 100 Continue', async () => {
-    const client = await announce(tenant.admin, (maxUploadMb + 1) * megabyte, { Expect: '100-continue' })
+    const client = await sendHeaders(tenant.admin, (maxUploadMb + 1) * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(client.rest).toBe('')
     expect(await client.ended).toBe('end')
   })
 
   test('sends the error without a connection reset to a client that continues to send 50 MB', async () => {
-    const client = await announce(tenant.admin, 50 * megabyte)
+    const client = await sendHeaders(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
     expect(await client.readResponse()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
@@ -68,7 +68,7 @@ describe('before the body is read', () => {
   test('rejects an upload larger than the remaining quota of the tenant before reading the body', async () => {
     const small = await uploads.world.tenant({ quotaMb: 1 })
     await small.context('notes', { max_file_size_mb: 1 })
-    const client = await announce(small.admin, 2 * megabyte, { Expect: '100-continue' })
+    const client = await sendHeaders(small.admin, 2 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 422, body: { error: { code: 'quota_exceeded' } } })
     expect((await small.admin.get('/stats/logs?operation=upload')).body.data.data).toMatchObject([{ status: 'failure' }])
   })
@@ -78,7 +78,7 @@ describe('before the body is read', () => {
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
     ])
-    const client = await announce(tenant.admin, body.length, { Expect: '100-continue' })
+    const client = await sendHeaders(tenant.admin, body.length, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status: 100 })
     await client.send(body)
     expect(await client.readResponse()).toMatchObject({ status: 201 })
@@ -95,7 +95,7 @@ describe('while the body is streamed', () => {
   async function startUpload(): Promise<RawClient> {
     const client = await uploads.connect()
     await client.head('POST', uploadPath, {
-      Authorization: bearer(tenant.admin),
+      Authorization: toBearer(tenant.admin),
       'Content-Type': 'multipart/form-data; boundary=test-boundary',
       'Transfer-Encoding': 'chunked',
     })
@@ -134,7 +134,7 @@ describe('while the body is streamed', () => {
 
   test('rejects a client that stops sending with a JSON error and logs its call', async () => {
     const before = await uploads.countUploadCalls()
-    const client = await announce(tenant.admin, 2 * megabyte)
+    const client = await sendHeaders(tenant.admin, 2 * megabyte)
     await client.send(head(true))
     await client.send(randomBytes(megabyte))
     expect(await client.readResponse()).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
@@ -149,7 +149,7 @@ describe('while the body is streamed', () => {
   ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
     const before = await uploads.countUploadCalls()
     const inFile = place === 'in a file'
-    const client = inFile ? await startUpload() : await announce(tenant.admin, 2 * megabyte)
+    const client = inFile ? await startUpload() : await sendHeaders(tenant.admin, 2 * megabyte)
     for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
     expect(await waitUntilTrue(() => !uploads.isQuiet() && uploads.listTemporaryFiles().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
@@ -182,7 +182,7 @@ describe('while the body is streamed', () => {
 
 describe('the connection after an early response', () => {
   test('keeps the connection open after an early response if little of the body remains', async () => {
-    const client = await announce(undefined, 10_000)
+    const client = await sendHeaders(undefined, 10_000)
     expect(await client.readResponse()).toMatchObject({ status: 401 })
     await client.send(Buffer.alloc(10_000))
     await client.head('GET', '/health/live', {})
@@ -195,10 +195,10 @@ describe('the connection after an early response', () => {
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
     ])
-    const client = await announce(undefined, 200_000)
+    const client = await sendHeaders(undefined, 200_000)
     await client.send(Buffer.alloc(200_000))
     await client.head('POST', uploadPath, {
-      Authorization: bearer(tenant.admin),
+      Authorization: toBearer(tenant.admin),
       'Content-Type': type,
       'Content-Length': body.length,
     })
@@ -217,7 +217,7 @@ describe('the connection after an early response', () => {
         { name: 'file', filename: name, content: 'hello' },
       ])
       await client.head('POST', uploadPath, {
-        Authorization: bearer(tenant.admin),
+        Authorization: toBearer(tenant.admin),
         'Content-Type': type,
         'Content-Length': body.length,
       })

@@ -24,8 +24,8 @@ afterAll(async () => {
 const link = (more: Record<string, unknown> = {}, by = tenant.admin) => LinkClient.create(by, 'notes', more)
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
-const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
-const filesOf = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
+const getLink = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
+const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
 
 /** Sends half of an upload body. `finish` sends the second half and returns the response. */
 async function startHalfUpload(used: LinkClient, name = 'a.txt') {
@@ -52,12 +52,12 @@ describe('parallel uploads through a link', () => {
   ])('an upload link that accepts one file stores exactly one of 50 files sent in %s', async (_case, both) => {
     const used = await link()
     const clients = [used, both ? used.at(replica.url) : used]
-    const before = await filesOf()
+    const before = await countFiles()
     const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => clients[n % 2]!.put(`${n}.txt`, `file ${n}`)))
     const statuses = answers.map(({ status }) => status).sort()
     expect(statuses).toEqual([201, ...Array.from({ length: 49 }, () => 404)])
-    expect(await filesOf()).toBe(before + 1)
-    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
+    expect(await countFiles()).toBe(before + 1)
+    expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
     expect(await verify()).toEqual(healthy)
   })
 
@@ -65,7 +65,7 @@ describe('parallel uploads through a link', () => {
     const used = await link({ max_files: 7 })
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
-    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 7 })
+    expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 7 })
   })
 })
 
@@ -79,7 +79,7 @@ test('parallel retries with one Idempotency-Key at two replicas store one file a
   for (const { status } of answers) expect([201, 404, 409]).toContain(status)
   expect(new Set(stored.map(({ body }) => body.data.file_id)).size).toBe(1)
   expect((await used.put('a.txt', 'hello', key)).body.data.file_id).toBe(stored[0]!.body.data.file_id)
-  expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1 })
+  expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 1 })
   expect(await verify()).toEqual(healthy)
 })
 
@@ -97,10 +97,10 @@ describe('an upload in progress through a link', () => {
     const used = await link()
     const upload = await startHalfUpload(used)
     await change(used)
-    const before = await filesOf()
+    const before = await countFiles()
     const { status, body } = await upload.finish()
     expect([status, body.error.code]).toEqual([404, 'not_found'])
-    expect(await filesOf()).toBe(before)
+    expect(await countFiles()).toBe(before)
     expect(await verify()).toEqual(healthy)
   })
 
@@ -124,7 +124,7 @@ describe('an upload in progress through a link', () => {
     const { status, body } = await upload.finish()
     expect([status, body.error.code]).toEqual([404, 'not_found'])
     expect((await used.rules()).status).toBe(404)
-    expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
+    expect(await getLink(used)).toMatchObject({ accepted_files: 0 })
   })
 
   test("an upload through a link stores nothing if the link's creator is disabled during the upload", async () => {
@@ -149,13 +149,13 @@ describe('an upload in progress through a link', () => {
     ])
     expect((await upload.finish()).status).toBe(404)
     expect((await used.rules()).status).toBe(404)
-    expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
+    expect(await getLink(used)).toMatchObject({ accepted_files: 0 })
   })
 
   test('a resumable upload stores nothing if its link is revoked during the last request', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
-    const before = await filesOf()
+    const before = await countFiles()
     const patch = httpRequest(used.url + path, {
       method: 'PATCH',
       headers: {
@@ -174,8 +174,8 @@ describe('an upload in progress through a link', () => {
     const [response] = (await once(patch, 'response')) as [IncomingMessage]
     response.resume()
     expect(response.statusCode).toBe(404)
-    expect(await filesOf()).toBe(before)
-    expect(await linkOf(used)).toMatchObject({ status: 'revoked', accepted_files: 0 })
+    expect(await countFiles()).toBe(before)
+    expect(await getLink(used)).toMatchObject({ status: 'revoked', accepted_files: 0 })
     expect(await verify()).toEqual(healthy)
   })
 
@@ -196,10 +196,10 @@ describe('a resumable upload through a link', () => {
     const path = await used.beginTus('a.txt', 10)
     await used.patch(path, 0, 'hello')
     await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [used.id])
-    const before = await filesOf()
+    const before = await countFiles()
     expect((await used.patch(path, 5, 'world')).status).toBe(404)
     expect((await used.tus('HEAD', path)).status).toBe(404)
-    expect(await filesOf()).toBe(before)
+    expect(await countFiles()).toBe(before)
     expect(await verify()).toEqual(healthy)
   })
 

@@ -15,7 +15,7 @@ afterAll(() => world.close())
 
 const link = (more: Record<string, unknown> = {}, by = tenant.admin) => LinkClient.create(by, 'notes', more)
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
-const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
+const getLink = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 describe('POST /upload-links', () => {
@@ -112,7 +112,7 @@ describe('an upload through a link', () => {
     expect(Object.keys(answer.body)).toEqual(Object.keys(byKey.body))
     const { data } = (await tenant.admin.get(`/files/${answer.body.data.file_id}/metadata`)).body
     expect(data).toMatchObject({ original_filename: 'résumé.txt', metadata: { order: 7 } })
-    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
+    expect(await getLink(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
   })
 
   test("uploads a form through a link with the link's metadata, which the uploader cannot overwrite", async () => {
@@ -168,7 +168,7 @@ describe('an upload through a link', () => {
     expect(await rejected('a.txt', 'x'.repeat(1024 * 1024 + 1))).toEqual([413, 'size_exceeded'])
     const form = await used.post('a.txt', 'x'.repeat(1024 * 1024 + 1))
     expect([form.status, form.body.error.code]).toEqual([413, 'size_exceeded'])
-    expect(await linkOf(used)).toMatchObject({ status: 'active', accepted_files: 0, rejected_files: 4 })
+    expect(await getLink(used)).toMatchObject({ status: 'active', accepted_files: 0, rejected_files: 4 })
   })
 
   test('an upload through a link must satisfy rules that became stricter after the link was created', async () => {
@@ -292,7 +292,7 @@ describe('a link', () => {
     const used = await link()
     for (let count = 0; count < 20; count++) expect((await used.put('a.exe', 'x')).status).toBe(422)
     expect((await used.put('a.txt', 'hello')).status).toBe(404)
-    expect(await linkOf(used)).toMatchObject({ status: 'revoked', rejected_files: 20, accepted_files: 0 })
+    expect(await getLink(used)).toMatchObject({ status: 'revoked', rejected_files: 20, accepted_files: 0 })
     const [entry] = (await tenant.admin.get(`/audit-logs/entity/upload_link/${used.id}`)).body.data.data
     expect(entry).toMatchObject({
       action: 'revoked',

@@ -24,7 +24,7 @@ afterAll(async () => {
   await world.close()
 })
 
-const text = (word: string) => Buffer.alloc(300_000, `${word}\n`)
+const createText = (word: string) => Buffer.alloc(300_000, `${word}\n`)
 const upload = (content: Buffer, name = 'a.txt') => tenant.admin.upload('notes', name, content)
 
 /** Replaces the store for the first upload only. */
@@ -38,17 +38,17 @@ function replaceStore(reading: typeof put = put) {
 
 test('reuses the memory of an accepted upload for the next upload', async () => {
   replaceStore()
-  for (const word of ['first', 'second']) expect((await upload(text(word))).status).toBe(201)
+  for (const word of ['first', 'second']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored).toHaveLength(2)
   expect(stored[1]!.buffer).toBe(stored[0]!.buffer)
-  expect(stored[1]!.equals(text('second'))).toBe(true)
+  expect(stored[1]!.equals(createText('second'))).toBe(true)
 })
 
 test('does not overwrite an upload in memory that the store may still read after an error', async () => {
   replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
-  expect((await upload(text('first'))).status).toBeGreaterThanOrEqual(500)
-  for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
-  expect(stored[0]!.equals(text('first'))).toBe(true)
+  expect((await upload(createText('first'))).status).toBeGreaterThanOrEqual(500)
+  for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)
+  expect(stored[0]!.equals(createText('first'))).toBe(true)
 })
 
 test('does not overwrite an upload in memory that is stored again after a rule change', async () => {
@@ -56,14 +56,14 @@ test('does not overwrite an upload in memory that is stored again after a rule c
   replaceStore(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
     getData(await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 }))
-    expect((await upload(text('second'))).status).toBe(201)
+    expect((await upload(createText('second'))).status).toBe(201)
   })
   const recorded = storing.getMockImplementation()!
   storing.mockImplementation(function (this: LocalStorage, path, content, options) {
     words.push(content.bytes!.toString('utf8', 290_000).split('\n')[1]!)
     return recorded.call(this, path, content, options)
   })
-  expect((await upload(text('first'))).status).toBe(201)
+  expect((await upload(createText('first'))).status).toBe(201)
   expect(words).toEqual(['first', 'second', 'first'])
 })
 
@@ -72,6 +72,6 @@ test('does not overwrite an upload in memory that was stored without a complete 
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
   replaceStore()
   expect((await upload(padded, 'a.7z')).status).toBe(201)
-  for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
+  for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored[0]!.equals(padded)).toBe(true)
 })

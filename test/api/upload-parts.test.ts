@@ -20,8 +20,8 @@ const send = (caller: Caller, parts: Part[]): Promise<ApiResponse> => {
   const { body, headers } = multipart(parts)
   return caller.raw('/api/v1/files/upload', { method: 'POST', headers, body })
 }
-const nameOf = (response: ApiResponse) => getData(response, uploaded).original_filename
-const lastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
+const getStoredName = (response: ApiResponse) => getData(response, uploaded).original_filename
+const getLastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
 
 describe('parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
@@ -117,13 +117,13 @@ describe('parts', () => {
   ]
   test.each(invalidBodies)('rejects a multipart body with %s with 400 and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
-    expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
+    expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
   test('rejects an upload to an unknown context with 404 and logs a call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(toStatusAndCode(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
-      expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
+      expect(await getLastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
     }
   })
 })
@@ -143,7 +143,7 @@ describe('names and types', () => {
       { name: 'context', content: 'notes' },
       { name: 'file', filename: name.replace(/\\/g, '\\\\'), content: 'text' },
     ])
-    expect(nameOf(response)).toBe(stored)
+    expect(getStoredName(response)).toBe(stored)
     expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
   })
 
@@ -152,7 +152,7 @@ describe('names and types', () => {
       { name: 'context', content: 'notes' },
       { disposition: 'form-data; name="file"; filename*=UTF-8\'\'a%01b%0D%0A%00%7F%E2%80%AEc.txt', content: 'text' },
     ])
-    expect(nameOf(response)).toBe('abc.txt')
+    expect(getStoredName(response)).toBe('abc.txt')
   })
 
   test("detects the file type from the content instead of the client's Content-Type", async () => {

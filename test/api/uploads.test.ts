@@ -24,8 +24,8 @@ const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<Ap
   const { body, headers } = multipart(parts)
   return caller.raw(`/api/v1${path}`, { method: 'POST', headers, body })
 }
-const lastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
-const security = async () => getData(await tenant.admin.get('/stats')).security
+const getLastCall = async () => getItems(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
+const getSecurityStats = async () => getData(await tenant.admin.get('/stats')).security
 
 describe('a rejected file', () => {
   const cases: { reason: string; status: number; name: string; content: () => Uint8Array | string; says: string[] }[] = [
@@ -43,11 +43,11 @@ describe('a rejected file', () => {
   test.each(cases)(
     'rejects a file with $reason and logs and counts it once: $name',
     async ({ reason, status, name, content, says }) => {
-      const before = await security()
+      const before = await getSecurityStats()
       const response = await key.upload('notes', name, content())
       expect(toStatusAndCode(response)).toEqual([status, reason])
       for (const text of says) expect(response.body.message.toLowerCase()).toContain(text.toLowerCase())
-      expect(await lastCall()).toEqual({
+      expect(await getLastCall()).toEqual({
         call_id: anyId('call'),
         api_key_id: key.id,
         api_key_name: 'upload+metadata',
@@ -60,7 +60,7 @@ describe('a rejected file', () => {
         user_agent: expect.any(String),
         created_at: anyTimestamp,
       })
-      const after = await security()
+      const after = await getSecurityStats()
       expect(after).toMatchObject({
         files_blocked_total: before.files_blocked_total + 1,
         blocked_today: before.blocked_today + 1,
@@ -125,10 +125,10 @@ describe('sizes', () => {
   })
 
   test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body and counts the rejection', async () => {
-    const before = await security()
+    const before = await getSecurityStats()
     expect(toStatusAndCode(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
-    expect((await security()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
-    expect(await lastCall()).toMatchObject({ status: 'failure', file_id: null, context_key: null })
+    expect((await getSecurityStats()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
+    expect(await getLastCall()).toMatchObject({ status: 'failure', file_id: null, context_key: null })
   })
 })
 

@@ -60,8 +60,8 @@ async function until<T>(poll: () => Promise<T>, isSo: (value: T) => boolean): Pr
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
-const deliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.data
-const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
+const listDeliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.data
+const getWebhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
 
 describe('a failed delivery attempt', () => {
   test('retries a failed webhook delivery with the same id and delays later events', async () => {
@@ -73,14 +73,14 @@ describe('a failed delivery attempt', () => {
     expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
     expect(new Set(receiver.received.slice(0, 3).map((received) => received.id)).size).toBe(1)
     const log = await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       (found) => found.length === 2 && found[0].status === 'delivered',
     )
     expect(log).toMatchObject([
       { sequence: last, status: 'delivered', attempts: 1 },
       { sequence: last - 1, status: 'delivered', attempts: 3, response_status: 200, next_attempt_at: null },
     ])
-    expect(await webhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
+    expect(await getWebhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
   })
 
   test('abandons a webhook delivery after the last attempt and sends the next event', async () => {
@@ -91,7 +91,7 @@ describe('a failed delivery attempt', () => {
     await receiver.atLeast(4)
     expect(receiver.sequences).toEqual([last - 1, last - 1, last - 1, last])
     const log = await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       (found) => found.length === 2,
     )
     expect(log).toMatchObject([
@@ -126,7 +126,7 @@ describe('a failed delivery attempt', () => {
     for (const [at, seconds] of [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400].entries())
       expect([at, waits[at]! >= seconds - 1 && waits[at]! <= seconds + 15]).toEqual([at, true])
     await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       ([delivery]) => delivery.status === 'failed',
     )
     expect(receiver.received).toHaveLength(10)
@@ -138,13 +138,13 @@ describe('a failed delivery attempt', () => {
     const id = await createWebhook()
     const last = await events({}, {})
     const deleted = await until(
-      () => webhook(id),
+      () => getWebhook(id),
       ({ status }) => status === 'disabled',
     )
     expect(deleted).toMatchObject({ disabled_reason: 'gone', next_attempt_at: null })
     expect(deleted.last_sequence).toBeLessThan(last - 1)
     expect(receiver.sequences).toEqual([last - 1])
-    expect(await deliveries(id)).toMatchObject([{ sequence: last - 1, status: 'failed', response_status: 410 }])
+    expect(await listDeliveries(id)).toMatchObject([{ sequence: last - 1, status: 'failed', response_status: 410 }])
     const audit = await tenant.admin.get(`/audit-logs/entity/webhook/${id}`)
     expect(audit.body.data.data[0]).toMatchObject({
       action: 'disabled',
@@ -169,18 +169,18 @@ describe('a failed delivery attempt', () => {
     await failingFor(4)
     await events({})
     await receiver.atLeast(2)
-    expect(await webhook(id)).toMatchObject({ status: 'active' })
+    expect(await getWebhook(id)).toMatchObject({ status: 'active' })
     receiver.reply = replyWith(200)
     await events({})
     await until(
-      () => webhook(id),
+      () => getWebhook(id),
       ({ failing_since }) => failing_since === null,
     )
     receiver.reply = replyWith(500)
     await failingFor(5)
     await events({})
     const off = await until(
-      () => webhook(id),
+      () => getWebhook(id),
       ({ status }) => status === 'disabled',
     )
     expect(off).toMatchObject({ disabled_reason: 'failing' })
@@ -193,7 +193,7 @@ describe('a failed delivery attempt', () => {
     const id = await createWebhook()
     await events({})
     const log = await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       (found) => found.length === 1,
     )
     expect(log).toMatchObject([{ status: 'pending', response_status: 302, error: 'redirects are not followed' }])
@@ -206,13 +206,13 @@ describe('a failed delivery attempt', () => {
     const id = await createWebhook()
     await events({})
     const log = await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       (found) => found.length === 1,
     )
     expect(log).toMatchObject([
       { status: 'pending', attempts: 1, response_status: 101, error: 'protocol upgrades are not supported' },
     ])
-    expect((await webhook(id)).next_attempt_at).not.toBeNull()
+    expect((await getWebhook(id)).next_attempt_at).not.toBeNull()
     await used.close()
   })
 
@@ -240,7 +240,7 @@ describe('a failed delivery attempt', () => {
     const id = await createWebhook()
     await events({}, {})
     const log = await until(
-      () => deliveries(id),
+      () => listDeliveries(id),
       (found) => found.length === 2,
     )
     expect(log).toMatchObject([{ status: 'delivered' }, { status: 'delivered' }])
@@ -336,7 +336,7 @@ describe('several replicas', () => {
     const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
     const { last } = (await world.database.pool.query<{ last: number }>(written, [tenant.tenantId])).rows[0]!
     await until(
-      () => webhook(id),
+      () => getWebhook(id),
       ({ last_sequence }) => last_sequence === last,
     )
     await tenants.suspend(tenant.tenantId)

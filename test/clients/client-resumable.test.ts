@@ -19,14 +19,14 @@ afterAll(async () => {
   await world.close()
 })
 
-const clientBy = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
-const files = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+const openClient = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
+const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 test('the client library uploads a large file in several requests and resumes after lost connections', async () => {
   const content = randomBytes(20 * 1_048_576)
   proxy.breakAfter(3_000_000, 5_000_000, 1_000_000)
   const steps: number[] = []
-  const file = await clientBy(proxy.url).files.upload(new Blob([content]), {
+  const file = await openClient(proxy.url).files.upload(new Blob([content]), {
     context: 'raw',
     filename: 'large.bin',
     metadata: { year: 2026 },
@@ -44,16 +44,16 @@ test('the client library uploads a large file in several requests and resumes af
     context_key: 'raw',
   })
   expect(steps.at(-1)).toBe(content.length)
-  const client = clientBy(world.url)
+  const client = openClient(world.url)
   const response = await client.files.download(file.file_id)
   expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
   expect((await client.files.get(file.file_id)).metadata).toEqual({ year: 2026 })
   expect((await client.logs.listCalls({ operation: 'upload' })).pagination.total_items).toBe(1)
-  expect(await files()).toBe(1)
+  expect(await countFiles()).toBe(1)
 })
 
 test('the client library throws the reason for rejecting a resumable upload before the first and after the last byte', async () => {
-  const client = clientBy(world.url)
+  const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
       () => undefined,
@@ -67,7 +67,7 @@ test('the client library throws the reason for rejecting a resumable upload befo
 
 test('the client library aborts a resumable upload with a signal', async () => {
   const abort = new AbortController()
-  const sending = clientBy(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
+  const sending = openClient(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
     context: 'raw',
     filename: 'ended.bin',
     signal: abort.signal,
@@ -77,7 +77,7 @@ test('the client library aborts a resumable upload with a signal', async () => {
 })
 
 test('the client library stores nothing if the signal aborts before the first request', async () => {
-  const before = await files()
+  const before = await countFiles()
   for (let microtasks = 1; microtasks <= 40; microtasks++) {
     const abort = new AbortController()
     const later = (remaining: number): void =>
@@ -89,7 +89,7 @@ test('the client library stores nothing if the signal aborts before the first re
         return {}
       },
     }
-    const sending = clientBy(world.url).files.upload(new Blob(['text']), {
+    const sending = openClient(world.url).files.upload(new Blob(['text']), {
       context: 'raw',
       filename: 'early.txt',
       metadata,
@@ -98,7 +98,7 @@ test('the client library stores nothing if the signal aborts before the first re
     })
     await expect(sending).rejects.toThrow('enough')
   }
-  expect(await files()).toBe(before)
+  expect(await countFiles()).toBe(before)
 })
 
 test('the client library throws unauthenticated for an unknown API key', async () => {

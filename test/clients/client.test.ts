@@ -24,7 +24,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const failureOf = async (call: Promise<unknown>): Promise<AssayError> => {
+const getFailure = async (call: Promise<unknown>): Promise<AssayError> => {
   const error = await call.then(
     () => new Error('The call succeeded.'),
     (error: unknown) => error,
@@ -76,7 +76,7 @@ describe('uploads', () => {
   })
 
   test('the client library throws a rejection with its code, typed details and request id', async () => {
-    const error = await failureOf(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
+    const error = await getFailure(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
     expect(error.details.allowed).toEqual(['txt'])
@@ -104,9 +104,9 @@ test('the client library calls the methods for contexts, API keys, statistics, l
   expect(await client.contexts.delete('sdk')).toMatchObject({ context_key: 'sdk' })
   const key = await client.apiKeys.create({ name: 'From the SDK', scopes: ['metadata'] })
   const weak = createClient({ baseUrl: world.url, apiKey: async () => key.api_key })
-  expect((await failureOf(weak.apiKeys.list())).code).toBe('forbidden')
+  expect((await getFailure(weak.apiKeys.list())).code).toBe('forbidden')
   expect(await client.apiKeys.disable(key.api_key_id)).toMatchObject({ status: 'disabled' })
-  expect((await failureOf(weak.stats.overview())).code).toBe('unauthenticated')
+  expect((await getFailure(weak.stats.overview())).code).toBe('unauthenticated')
   expect((await client.stats.overview()).overview.total_api_keys).toBeGreaterThan(1)
   expect((await client.logs.listCalls({ status: 'failure' })).data.length).toBeGreaterThan(0)
   expect((await client.logs.listAuditEntries({ audit_type: 'context' })).data[0]).toMatchObject({
@@ -196,26 +196,26 @@ describe('retries', () => {
     await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()
-      expect((await failureOf(once.files.upload(stream, { context: 'notes', filename: 'a.txt' }))).status).toBe(503)
+      expect((await getFailure(once.files.upload(stream, { context: 'notes', filename: 'a.txt' }))).status).toBe(503)
       expect(calls).toHaveLength(1)
     })
     await scripted([unavailable, stored], async (baseUrl, calls) => {
-      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.delete('file_1'))).code).toBe('storage_unavailable')
+      expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.delete('file_1'))).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(1)
     })
   })
 
   test('the client library throws the last error after all retries failed', async () => {
     await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
-      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
+      expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)
     })
     await scripted([], async (baseUrl) => {
-      const error = await failureOf(createClient({ baseUrl, apiKey: 'k', retries: 0 }).files.list())
+      const error = await getFailure(createClient({ baseUrl, apiKey: 'k', retries: 0 }).files.list())
       expect(error).toMatchObject({ code: 'network_error', status: 0 })
     })
     await scripted([[502, {}]], async (baseUrl) => {
-      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('invalid_response')
+      expect((await getFailure(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('invalid_response')
     })
   })
 })

@@ -12,7 +12,7 @@ const setup = new ReceiptSetup()
 const { folder } = setup
 
 /** Returns exit status and output of a program, even if it fails. */
-const outcomeOf = (running: Promise<{ stdout: string }>) =>
+const getOutcome = (running: Promise<{ stdout: string }>) =>
   running.then(
     ({ stdout }) => ({ status: 0, stdout }),
     ({ code, stdout, stderr }) => ({ status: code as number, stdout: `${stdout}${stderr}` }),
@@ -53,7 +53,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   })
 
   const readLog = (token: string, more: Record<string, string> = {}) =>
-    outcomeOf(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
+    getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
   test('the sample verifier program checks checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.tenant()
@@ -96,7 +96,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
     const check = (receipt: string, file: string, keys: string) => {
       writeFileSync(join(folder, 'r.jws'), receipt)
       writeFileSync(join(folder, 'file'), file)
-      return outcomeOf(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
+      return getOutcome(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
     }
 
     test('the sample verifier has at most 32 non-blank lines', () => {

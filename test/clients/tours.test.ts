@@ -37,8 +37,8 @@ function listSteps(page: string, language: string): Step[] {
 }
 
 /** Converts documented output to a pattern. `…` matches any text. */
-const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
-const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+const toPattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escapePattern).join('.*')}$`, 's')
+const escapePattern = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 test('the SDK tour runs and prints the documented output', async () => {
   const tenant = await world.tenant()
@@ -53,7 +53,7 @@ test('the SDK tour runs and prints the documented output', async () => {
   const env = { PATH: process.env.PATH, ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }
   const { stdout } = await run(process.execPath, [path], { env })
   expect(steps.length).toBeGreaterThan(7)
-  expect(stdout.trim()).toMatch(pattern(steps.map(({ shown }) => shown).join('')))
+  expect(stdout.trim()).toMatch(toPattern(steps.map(({ shown }) => shown).join('')))
 })
 
 test('the command line tour runs and prints the documented output', async () => {
@@ -71,7 +71,7 @@ test('the command line tour runs and prints the documented output', async () => 
   const printed = stdout.split(`${end}\n`)
   expect(steps.length).toBeGreaterThan(6)
   for (const [place, { typed, shown }] of steps.entries())
-    expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(pattern(shown)) })
+    expect({ typed, printed: printed[place]!.trim() }).toEqual({ typed, printed: expect.stringMatching(toPattern(shown)) })
 })
 
 test('no documentation page runs or imports an unscoped package, which could belong to anyone', () => {

@@ -36,12 +36,12 @@ afterAll(async () => {
 
 const createLink = (more: object = {}) => client.createUploadLink({ context: 'inbox', max_files: 10, ...more })
 const throughProxy = (url: string) => url.replace(world.url, proxy.url)
-const failureOf = (call: Promise<unknown>): Promise<AssayError> =>
+const getFailure = (call: Promise<unknown>): Promise<AssayError> =>
   call.then(
     () => expect(undefined).toBe('a rejected promise'),
     (error) => error,
   ) as Promise<AssayError>
-const contentOf = async (fileId: string) => Buffer.from(await (await client.files.download(fileId)).arrayBuffer())
+const downloadContent = async (fileId: string) => Buffer.from(await (await client.files.download(fileId)).arrayBuffer())
 
 test('uploadTo uploads a path, a Blob, bytes and a stream through a link', async () => {
   const { url } = await createLink()
@@ -57,7 +57,7 @@ test('uploadTo uploads a path, a Blob, bytes and a stream through a link', async
     const steps: unknown[] = []
     const file = await uploadTo(url, source, { ...options, onProgress: (progress) => steps.push(progress) })
     expect(file).toMatchObject({ original_filename, size_bytes: content.length, context_key: 'inbox' })
-    expect((await contentOf(file.file_id)).toString()).toBe(content)
+    expect((await downloadContent(file.file_id)).toString()).toBe(content)
     const total = original_filename === 'stream.txt' ? undefined : content.length
     expect(steps.at(-1)).toEqual({ sent: content.length, total })
   }
@@ -81,18 +81,18 @@ test('uploadTo stores the metadata of small and of resumable uploads', async () 
 test('returns the rules of an upload link and rejects a file that violates them before sending it', async () => {
   const { url, link_id } = await createLink({ allowed_extensions: ['txt'], max_size_mb: 1 })
   expect(await getLinkRules(url)).toMatchObject({ allowed_extensions: ['txt'], max_size_mb: 1, remaining: 10 })
-  const wrongType = await failureOf(uploadTo(url, new File(['x'], 'a.BIN')))
+  const wrongType = await getFailure(uploadTo(url, new File(['x'], 'a.BIN')))
   if (!isAssayError(wrongType, 'invalid_extension')) throw wrongType
   expect(wrongType.details).toEqual({ extension: 'bin', allowed: ['txt'] })
-  expect(await failureOf(uploadTo(url, new File(['x'], 'README')))).toMatchObject({ code: 'invalid_extension' })
+  expect(await getFailure(uploadTo(url, new File(['x'], 'README')))).toMatchObject({ code: 'invalid_extension' })
   const tooLarge = new File([new Uint8Array(1_048_577)], 'a.txt')
-  expect(await failureOf(uploadTo(url, tooLarge))).toMatchObject({ code: 'size_exceeded', status: 413 })
+  expect(await getFailure(uploadTo(url, tooLarge))).toMatchObject({ code: 'size_exceeded', status: 413 })
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 0, rejected_files: 0 })
 })
 
 test("uploadTo throws the service's rejection with its request id", async () => {
   const { url } = await createLink()
-  const blank = await failureOf(uploadTo(url, new File([' '], 'a.txt')))
+  const blank = await getFailure(uploadTo(url, new File([' '], 'a.txt')))
   expect(blank).toBeInstanceOf(AssayError)
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
@@ -100,7 +100,7 @@ test("uploadTo throws the service's rejection with its request id", async () => 
 test('uploadTo throws not_found for a revoked link', async () => {
   const { url, link_id } = await createLink()
   await client.uploadLinks.revoke(link_id)
-  expect(await failureOf(uploadTo(url, new File(['x'], 'a.txt')))).toMatchObject({ code: 'not_found', status: 404 })
+  expect(await getFailure(uploadTo(url, new File(['x'], 'a.txt')))).toMatchObject({ code: 'not_found', status: 404 })
 })
 
 test('uploadTo retries an upload after a lost response without storing the file twice', async () => {
@@ -113,7 +113,7 @@ test('uploadTo retries an upload after a lost response without storing the file 
     throw new TypeError('The connection was lost.')
   }
   const file = await uploadTo(url, new File(['once'], 'a.txt'), { fetch: losing })
-  expect((await contentOf(file.file_id)).toString()).toBe('once')
+  expect((await downloadContent(file.file_id)).toString()).toBe('once')
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ status: 'used', accepted_files: 1 })
 })
 
@@ -127,7 +127,7 @@ test('uploadTo uploads a file above 16 MB in parts with continuous progress acro
     onProgress: ({ sent }) => steps.push(sent),
   })
   expect(proxy.broken).toBe(2)
-  expect((await contentOf(file.file_id)).equals(content)).toBe(true)
+  expect((await downloadContent(file.file_id)).equals(content)).toBe(true)
   expect(steps.at(-1)).toBe(content.length)
   expect(Math.max(...steps.slice(1).map((sent, index) => sent - steps[index]!))).toBeLessThan(2_000_000)
 })
@@ -148,7 +148,7 @@ test('uploadTo resumes an aborted upload at its last byte, and returns the store
     uploadTo(url, new File([content], 'a.bin'), { resumeFrom: uploadUrl, onProgress: ({ sent }) => steps.push(sent) })
   const file = await resume()
   expect(steps[0]).toBeGreaterThanOrEqual(8 * 1_048_576)
-  expect((await contentOf(file.file_id)).equals(content)).toBe(true)
+  expect((await downloadContent(file.file_id)).equals(content)).toBe(true)
   expect(await resume()).toEqual(file)
   expect(await client.uploadLinks.get(link_id)).toMatchObject({ accepted_files: 1, rejected_files: 0 })
 })
@@ -157,7 +157,7 @@ test('uploadTo starts again if the upload to resume no longer exists', async () 
   const { url } = await createLink()
   const resumeFrom = `${url}/tus/upl_00000000000000000000000000`
   const file = await uploadTo(url, new File(['text'], 'a.txt'), { resumeFrom })
-  expect((await contentOf(file.file_id)).toString()).toBe('text')
+  expect((await downloadContent(file.file_id)).toString()).toBe('text')
 })
 
 test('uploadTo sends no file if the signal is aborted before or during the check of the rules', async () => {

@@ -11,7 +11,7 @@ import { describeWith, programPath } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
-const blockOf = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(page)![1]!
+const getCodeBlock = (language: string) => new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(page)![1]!
 // The program's folder is inside the repository so that imports find the installed package.
 const folder = mkdtempSync(fileURLToPath(new URL('../../.guide-', import.meta.url)))
 
@@ -66,12 +66,12 @@ async function isListening(port: number): Promise<boolean> {
 
 test('the Node.js webhook receiver from the guide verifies events and rejects forged ones', async () => {
   const program = join(folder, 'receiver.mjs')
-  writeFileSync(program, blockOf('js'))
+  writeFileSync(program, getCodeBlock('js'))
   expect(await runReceiver(process.execPath, [program])).toMatch(/^\d+ file\.accepted\n/)
 })
 
 describeWith('python3')('receiver in Python', () => {
   test('the Python webhook receiver from the guide verifies events and rejects forged ones', async () => {
-    expect(await runReceiver(programPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
+    expect(await runReceiver(programPath('python3'), ['-c', getCodeBlock('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -104,8 +104,8 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       })
       await opened.release()
       // Polls because destroyed handles close after a short delay.
-      for (let waited = 0; handlesBeyond(before).length > 0 && waited < 1000; waited++) await sleep(10)
-      expect(handlesBeyond(before)).toEqual([])
+      for (let waited = 0; listNewHandles(before).length > 0 && waited < 1000; waited++) await sleep(10)
+      expect(listNewHandles(before)).toEqual([])
     })
   })
 }
@@ -118,7 +118,7 @@ const handles = () =>
     .sort()
 
 /** Returns handles opened since `before`. Handles of earlier test files may have closed in the meantime. */
-function handlesBeyond(before: string[]): string[] {
+function listNewHandles(before: string[]): string[] {
   const known = [...before]
   return handles().filter((kind) => {
     const at = known.indexOf(kind)

@@ -59,7 +59,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-const anyFilter = (): AuditFilter => ({
+const createRandomFilter = (): AuditFilter => ({
   ...(random() < 0.5 && { auditType: pick(types) }),
   ...(random() < 0.5 && { action: pick(actions) }),
   ...(random() < 0.3 && { entityId: pick([...entities, newId('file')]) }),
@@ -86,7 +86,7 @@ test.each(horizons)(
   async (horizon) => {
     const log = new AuditLogService({ db: books.database, horizon: () => horizon })
     for (let times = 0; times < 80; times++) {
-      const filter = anyFilter()
+      const filter = createRandomFilter()
       const expected = filterRows(filter, horizon)
       const pageSize = pick([1, 7, 20, 100])
       const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
@@ -106,7 +106,7 @@ test.each(horizons)(
       })
     }
     for (let times = 0; times < 5; times++) {
-      const filter = anyFilter()
+      const filter = createRandomFilter()
       const expected = filterRows(filter, horizon)
       const exported: string[] = []
       for await (const batch of log.batches(books.database.pool, books.key, filter, 77))

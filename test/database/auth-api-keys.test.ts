@@ -21,14 +21,14 @@ beforeAll(async () => {
 })
 afterAll(() => world.end())
 
-const present = (identity: Identity, secret: string) =>
+const authenticate = (identity: Identity, secret: string) =>
   identity.authenticate(['Host', 'x', 'Authorization', `Bearer ${secret}`], origin)
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
   test('an API key authenticates as its actor with the origin of the call', async () => {
     const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
-    expect(await present(here, key.secret)).toEqual({
+    expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
       actor: {
         tenantId,
@@ -48,9 +48,9 @@ describe('an API key', () => {
     // Polls because a machine that stalls for a second causes additional lookups.
     await waitUntil(async () => {
       await waitUntil(() => here.listener.trusted())
-      await present(here, key.secret)
+      await authenticate(here, key.secret)
       const before = world.queries.count
-      for (let call = 0; call < 100; call++) expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
+      for (let call = 0; call < 100; call++) expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
       return world.queries.count === before
     })
   })
@@ -65,38 +65,41 @@ describe('an API key', () => {
     ],
   ])('rejects and identifies an API key that is %s', async (_, sql, message) => {
     const key = await world.apiKey(tenantId)
-    await present(here, key.secret)
+    await authenticate(here, key.secret)
     await world.change('api_key', key.id, sql)
     here.forget('api_key', key.id)
     const known = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
   })
 
   test('rejects a cached API key as soon as it expires', async () => {
     const key = await world.apiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
     try {
-      expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', message: 'This API key has expired.' })
+      expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message: 'This API key has expired.' })
     } finally {
       setClock(Date.now())
     }
   })
 
   test('rejects an unknown API key', async () => {
-    expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'rejected', message: 'This API key is unknown.' })
+    expect(await authenticate(here, newApiKeySecret())).toMatchObject({
+      outcome: 'rejected',
+      message: 'This API key is unknown.',
+    })
   })
 
   test('rejects a key of a suspended tenant with 403 and accepts it after the tenant is resumed', async () => {
     const tenant = await world.tenant()
     const key = await world.apiKey(tenant)
-    await present(here, key.secret)
+    await authenticate(here, key.secret)
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { id: key.id } })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'forbidden', known: { id: key.id } })
     await world.change('tenant', tenant, "update tenants set status = 'active' where tenant_id = $1")
     here.forget('tenant', tenant)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
   })
 
   test('accepts the old secret of a rotated API key until the grace period ends', async () => {
@@ -106,14 +109,14 @@ describe('an API key', () => {
       previous_expires_at = now() + $2::interval, secret_hash = $3 where api_key_id = $1`
     await world.pool.query(rotate, [key.id, '1 hour', hashSecret(fresh)])
     here.forget('api_key', key.id)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-    expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
+    expect(await authenticate(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
     await world.pool.query("update api_keys set previous_expires_at = now() - interval '1 second' where api_key_id = $1", [
       key.id,
     ])
     here.forget('api_key', key.id)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', known: { id: key.id } })
-    expect(await present(here, fresh)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', known: { id: key.id } })
+    expect(await authenticate(here, fresh)).toMatchObject({ outcome: 'actor' })
   })
 })
 
@@ -139,11 +142,11 @@ describe('two replicas', () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
     // Waits until the cache is in use, so that a rejection proves that the notification arrived.
     await waitUntil(async () => {
-      const { outcome } = await present(there, key.secret)
+      const { outcome } = await authenticate(there, key.secret)
       return there.listener.trusted() && outcome === 'rejected'
     })
   })
@@ -153,13 +156,13 @@ describe('two replicas', () => {
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
-    await present(there, key.secret)
+    await authenticate(there, key.secret)
     link.cut()
     await waitUntil(() => !there.listener.trusted())
     await world.pool.query(disable, [key.id])
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 
   describe('a replica that was paused for seconds reads pending notifications and keeps its connection', () => {
@@ -203,14 +206,14 @@ describe('two replicas', () => {
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
-    await present(there, key.secret)
+    await authenticate(there, key.secret)
     link.stall()
     await world.change('api_key', key.id, disable)
     await sleep(validityMs)
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     link.recover()
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
 
@@ -220,13 +223,13 @@ describe('changes that a replica missed', () => {
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
-    await present(there, key.secret)
+    await authenticate(there, key.secret)
     link.stall()
     await world.change('api_key', key.id, disable)
     await waitUntil(() => !there.listener.trusted())
     link.recover()
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
 
@@ -241,7 +244,7 @@ describe('rotation of master and signing keys', () => {
     expect(await reencryptSecrets(world.pool, both)).toBe(0)
     const later = await world.replica({ masterKey: new MasterKey([renewed]) })
     expect(await later.signing.download_url.current()).toMatchObject({ id: before.id, secret: before.secret })
-    expect(await present(later, key.secret)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(later, key.secret)).toMatchObject({ outcome: 'actor' })
     await reencryptSecrets(world.pool, new MasterKey([old, renewed]))
   })
 
@@ -270,7 +273,7 @@ describe('last use', () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
-    for (let call = 0; call < 20; call++) await present(replica, key.secret)
+    for (let call = 0; call < 20; call++) await authenticate(replica, key.secret)
     expect(replica.lastUsed.latest(key.id, null)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()
     await replica.lastUsed.flush()
@@ -280,7 +283,7 @@ describe('last use', () => {
   test('never replaces the last use of an API key with an earlier one', async () => {
     const replica = await world.replica()
     const key = await world.apiKey(tenantId)
-    await present(replica, key.secret)
+    await authenticate(replica, key.secret)
     const used = replica.lastUsed.latest(key.id, null)!
     await replica.lastUsed.flush()
     for (const readBefore of [null, new Date(used.getTime() - 1)])

@@ -41,7 +41,7 @@ afterAll(async () => {
   await provider.close()
 })
 
-const present = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
+const authenticate = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
 
 describe('an external provider', () => {
@@ -66,7 +66,7 @@ describe('an external provider', () => {
   }
 
   test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts tokens of an external provider by %s', async (by) => {
-    expect(await present(here, await signed({}, by))).toEqual({
+    expect(await authenticate(here, await signed({}, by))).toEqual({
       outcome: 'actor',
       actor: {
         tenantId,
@@ -83,7 +83,7 @@ describe('an external provider', () => {
   })
 
   test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens of an external provider by %s', async (by) => {
-    expect(await present(here, await signed({}, by))).toMatchObject({
+    expect(await authenticate(here, await signed({}, by))).toMatchObject({
       message: 'This token is signed with an unsupported algorithm.',
     })
   })
@@ -100,13 +100,13 @@ describe('an external provider', () => {
     ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or invalid."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
   ])('rejects an external token %s', async (_, change, message) => {
-    expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
+    expect(await authenticate(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
   })
 
   test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])(
     'accepts external tokens of type %s as access tokens',
     async (typ) => {
-      expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
+      expect(await authenticate(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
     },
   )
 
@@ -114,21 +114,24 @@ describe('an external provider', () => {
     'rejects external tokens of type %j, even with a valid key',
     async (typ) => {
       const message = 'This token is not an access token.'
-      expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
+      expect(await authenticate(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({
+        outcome: 'rejected',
+        message,
+      })
     },
   )
 
   test('accepts external tokens with a clock skew of 60 seconds in both directions', async () => {
-    expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
+    expect(await authenticate(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
   })
 
   test('rejects an unknown kid and rate-limits requests to the provider', async () => {
-    await present(here, await signed())
+    await authenticate(here, await signed())
     const asked = provider.requests()
     for (let guess = 0; guess < 20; guess++) {
-      expect(await present(here, await signed({}, 'EdDSA', `guess ${guess}`))).toMatchObject({
+      expect(await authenticate(here, await signed({}, 'EdDSA', `guess ${guess}`))).toMatchObject({
         message: 'This token was signed with an unknown key.',
       })
     }
@@ -141,13 +144,13 @@ describe('an external provider', () => {
       .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
       .setExpirationTime('1h')
       .sign(Buffer.from(secret))
-    expect(await present(here, token)).toMatchObject({ message: 'This token is signed with an unsupported algorithm.' })
+    expect(await authenticate(here, token)).toMatchObject({ message: 'This token is signed with an unsupported algorithm.' })
   })
 
   test('the provider cannot sign service tokens, and the service cannot sign provider tokens', async () => {
     const user = await world.session(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
-    expect(await present(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
+    expect(await authenticate(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
     expect(
       () => new ExternalTokens({ issuer: 'assay', audience: 'a', jwksUrl: provider.jwksUrl, findOrCreateUser: async () => null }),
     ).toThrow(/JWT_ISSUER/)
@@ -161,14 +164,14 @@ describe('an external provider', () => {
       token = await signed({ ...bea, jti: randomUUID() })
       await waitUntil(() => here.listener.trusted())
       firstSights.length = 0
-      for (let call = 0; call < 5; call++) await present(here, token)
+      for (let call = 0; call < 5; call++) await authenticate(here, token)
       return firstSights.length === 1
     })
     expect(firstSights).toEqual([
       { issuer: provider.issuer, subject: 'bea', tenantId, scopes: ['delete'], email: null, name: 'Amy' },
     ])
     here.forget('user', 'usr_bea')
-    await present(here, token)
+    await authenticate(here, token)
     expect(firstSights).toHaveLength(2)
   })
 

@@ -14,7 +14,7 @@ import { describeWith, programPath } from '../support/real-parts.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...createSystemActor(tenantId), kind: 'api_key' as const, id })
 const opened: RateLimits[] = []
-const limitsOf = async (options: RateLimitsOptions) => {
+const openLimits = async (options: RateLimitsOptions) => {
   const limits = await openRateLimits(options)
   opened.push(limits)
   return limits
@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const limits of opened) await limits.close()
 })
 
-const outcomes = async (count: number, work: () => Promise<unknown>) => {
+const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
   const observed: unknown[] = []
   for (let call = 0; call < count; call++) {
     observed.push(
@@ -39,10 +39,15 @@ const outcomes = async (count: number, work: () => Promise<unknown>) => {
 describe('calls', () => {
   test('limits the calls of one key per minute with 429 and a wait time without affecting other keys', () =>
     runInOneWindow(60, async () => {
-      const limits = await limitsOf({ perMinute: 3 })
+      const limits = await openLimits({ perMinute: 3 })
       const first = await limits.call(actor('key_1'))
       expect(first).toMatchObject({ policy: 'key', limit: 3, remaining: 2, windowSeconds: 60 })
-      expect(await outcomes(4, () => limits.call(actor('key_1')))).toEqual(['passed', 'passed', 'rate_limited', 'rate_limited'])
+      expect(await countOutcomes(4, () => limits.call(actor('key_1')))).toEqual([
+        'passed',
+        'passed',
+        'rate_limited',
+        'rate_limited',
+      ])
       expect(await limits.call(actor('key_1'))).toMatchObject({
         policy: 'key',
         remaining: 0,
@@ -53,19 +58,19 @@ describe('calls', () => {
 
   test('limits the calls of all keys of a tenant to five times the limit per key', () =>
     runInOneWindow(60, async () => {
-      const limits = await limitsOf({ perMinute: 2 })
+      const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
-        expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
-      expect(await outcomes(1, () => limits.call(actor('key_9')))).toEqual(['rate_limited'])
-      expect(await outcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
+        expect(await countOutcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
+      expect(await countOutcomes(1, () => limits.call(actor('key_9')))).toEqual(['rate_limited'])
+      expect(await countOutcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
   test('calls of a key above its limit do not count towards the limit of its tenant', () =>
     runInOneWindow(60, async () => {
-      const limits = await limitsOf({ perMinute: 2 })
-      await outcomes(50, () => limits.call(actor('key_mad')))
+      const limits = await openLimits({ perMinute: 2 })
+      await countOutcomes(50, () => limits.call(actor('key_mad')))
       for (let key = 0; key < 4; key++)
-        expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
+        expect(await countOutcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
     }))
 
   test('returns the IETF rate limit headers', () => {
@@ -77,10 +82,10 @@ describe('calls', () => {
 describe('rejected credentials', () => {
   test('limits rejected credentials by address and counts only failures', () =>
     runInOneWindow(60, async () => {
-      const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
-      expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
-      expect(await outcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
-      expect(await outcomes(1, () => limits.call(actor('key_1')))).toEqual(['passed'])
+      const limits = await openLimits({ failedCredentialsPerMinute: 2 })
+      expect(await countOutcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
+      expect(await countOutcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
+      expect(await countOutcomes(1, () => limits.call(actor('key_1')))).toEqual(['passed'])
     }))
 })
 
@@ -167,10 +172,10 @@ describe('replicas', () => {
 
   test('several replicas enforce a rate limit together', () =>
     runInOneWindow(60, async () => {
-      const one = await limitsOf({ perMinute: 10, pool })
-      const two = await limitsOf({ perMinute: 10, pool })
+      const one = await openLimits({ perMinute: 10, pool })
+      const two = await openLimits({ perMinute: 10, pool })
       const ends = Math.ceil(Date.now() / 60_000) * 60_000
-      await outcomes(8, () => one.call(actor('key_shared')))
+      await countOutcomes(8, () => one.call(actor('key_shared')))
       let calls = 0
       for (let remaining = 10; remaining > 0; ) {
         remaining = (await two.call(actor('key_shared'))).remaining
@@ -212,8 +217,8 @@ describeWith('redis-server')('Redis', () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [
-      await limitsOf({ perMinute: 5, redisUrl: url, onError }),
-      await limitsOf({ perMinute: 5, redisUrl: url, onError }),
+      await openLimits({ perMinute: 5, redisUrl: url, onError }),
+      await openLimits({ perMinute: 5, redisUrl: url, onError }),
     ]
     const ready = async (limits: RateLimits, key: string) => {
       await waitUntil(
@@ -227,11 +232,11 @@ describeWith('redis-server')('Redis', () => {
       await one.call(actor(key, key))
       return (await two.call(actor(key, key))).remaining === 3
     })
-    expect(await outcomes(3, () => one.call(actor('key_r')))).toEqual(['passed', 'passed', 'passed'])
-    expect(await outcomes(3, () => two.call(actor('key_r')))).toEqual(['passed', 'passed', 'rate_limited'])
+    expect(await countOutcomes(3, () => one.call(actor('key_r')))).toEqual(['passed', 'passed', 'passed'])
+    expect(await countOutcomes(3, () => two.call(actor('key_r')))).toEqual(['passed', 'passed', 'rate_limited'])
     server.kill()
     await once(server, 'exit')
-    expect(await outcomes(1, () => one.call(actor('key_alone')))).toEqual(['passed'])
-    expect(await outcomes(6, () => one.call(actor('key_away')))).toContain('rate_limited')
+    expect(await countOutcomes(1, () => one.call(actor('key_alone')))).toEqual(['passed'])
+    expect(await countOutcomes(6, () => one.call(actor('key_away')))).toContain('rate_limited')
   })
 })

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.end())
 
-const present = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
+const authenticate = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
 
 async function signedIn(identity = here, tenant = tenantId) {
@@ -29,7 +29,7 @@ describe('sign-in with a password', () => {
   test('a sign-in returns a twelve-hour token that authenticates its user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
-    expect(await present(here, token)).toEqual({
+    expect(await authenticate(here, token)).toEqual({
       outcome: 'actor',
       actor: {
         tenantId,
@@ -50,23 +50,26 @@ describe('sign-in with a password', () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, token)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(there, token)).toMatchObject({ outcome: 'actor' })
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
-    expect(await present(here, token)).toMatchObject({ outcome: 'rejected', message: 'This session has ended. Sign in again.' })
-    await waitUntil(async () => (await present(there, token)).outcome === 'rejected')
+    expect(await authenticate(here, token)).toMatchObject({
+      outcome: 'rejected',
+      message: 'This session has ended. Sign in again.',
+    })
+    await waitUntil(async () => (await authenticate(there, token)).outcome === 'rejected')
   })
 
   test('rejects a session of a disabled user, and returns 403 for one of a suspended tenant', async () => {
     const tenant = await world.tenant()
     const { token, userId } = await signedIn(here, tenant)
-    await present(here, token)
+    await authenticate(here, token)
     await world.change('user', userId, "update users set status = 'disabled' where user_id = $1")
     here.forget('user', userId)
-    expect(await present(here, token)).toMatchObject({ outcome: 'rejected', message: 'This user is disabled.' })
+    expect(await authenticate(here, token)).toMatchObject({ outcome: 'rejected', message: 'This user is disabled.' })
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
-    expect(await present(here, token)).toMatchObject({ outcome: 'forbidden' })
+    expect(await authenticate(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
   test('publishes session keys without private keys, and rotates them without ending sessions', async () => {
@@ -74,8 +77,8 @@ describe('sign-in with a password', () => {
     await here.signing.session.rotate()
     const after = await signedIn()
     here.forget('signing_key', '')
-    expect(await present(here, token)).toMatchObject({ outcome: 'actor' })
-    expect(await present(here, after.token)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, token)).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, after.token)).toMatchObject({ outcome: 'actor' })
     const ofSessions = async () => (await here.signing.session.all()).map(({ id }) => id)
     const { keys } = await here.jwks()
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(await ofSessions()))
@@ -83,7 +86,7 @@ describe('sign-in with a password', () => {
     for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
     await here.signing.session.rotate({ leaked: true })
     here.forget('signing_key', '')
-    expect(await present(here, token)).toMatchObject({
+    expect(await authenticate(here, token)).toMatchObject({
       outcome: 'rejected',
       message: 'This token was signed with an unknown key.',
     })
@@ -113,15 +116,15 @@ describe('sign-in with a password', () => {
     const stolen = await new SignJWT(decodeJwt(token))
       .setProtectedHeader({ alg: 'EdDSA', kid: id, typ: 'JWT' })
       .sign(createPrivateKey({ key: secret, format: 'der', type: 'pkcs8' }))
-    expect(await present(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
+    expect(await authenticate(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
   test('a replica immediately accepts a key rotated on another replica', async () => {
     const there = await world.replica()
-    await present(there, (await signedIn()).token)
+    await authenticate(there, (await signedIn()).token)
     await here.signing.session.rotate()
     const { token } = await signedIn()
-    await waitUntil(async () => (await present(there, token)).outcome === 'actor')
+    await waitUntil(async () => (await authenticate(there, token)).outcome === 'actor')
   })
 })
 
@@ -145,7 +148,7 @@ describe('forged tokens of the service', () => {
   }
 
   test('accepts the unmodified token that the forged tokens are derived from', async () => {
-    expect(await present(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
+    expect(await authenticate(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
   })
 
   test.each([
@@ -159,17 +162,20 @@ describe('forged tokens of the service', () => {
     ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['whose session is not an id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('rejects a forged token %s', async (_, change, message) => {
-    expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'rejected', message })
+    expect(await authenticate(here, await forged(change as JWTPayload, undefined))).toMatchObject({
+      outcome: 'rejected',
+      message,
+    })
   })
 
   test('rejects a token with alg none', async () => {
     const user = await world.session(tenantId)
     const token = new UnsecuredJWT(claims(user)).setExpirationTime('1h').encode()
-    expect(await present(here, token)).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(here, token)).toMatchObject({ outcome: 'rejected' })
     const [, payload] = token.split('.')
     for (const alg of ['none', 'None', 'NONE', '']) {
       const header = Buffer.from(JSON.stringify({ alg, kid: (await here.signing.session.current()).id })).toString('base64url')
-      expect(await present(here, `${header}.${payload}.x`)).toMatchObject({ outcome: 'rejected' })
+      expect(await authenticate(here, `${header}.${payload}.x`)).toMatchObject({ outcome: 'rejected' })
     }
   })
 
@@ -184,7 +190,7 @@ describe('forged tokens of the service', () => {
     ]
     for (const form of forms) {
       const token = await forged({}, { alg: 'HS256', kid: id }, Buffer.from(form))
-      expect(await present(here, token)).toMatchObject({
+      expect(await authenticate(here, token)).toMatchObject({
         outcome: 'rejected',
         message: 'This token is signed with an unsupported algorithm.',
       })
@@ -195,26 +201,28 @@ describe('forged tokens of the service', () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }
-    expect(await present(here, await forged({}, { alg: 'EdDSA', kid: 'sig_00000000000000000000000000' }, mine))).toMatchObject(
-      unknown,
-    )
-    expect(await present(here, await forged({}, { alg: 'EdDSA', kid: "' or true --" }, mine))).toMatchObject(unknown)
-    expect(await present(here, await forged({}, { alg: 'EdDSA' }, mine))).toMatchObject(unknown)
+    expect(
+      await authenticate(here, await forged({}, { alg: 'EdDSA', kid: 'sig_00000000000000000000000000' }, mine)),
+    ).toMatchObject(unknown)
+    expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: "' or true --" }, mine))).toMatchObject(unknown)
+    expect(await authenticate(here, await forged({}, { alg: 'EdDSA' }, mine))).toMatchObject(unknown)
     const wrong = { outcome: 'rejected', message: 'The signature of this token is invalid.' }
-    expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
+    expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
   test('rejects a token signed with a key of another purpose', async () => {
     const { id } = await here.signing.download_url.current()
     const mine = generateKeyPairSync('ed25519').privateKey
-    expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({
+    expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({
       message: expect.stringContaining('unknown key'),
     })
   })
 
   test('rejects a token of 100 KB and malformed tokens', async () => {
     const before = world.queries.count
-    expect(await present(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({ outcome: 'rejected' })
+    expect(await authenticate(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({
+      outcome: 'rejected',
+    })
     for (const junk of [
       'a.b.c',
       '..',
@@ -223,7 +231,7 @@ describe('forged tokens of the service', () => {
       `${Buffer.from('null').toString('base64url')}.e30.x`,
       '.'.repeat(8000),
     ]) {
-      expect(await present(here, junk)).toMatchObject({ outcome: 'rejected' })
+      expect(await authenticate(here, junk)).toMatchObject({ outcome: 'rejected' })
     }
     expect(world.queries.count).toBe(before)
   })

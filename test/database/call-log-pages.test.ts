@@ -76,7 +76,7 @@ const times = (): (string | undefined)[] => {
   )
 }
 
-function anyFilter(): CallLogFilter {
+function createRandomFilter(): CallLogFilter {
   const [start, end] = [random() < 0.5 ? pick(times()) : undefined, random() < 0.5 ? pick(times()) : undefined]
   return {
     ...(random() < 0.4 && { apiKeyId: pick(keys) }),
@@ -87,16 +87,16 @@ function anyFilter(): CallLogFilter {
   }
 }
 
-const idsOf = (rows: CallLog[]) => rows.map(({ callId }) => callId)
+const listIds = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
 test('every page of every call log filter equals a row-by-row scan', async () => {
   for (let times = 0; times < 250; times++) {
-    const filter = anyFilter()
+    const filter = createRandomFilter()
     const pageSize = pick([1, 3, 20, 100])
     const expected = filterRows(filter)
     const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
     const found = await log.list(books.key, { ...filter, page, pageSize })
-    expect({ filter, page, pageSize, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
+    expect({ filter, page, pageSize, total: found.pagination.totalItems, ids: listIds(found.data) }).toEqual({
       filter,
       page,
       pageSize,
@@ -108,13 +108,13 @@ test('every page of every call log filter equals a row-by-row scan', async () =>
 
 test('a connection returns every matching call log entry once', async () => {
   for (let times = 0; times < 12; times++) {
-    const filter = anyFilter()
+    const filter = createRandomFilter()
     const first = pick([37, 100])
     const ids: string[] = []
     let after: string | undefined
     for (;;) {
       const found = await log.connection(books.key, { ...filter, first, ...(after && { after }) })
-      ids.push(...idsOf(found.edges.map(({ node }) => node)))
+      ids.push(...listIds(found.edges.map(({ node }) => node)))
       if (!found.pageInfo.hasNextPage) break
       after = found.pageInfo.endCursor!
     }
@@ -124,9 +124,9 @@ test('a connection returns every matching call log entry once', async () => {
 
 test('an export returns every matching call log entry in order', async () => {
   for (let times = 0; times < 12; times++) {
-    const filter = anyFilter()
+    const filter = createRandomFilter()
     const ids: string[] = []
-    for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 41)) ids.push(...idsOf(batch))
+    for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 41)) ids.push(...listIds(batch))
     expect({ filter, ids }).toEqual({ filter, ids: filterRows(filter).map(({ callId }) => callId) })
   }
 })
@@ -136,10 +136,10 @@ test('excludes call log entries deleted by retention from pages, totals, connect
     const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
     const short = new CallLogService({ db: books.database, horizon: () => new Date(horizon) })
     for (let times = 0; times < 20; times++) {
-      const filter = anyFilter()
+      const filter = createRandomFilter()
       const expected = filterRows(filter, horizon).map(({ callId }) => callId)
       const found = await short.list(books.key, { ...filter, page: 1, pageSize: 100 })
-      expect({ filter, total: found.pagination.totalItems, ids: idsOf(found.data) }).toEqual({
+      expect({ filter, total: found.pagination.totalItems, ids: listIds(found.data) }).toEqual({
         filter,
         total: expected.length,
         ids: expected.slice(0, 100),
@@ -147,7 +147,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
       const walked = await short.connection(books.key, { ...filter, first: 100 })
       expect(walked.edges.map(({ node }) => node.callId)).toEqual(expected.slice(0, 100))
       const exported: string[] = []
-      for await (const batch of short.readInBatches(books.database.pool, books.key, filter, 500)) exported.push(...idsOf(batch))
+      for await (const batch of short.readInBatches(books.database.pool, books.key, filter, 500)) exported.push(...listIds(batch))
       expect(exported).toEqual(expected)
     }
   }
@@ -155,7 +155,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
 
 test('returns the newest calls separately for each of several keys', async () => {
   const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
-  expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
+  expect([...found].map(([key, calls]) => [key, listIds(calls)])).toEqual(
     [...found.keys()].map((key) => [
       key,
       filterRows({ apiKeyId: key })

@@ -31,7 +31,7 @@ async function withClient<T>(
   const client = await books.database.connectDedicated('test')
   return work(client).finally(() => client.end())
 }
-const drift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
+const findDrift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
 test('does not change correct counters', async () => {
@@ -73,11 +73,11 @@ test.each([
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
 ])('repairs %s by a recount and reports it', async (_what, damaged, output) => {
   await books.rows(damaged)
-  expect(await drift()).toBeGreaterThan(0)
+  expect(await findDrift()).toBeGreaterThan(0)
   const repairs = await repair()
   expect(repairs.map(({ tenantId }) => tenantId)).toContain(books.tenantId)
   expect(repairs.map(({ what }) => what)).toContainEqual(expect.stringMatching(output))
-  expect(await drift()).toBe(0)
+  expect(await findDrift()).toBe(0)
   await books.expectExact()
 })
 
@@ -142,7 +142,7 @@ test('recounts hourly counts of audit entries without reporting them as drift', 
   const counted = await hours()
   expect(counted.length).toBeGreaterThan(0)
   await books.rows(`DELETE FROM audit_counters WHERE grain = 'hour'`)
-  expect(await drift()).toBe(0)
+  expect(await findDrift()).toBe(0)
   await books.rows(`UPDATE audit_counters SET entries = 40 WHERE grain = 'total'`)
   expect((await repair()).map(({ what }) => what)).toContainEqual(
     expect.stringMatching(/^audit entries, hour of .*, file created: 3$/),

@@ -59,7 +59,7 @@ const keep = (files: typeof all) => {
   all = files.sort((a, b) => (a.fileId < b.fileId ? 1 : -1))
 }
 
-const matching = ({ contextIds, uploadedBy }: FileFilter) =>
+const filterFiles = ({ contextIds, uploadedBy }: FileFilter) =>
   all.filter(
     (file) => (!contextIds || contextIds.includes(file.contextId)) && (uploadedBy === null || file.uploadedBy === uploadedBy),
   )
@@ -80,7 +80,7 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
 describe.each(Object.keys(filters))('files by %s', (name) => {
   test.each([1, 7, 100])('returns files with any filter in order, with %d per page', async (pageSize) => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
-    const expected = matching(filter)
+    const expected = filterFiles(filter)
     const list = new FileList(books.database.pool)
     const pages = Math.ceil(expected.length / pageSize)
     const some = new Set([
@@ -109,7 +109,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
       if (!pagination.hasNext) break
       afterId = data.at(-1)!.fileId
     }
-    expect(observed).toEqual(ids(matching(filter)))
+    expect(observed).toEqual(ids(filterFiles(filter)))
   })
 })
 
@@ -135,9 +135,9 @@ test.each([
     await new FileList(watched).listPage(filter, { page, pageSize: 5 })
     const { text, values } = requested.at(-1)!
     const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
-    return Math.max(...rowsRead(rows[0]['QUERY PLAN'][0].Plan))
+    return Math.max(...countRowsRead(rows[0]['QUERY PLAN'][0].Plan))
   }
-  const count = matching(filter).length
+  const count = filterFiles(filter).length
   const pages = Math.ceil(count / 5)
   expect(await rowsOfPage(pages)).toBeLessThanOrEqual(maxLastRows)
   expect(await rowsOfPage(Math.ceil(pages / 2))).toBeLessThanOrEqual(count / 2 + 5)
@@ -202,7 +202,7 @@ interface PlanNode {
   'Actual Loops': number
   Plans?: PlanNode[]
 }
-const rowsRead = (node: PlanNode): number[] => [
+const countRowsRead = (node: PlanNode): number[] => [
   node['Actual Rows'] * node['Actual Loops'],
-  ...(node.Plans ?? []).flatMap((child) => rowsRead(child)),
+  ...(node.Plans ?? []).flatMap((child) => countRowsRead(child)),
 ]

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => books.close())
 
 /** Stores new reports like a rescan. */
-async function rescanned(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
+async function storeReports(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
   await client.query(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,
     [books.tenantId, contextId, Object.keys(reports)],
@@ -31,7 +31,7 @@ test('stores the traits of a report without reading other files or earlier repor
        SELECT id, $1, $2, 'a.txt', 'text/plain', 1, repeat('0', 64), id, 'key_1', now(), now() FROM unnest($3::text[]) AS i(id)`,
       [books.tenantId, contextId, ids],
     )
-    await rescanned(client, contextId, Object.fromEntries(ids.map((id) => [id, { checks: [] }])))
+    await storeReports(client, contextId, Object.fromEntries(ids.map((id) => [id, { checks: [] }])))
   }
   for (let group = 0; group < 8; group++) await add(32)
   await client.query('BEGIN')
@@ -58,7 +58,7 @@ test('a file immediately has the traits of its first report, and those of each l
     rulesVersion: 1,
     checks: ['blank_file', 'corrupt_file', 'virus_detected'].map((check) => ({ check, outcome: 'passed' })),
   }
-  await rescanned(client, file.contextId, { [file.fileId]: clean })
+  await storeReports(client, file.contextId, { [file.fileId]: clean })
   expect(await traits()).toBe(0)
   await client.end()
 })

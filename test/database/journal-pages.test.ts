@@ -36,10 +36,10 @@ interface Plan {
   Plans?: Plan[]
 }
 
-const rowsRead = (plan: Plan): number =>
+const countRowsRead = (plan: Plan): number =>
   (plan['Relation Name'] === 'journal'
     ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
-    : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
+    : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + countRowsRead(each), 0)
 
 /** Counts the journal rows that a page statement reads. */
 async function read(after: number, types: EventType[] | null): Promise<number> {
@@ -56,7 +56,7 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
   })
   const { text, values } = options[0]!
   const { rows } = await books.database.pool.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
-  return rowsRead(rows[0]['QUERY PLAN'][0].Plan)
+  return countRowsRead(rows[0]['QUERY PLAN'][0].Plan)
 }
 
 const places = [0, events / 2, events - 100]

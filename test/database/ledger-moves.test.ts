@@ -26,7 +26,8 @@ async function commitWhileAnotherLeads(
   while ((await books.rows('SELECT 1 FROM pending_moves')).length < entries.length) await new Promise(setImmediate)
   return { outcomes, end: () => leader.query('COMMIT').then(() => leader.end()) }
 }
-const transactions = (contextId: string) => books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
+const listTransactions = (contextId: string) =>
+  books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
 test('commits the pending entries of four ledgers in one transaction and returns each ledger its results', async () => {
   const context = await books.context('shared', 1)
@@ -36,7 +37,7 @@ test('commits the pending entries of four ledgers in one transaction and returns
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
   expect((await outcomes)[3]).toMatchObject({ reason: { code: 'quota_exceeded' } })
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 7 })
-  expect(await transactions(context.contextId)).toHaveLength(1)
+  expect(await listTransactions(context.contextId)).toHaveLength(1)
 })
 
 test('a pending entry that cannot be written fails without affecting others', async () => {

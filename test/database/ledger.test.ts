@@ -12,12 +12,12 @@ beforeAll(async () => {
 afterEach(() => books.expectExact())
 afterAll(() => books.close())
 
-const codeOf = (outcome: PromiseSettledResult<void>) =>
+const getCode = (outcome: PromiseSettledResult<void>) =>
   outcome.status === 'fulfilled' ? 'done' : (outcome.reason.reason ?? outcome.reason.code)
 const commitAll = (ledger: Ledger, entries: Entry[]) => Promise.allSettled(entries.map((entry) => ledger.commit(entry)))
 const callsOf = async (userAgent: string) =>
   (await books.rows<{ n: number }>('SELECT count(*) AS n FROM call_logs WHERE user_agent = $1', [userAgent]))[0]!.n
-const transactions = async () =>
+const countTransactions = async () =>
   (
     await books.rows<{ n: number }>('SELECT count(DISTINCT xmin::text) AS n FROM call_logs WHERE user_agent = $1', ['grouped'])
   )[0]!.n
@@ -30,7 +30,7 @@ test('commits concurrent calls together and logs each once', async () => {
   )
   expect(await callsOf('grouped')).toBe(300)
   // All entries from one event loop turn form one group.
-  expect(await transactions()).toBe(1)
+  expect(await countTransactions()).toBe(1)
 })
 
 test('retries the entries of a failed group separately so that only invalid ones fail', async () => {
@@ -62,7 +62,7 @@ test('rejects entries immediately when the queue is full and commits the accepte
     ledger,
     Array.from({ length: 25 }, () => ({ call: books.call('metadata', { userAgent: 'crowd' }) })),
   )
-  const codes = outcomes.map(codeOf)
+  const codes = outcomes.map(getCode)
   expect(codes.slice(0, 10)).toEqual(Array(10).fill('done'))
   expect(codes.slice(10)).toEqual(Array(15).fill('overloaded'))
   expect(await callsOf('crowd')).toBe(10)
@@ -83,7 +83,7 @@ test('creates a missing monthly partition when needed', async () => {
     { call: books.call('metadata', { userAgent: 'late' }) },
     { call: books.call('metadata', { userAgent: 'late' }) },
   ])
-  expect(outcomes.map(codeOf)).toEqual(['done', 'done'])
+  expect(outcomes.map(getCode)).toEqual(['done', 'done'])
   expect(await callsOf('late')).toBe(2)
   await books.database.pool.query('INSERT INTO call_logs SELECT * FROM aside')
   await books.database.pool.query('DROP TABLE aside')
@@ -136,14 +136,14 @@ test('uploads on four ledgers fill the quota exactly, and no upload that fits is
   const uploads = await books.uploads(context, Array(50).fill(65_536))
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
-  expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
+  expect(new Set(outcomes.map(getCode))).toEqual(new Set(['done', 'quota_exceeded']))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
 
   // Freed bytes can be reused, even within one group.
   const stored = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
   const again = await books.upload(context, 65_536)
   const tooMuch = await books.upload(context, 1)
-  expect((await commitAll(ledgers[0]!, [again, tooMuch, books.deletion(stored[0]!)])).map(codeOf)).toEqual([
+  expect((await commitAll(ledgers[0]!, [again, tooMuch, books.deletion(stored[0]!)])).map(getCode)).toEqual([
     'done',
     'quota_exceeded',
     'done',
@@ -155,7 +155,7 @@ test('accepts smaller files after a larger one exceeded the quota', async () => 
   const context = await books.context('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => books.upload(context, size)))
-  expect((await commitAll(books.ledger(), uploads)).map(codeOf)).toEqual([
+  expect((await commitAll(books.ledger(), uploads)).map(getCode)).toEqual([
     'done',
     'quota_exceeded',
     'done',
@@ -178,7 +178,7 @@ test('concurrent uploads, deletions and downloads of the same files on four ledg
   }
   // Entries in different orders would cause deadlocks if locks were not sorted.
   const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
-  expect([...new Set(outcomes.map(codeOf))].sort()).toEqual(['done', 'not_found'])
+  expect([...new Set(outcomes.map(getCode))].sort()).toEqual(['done', 'not_found'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 40, bytes: 120 })
   await books.database.pool.query('SELECT pg_stat_clear_snapshot()')
   const after = await books.database.pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
@@ -221,7 +221,7 @@ test('rejects an upload whose key was disabled, retries one whose path was swept
   const [disabled, swept] = [await books.upload(context, 1, key), await books.upload(context, 1)]
   await books.database.pool.query(`UPDATE api_keys SET status = 'disabled' WHERE api_key_id = $1`, [key.id])
   await books.database.pool.query('DELETE FROM blob_garbage WHERE blob_path = $1', [swept.upload!.file.blobPath])
-  expect((await commitAll(books.ledger(), [disabled, swept])).map(codeOf)).toEqual(['unauthenticated', 'sweep'])
+  expect((await commitAll(books.ledger(), [disabled, swept])).map(getCode)).toEqual(['unauthenticated', 'sweep'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
   expect(await books.rows('SELECT status, error_code FROM call_logs WHERE context_key = $1 ORDER BY call_id', ['gone'])).toEqual([
     { status: 'failure', error_code: 'unauthenticated' },

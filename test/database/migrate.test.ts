@@ -41,7 +41,7 @@ function add(folder: string, name: string, ...scripts: string[]): string {
   return folder
 }
 
-async function rows(url: string, sql: string): Promise<Record<string, unknown>[]> {
+async function queryRows(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   return client.query(sql).then(
@@ -61,7 +61,7 @@ describe('migrations', () => {
     const database = await emptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
-    const stored = await rows(
+    const stored = await queryRows(
       database.url,
       'SELECT migration_name, finished_at, rolled_back_at, length(checksum) AS checksum FROM _prisma_migrations ORDER BY 1',
     )
@@ -76,7 +76,7 @@ describe('migrations', () => {
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
     const applied = await migrate(database.url, createFolderWithMore('function', sql))
     expect(applied.at(-1)).toBe('20990101000000_function')
-    expect(await rows(database.url, 'SELECT answer()')).toEqual([{ answer: 'a;b' }])
+    expect(await queryRows(database.url, 'SELECT answer()')).toEqual([{ answer: 'a;b' }])
     await database.drop()
   })
 
@@ -84,7 +84,7 @@ describe('migrations', () => {
     const database = await emptyDatabase()
     const mode = `current_setting('citus.multi_shard_modify_mode', true)`
     await migrate(database.url, createFolderWithMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
-    expect(await rows(database.url, 'SELECT mode FROM seen')).toEqual([{ mode: 'sequential' }])
+    expect(await queryRows(database.url, 'SELECT mode FROM seen')).toEqual([{ mode: 'sequential' }])
     await database.drop()
   })
 
@@ -94,7 +94,7 @@ describe('migrations', () => {
     await expect(migrate(database.url, folder)).rejects.toThrow(
       "Database migration '20990101000000_broken' failed: function no_such_function() does not exist",
     )
-    expect(await rows(database.url, `SELECT to_regclass('half_way') AS there`)).toEqual([{ there: null }])
+    expect(await queryRows(database.url, `SELECT to_regclass('half_way') AS there`)).toEqual([{ there: null }])
     await expect(migrate(database.url, folder)).rejects.toThrow('20990101000000_broken')
     await database.drop()
   })
@@ -128,10 +128,10 @@ describe('a database of another version', () => {
     expect(await migrate(ownDatabase.url)).toEqual(names)
     expect(await runPrismaDeploy(ownDatabase.url)).toEqual([])
     const table = `SELECT column_name, data_type, character_maximum_length, is_nullable, column_default FROM information_schema.columns WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`
-    expect(await rows(ownDatabase.url, table)).toEqual(await rows(prismaDatabase.url, table))
+    expect(await queryRows(ownDatabase.url, table)).toEqual(await queryRows(prismaDatabase.url, table))
     const content =
       'SELECT migration_name, checksum, applied_steps_count, logs, rolled_back_at FROM _prisma_migrations ORDER BY 1'
-    expect(await rows(ownDatabase.url, content)).toEqual(await rows(prismaDatabase.url, content))
+    expect(await queryRows(ownDatabase.url, content)).toEqual(await queryRows(prismaDatabase.url, content))
     await Promise.all([prismaDatabase.drop(), ownDatabase.drop()])
   })
 })
@@ -149,14 +149,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   test('migrates a large table with an index built outside a transaction and a column filled in batches', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, createFolder('steps', table, index, backfill))
-    expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
+    expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
   test('prisma migrate deploy applies a migration of a large table in one batch', async () => {
     const database = await emptyDatabase()
     await runPrismaDeploy(database.url, createFolder('prisma', table, index, backfill))
-    expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
+    expect(await queryRows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
     await database.drop()
   })
 
@@ -167,9 +167,9 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await expect(migrate(database.url, folder)).rejects.toThrow(
       'could not create unique index "big_id_idx"; Key (id)=(1) is duplicated.',
     )
-    await rows(database.url, 'DELETE FROM big WHERE id = 1 AND ctid <> (SELECT min(ctid) FROM big WHERE id = 1)')
+    await queryRows(database.url, 'DELETE FROM big WHERE id = 1 AND ctid <> (SELECT min(ctid) FROM big WHERE id = 1)')
     await migrate(database.url, folder)
-    expect(await rows(database.url, outcome)).toMatchObject([{ valid: true }])
+    expect(await queryRows(database.url, outcome)).toMatchObject([{ valid: true }])
     await database.drop()
   })
 
@@ -193,7 +193,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
       database.url,
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE big%' AND wait_event_type = 'Lock'`,
     )
-    await rows(database.url, 'SELECT count(*) FROM big')
+    await queryRows(database.url, 'SELECT count(*) FROM big')
     await holder.query('COMMIT')
     expect(await migrated).toEqual(['20990101000000_held_next'])
     await holder.end()
@@ -224,9 +224,9 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
       await ended
     }
     await migrate(database.url, folder)
-    expect(await rows(database.url, outcome)).toMatchObject([{ rows: 12000, filled: 12000, valid: true }])
-    expect(await rows(database.url, 'SELECT id FROM done ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
-    expect(await rows(database.url, 'SELECT count(*)::int AS rows FROM _prisma_migrations')).toEqual([{ rows: 4 }])
+    expect(await queryRows(database.url, outcome)).toMatchObject([{ rows: 12000, filled: 12000, valid: true }])
+    expect(await queryRows(database.url, 'SELECT id FROM done ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }])
+    expect(await queryRows(database.url, 'SELECT count(*)::int AS rows FROM _prisma_migrations')).toEqual([{ rows: 4 }])
     await database.drop()
   })
 })
@@ -252,7 +252,7 @@ describe('the schema and its migrations', () => {
     const database = await emptyDatabase()
     await getSchemaDrift(database.url)
     // Ignores databases that other test files use, which have connections.
-    const shadows = await rows(
+    const shadows = await queryRows(
       database.url,
       `SELECT datname FROM pg_database d WHERE datname LIKE 'prisma_migrate_shadow%' AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = d.datname)`,
     )
@@ -278,5 +278,5 @@ describe('the schema and its migrations', () => {
 const statements = (sql: string) => sql.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('--'))
 
 async function waitFor(url: string, question: string): Promise<void> {
-  while ((await rows(url, question)).length === 0) await sleep(20)
+  while ((await queryRows(url, question)).length === 0) await sleep(20)
 }

@@ -17,7 +17,7 @@ afterAll(async () => {
   await testDb.drop()
 })
 
-const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+const getFailure = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => new Error('The statement did not fail.'),
     (error) => error,
@@ -26,9 +26,9 @@ const toErrorCode = (error: unknown) => toPublicError(error).code
 
 test('treats a statement that PostgreSQL cancels as an outage, through pg and through Prisma', async () => {
   for (const failure of [
-    failureOf(database.pool.query('SELECT pg_sleep(60)')),
-    failureOf(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
-    failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(60)`)),
+    getFailure(database.pool.query('SELECT pg_sleep(60)')),
+    getFailure(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
+    getFailure(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(60)`)),
   ])
     expect([getSqlErrorKind(await failure), toErrorCode(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
@@ -41,14 +41,14 @@ test('treats a transaction that exceeds its time-out as an outage', async () => 
     },
     { timeout: 10 },
   )
-  expect(toErrorCode(await failureOf(late))).toBe('database_unavailable')
+  expect(toErrorCode(await getFailure(late))).toBe('database_unavailable')
 })
 
 test('treats a connection that the server closes as an outage, through pg and through Prisma', async () => {
   const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
-  expect(toErrorCode(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
-  expect(toErrorCode(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
-  expect(toErrorCode(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe(
+  expect(toErrorCode(await getFailure(database.pool.query(kill)))).toBe('database_unavailable')
+  expect(toErrorCode(await getFailure(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
+  expect(toErrorCode(await getFailure(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe(
     'database_unavailable',
   )
 })
@@ -56,7 +56,7 @@ test('treats a connection that the server closes as an outage, through pg and th
 test('treats a lock time-out in a Prisma query as an outage', async () => {
   const other = await database.connectDedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
-  expect(toErrorCode(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
+  expect(toErrorCode(await getFailure(database.prisma.tenant.count()))).toBe('database_unavailable')
   await other.query('ROLLBACK')
   await other.end()
 })
@@ -66,11 +66,11 @@ test('treats a unique violation as a duplicate and an invalid statement as an in
   const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
   await patientDatabase.prisma.tenant.create({ data: row })
-  expect(getSqlErrorKind(await failureOf(patientDatabase.prisma.tenant.create({ data: row })))).toBe('duplicate')
+  expect(getSqlErrorKind(await getFailure(patientDatabase.prisma.tenant.create({ data: row })))).toBe('duplicate')
   const insert = 'INSERT INTO tenants SELECT * FROM tenants'
-  expect(getSqlErrorKind(await failureOf(patientDatabase.pool.query(insert)))).toBe('duplicate')
-  expect(getSqlErrorKind(await failureOf(patientDatabase.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
-  const wrong = await failureOf(patientDatabase.pool.query('SELECT 1 / 0'))
+  expect(getSqlErrorKind(await getFailure(patientDatabase.pool.query(insert)))).toBe('duplicate')
+  expect(getSqlErrorKind(await getFailure(patientDatabase.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
+  const wrong = await getFailure(patientDatabase.pool.query('SELECT 1 / 0'))
   expect([getSqlErrorKind(wrong), isDatabaseOutage(wrong), toErrorCode(wrong)]).toEqual(['other', false, 'internal_server_error'])
   await patientDatabase.close()
 })

@@ -34,12 +34,12 @@ function createStore(remove: (path: string) => Promise<void>): { storage: BlobSt
   return { storage: removing as unknown as BlobStorage, requested }
 }
 
-const inJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
+const countJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
 test('a sweep deletes due blobs and their journal entries', async () => {
   const { storage, requested } = createStore(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
-  expect([requested.length, await inJournal()]).toEqual([64, 0])
+  expect([requested.length, await countJournal()]).toEqual([64, 0])
 })
 
 test('an upload cannot use a path that a sweep has claimed, even if the sweep loses its connections', async () => {
@@ -76,7 +76,7 @@ test('a sweep keeps no transaction open while the store deletes blobs', async ()
 test('a later sweep deletes the paths claimed by a sweep that crashed', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, createStore(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
-  expect(await inJournal()).toBe(0)
+  expect(await countJournal()).toBe(0)
 })
 
 test('retries a blob that the store fails to delete after a minute, with the reason', async () => {
@@ -98,7 +98,7 @@ test('a stopped sweep ends after its current batch', async () => {
   const { storage } = createStore(async () => {})
   let batches = 0
   expect(await new Sweeper(pool, storage).sweep(() => ++batches <= 2)).toEqual({ removed: 128, failed: 0 })
-  expect(await inJournal()).toBe(136)
+  expect(await countJournal()).toBe(136)
 })
 
 test('never deletes the blob of an existing file, even if the garbage journal lists it', async () => {

@@ -40,12 +40,12 @@ async function runDistribute(values: Record<string, boolean> = {}, print: (messa
 }
 
 /** Returns constraints, triggers and placements for comparison. */
-const catalog = () =>
+const readConstraints = () =>
   select(`SELECT 'key' AS what, conrelid::regclass::text AS on, conname::text AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE contype = 'f'
     UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
     UNION ALL SELECT 'table', table_name::text, citus_table_type, '' FROM citus_tables ORDER BY 1, 2, 3`)
 
-const placed = async (kind: string) =>
+const listPlacements = async (kind: string) =>
   (
     await select<{ name: string }>(
       `SELECT table_name::text AS name FROM citus_tables WHERE citus_table_type = '${kind}' ORDER BY 1`,
@@ -53,13 +53,13 @@ const placed = async (kind: string) =>
   ).map(({ name }) => name)
 
 test('distributes an empty database, keeps all foreign keys without ON UPDATE CASCADE, and can be repeated', async () => {
-  const before = (await catalog()) as { definition: string }[]
+  const before = (await readConstraints()) as { definition: string }[]
   const { result, lines } = await runDistribute()
   expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables], self_test: 'passed' })
-  expect(await placed('reference')).toEqual([...referenceTables].sort())
-  expect(await placed('distributed')).toEqual([...distributedTables].sort())
-  expect(await placed('local')).toEqual([])
-  const keys = ((await catalog()) as { what: string; definition: string }[]).filter(({ what }) => what === 'key')
+  expect(await listPlacements('reference')).toEqual([...referenceTables].sort())
+  expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
+  expect(await listPlacements('local')).toEqual([])
+  const keys = ((await readConstraints()) as { what: string; definition: string }[]).filter(({ what }) => what === 'key')
   expect(keys).toEqual(before.map((key) => ({ ...key, definition: key.definition.replace(' ON UPDATE CASCADE', '') })))
   expect(await select(`SELECT what FROM calls WHERE what LIKE 'distributed %' ORDER BY call_id LIMIT 2`)).toEqual([
     { what: 'distributed tenant_heads with none' },
@@ -76,31 +76,32 @@ test('distributes an empty database, keeps all foreign keys without ON UPDATE CA
 
 test('keeps the tables of the service on the coordinator and creates immutable functions on every node', async () => {
   await runDistribute()
-  for (const table of localTables) expect([...(await placed('reference')), ...(await placed('distributed'))]).not.toContain(table)
+  for (const table of localTables)
+    expect([...(await listPlacements('reference')), ...(await listPlacements('distributed'))]).not.toContain(table)
   const functions = await select<{ what: string }>(`SELECT what FROM calls WHERE what LIKE 'function %' ORDER BY 1`)
   expect(functions).toEqual([{ what: 'function ledger_threshold(bigint,bigint)' }, { what: 'function report_traits(jsonb)' }])
 })
 
 test('distributes tables that Citus manages only as local tables', async () => {
   await client.query(`SET citus.multi_shard_modify_mode TO 'sequential'; SELECT create_reference_table('tenants')`)
-  expect(await placed('local')).toContain('tenant_heads')
+  expect(await listPlacements('local')).toContain('tenant_heads')
   await runDistribute()
-  expect(await placed('local')).toEqual([])
-  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+  expect(await listPlacements('local')).toEqual([])
+  expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
 test('a distribution changes nothing if a table cannot be distributed, and succeeds when retried', async () => {
-  const before = await catalog()
+  const before = await readConstraints()
   await client.query(`INSERT INTO failing VALUES ('journal')`)
   await expect(runDistribute()).rejects.toThrow('distribution of "journal" failed')
-  expect(await catalog()).toEqual(before)
+  expect(await readConstraints()).toEqual(before)
   const tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
   const { body } = await tenant.admin.upload('notes', 'a.txt', 'text')
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   await client.query('DELETE FROM failing')
   await runDistribute()
-  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+  expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
 })
 
 test('restores triggers that the operator added after distributing a table', async () => {
@@ -148,12 +149,12 @@ test('the distribution command waits for a table that another transaction uses',
     if (line.startsWith('Other transactions are using the tables.')) void other.query('COMMIT')
   })
   expect(lines[0]).toBe('Other transactions are using the tables. Retrying in 3 s (attempt 2 of 20).')
-  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+  expect(await listPlacements('distributed')).toEqual([...distributedTables].sort())
   await other.end()
 })
 
 test('the distribution command shows its plan with --dry-run and changes nothing', async () => {
-  const before = await catalog()
+  const before = await readConstraints()
   const { result } = await runDistribute({ 'dry-run': true })
   expect(result).toMatchObject({
     dry_run: true,
@@ -166,7 +167,7 @@ test('the distribution command shows its plan with --dry-run and changes nothing
     name: 'files_tenant_id_context_id_fkey',
     definition: 'FOREIGN KEY (tenant_id, context_id) REFERENCES file_contexts(tenant_id, context_id) ON DELETE RESTRICT',
   })
-  expect(await catalog()).toEqual(before)
+  expect(await readConstraints()).toEqual(before)
   expect(await select('SELECT FROM calls')).toEqual([])
 })
 

@@ -37,7 +37,7 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
 const convert = () => runCommand(['migrate', '--from-prerelease'], { DATABASE_URL: database.url })
 
 /** Returns the rows of all tables that the conversion keeps, without renamed lease columns. */
-async function contents(): Promise<Record<string, unknown>> {
+async function readRows(): Promise<Record<string, unknown>> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
      AND c.relname NOT IN ('_prisma_migrations', 'file_ranges') ORDER BY 1`,
@@ -51,7 +51,7 @@ async function contents(): Promise<Record<string, unknown>> {
 }
 
 test('a start on a pre-release database is rejected with the required command and changes nothing', async () => {
-  const before = await contents()
+  const before = await readRows()
   const start = await Service.run({
     DATABASE_URL: database.url,
     MASTER_KEY: masterKey,
@@ -64,11 +64,11 @@ test('a start on a pre-release database is rejected with the required command an
   expect([start.status, start.stderr]).toEqual([1, message])
   const migrated = await runCommand(['migrate'], { DATABASE_URL: database.url })
   expect([migrated.status, migrated.stderr]).toEqual([1, message])
-  expect(await contents()).toEqual(before)
+  expect(await readRows()).toEqual(before)
 })
 
 test('the conversion keeps every row and creates the current schema, and repeating it changes nothing', async () => {
-  const before = await contents()
+  const before = await readRows()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
   const fresh = await emptyDatabase()
@@ -76,14 +76,14 @@ test('the conversion keeps every row and creates the current schema, and repeati
   expect(await readCatalog(database.url)).toEqual(await readCatalog(fresh.url))
   await fresh.drop()
   // The conversion keeps all rows and values. Later migrations may have added columns.
-  expect(await contents()).toMatchObject(before)
+  expect(await readRows()).toMatchObject(before)
   expect(await query('SELECT migration_name FROM _prisma_migrations ORDER BY 1')).toEqual(
     names.map((migration_name) => ({ migration_name })),
   )
-  const converted = await contents()
+  const converted = await readRows()
   const second = await convert()
   expect([second.status, JSON.parse(second.stdout)]).toEqual([0, { converted: false, applied: [] }])
-  expect(await contents()).toEqual(converted)
+  expect(await readRows()).toEqual(converted)
 })
 
 test('a converted pre-release database serves files, counters, journal, uploads and deletions', async () => {
@@ -111,10 +111,10 @@ test('a converted pre-release database serves files, counters, journal, uploads 
 test('rejects a database that cannot be converted in one sentence and leaves it unchanged', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
-    const before = await contents()
+    const before = await readRows()
     const { status, stderr } = await convert()
     expect([status, stderr]).toEqual([1, expect.stringContaining(message)])
-    expect(await contents()).toEqual(before)
+    expect(await readRows()).toEqual(before)
   }
   await expectRejected(
     `UPDATE api_keys SET pepper_id = 'sig_1' WHERE name = 'second'`,

@@ -3,34 +3,34 @@
 const isStatement = (kind) => /^(Select|Update|Delete|Insert)Stmt$/.test(kind)
 
 /** Yields every node of a tree as [kind, node]. `nested` includes the nodes of nested statements. */
-export function* nodesIn(tree, { nested = false } = {}) {
+export function* walkNodes(tree, { nested = false } = {}) {
   if (tree === null || typeof tree !== 'object') return
   for (const [kind, node] of Object.entries(tree)) {
     if (isStatement(kind)) {
       if (!nested) continue
     }
     yield [kind, node]
-    yield* nodesIn(node, { nested })
+    yield* walkNodes(node, { nested })
   }
 }
 
 /** Yields the nodes of one kind, including those in nested statements. */
-export function* ofKind(tree, kind) {
-  for (const [name, node] of nodesIn(tree, { nested: true })) if (name === kind) yield node
+export function* findNodes(tree, kind) {
+  for (const [name, node] of walkNodes(tree, { nested: true })) if (name === kind) yield node
 }
 
 /** Returns the parts of a column reference, such as ['f', 'tenant_id'], or undefined for other nodes and function variables. */
-export function columnOf(node, variables) {
+export function getColumn(node, variables) {
   const names = node?.ColumnRef?.fields.map((field) => field.String?.sval ?? '*')
   return names && variables.has(names[0].toLowerCase()) ? undefined : names
 }
 
 /** Returns the last part of a qualified name, such as `now` for `pg_catalog.now`. */
-export const lastName = (names) => names?.at(-1)?.String?.sval
+export const getLastName = (names) => names?.at(-1)?.String?.sval
 
 /** Yields INSERT, UPDATE and DELETE statements of a tree, including nested ones, as [kind, statement]. */
-export function* changesIn(tree) {
-  for (const [kind, node] of nodesIn(tree, { nested: true })) if (/^(Update|Delete|Insert)Stmt$/.test(kind)) yield [kind, node]
+export function* findChanges(tree) {
+  for (const [kind, node] of walkNodes(tree, { nested: true })) if (/^(Update|Delete|Insert)Stmt$/.test(kind)) yield [kind, node]
 }
 
 export { isStatement }

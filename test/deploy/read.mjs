@@ -15,7 +15,7 @@ const root = new URL('../../', import.meta.url)
 const read = (path) => readFileSync(new URL(path, root), 'utf8')
 const faults = []
 
-function yamlOf(path) {
+function readYaml(path) {
   return parseAllDocuments(read(path)).map((document) => {
     for (const fault of [...document.errors, ...document.warnings]) faults.push(`${path}: ${fault.message}`)
     return document.toJS()
@@ -61,7 +61,7 @@ function validate(path, object) {
   unknown(object, '')
 }
 
-function promql(expression, from) {
+function parsePromql(expression, from) {
   const names = new Map()
   parser.parse(expression).iterate({
     enter: (node) => {
@@ -84,24 +84,24 @@ function promql(expression, from) {
 
 const kubernetes = {}
 for (const name of readdirSync(new URL('deploy/kubernetes/', root)).filter((name) => name.endsWith('.yaml'))) {
-  kubernetes[name] = yamlOf(`deploy/kubernetes/${name}`)
+  kubernetes[name] = readYaml(`deploy/kubernetes/${name}`)
   if (name !== 'kustomization.yaml') for (const object of kubernetes[name]) validate(name, object)
 }
 const terraform = {}
 for (const name of readdirSync(new URL('deploy/terraform/', root)).filter((name) => name.endsWith('.tf')))
   terraform[name] = await parseHcl(name, read(`deploy/terraform/${name}`)).catch((error) => void faults.push(`${name}: ${error}`))
 const dashboard = JSON.parse(read('deploy/grafana/dashboard.json'))
-const [alerts] = yamlOf('deploy/grafana/alerts.yaml')
+const [alerts] = readYaml('deploy/grafana/alerts.yaml')
 const expressions = [
   ...dashboard.panels.flatMap(({ title, targets }) =>
-    targets.map(({ expr }) => promql(expr.replaceAll('$__rate_interval', '5m'), title)),
+    targets.map(({ expr }) => parsePromql(expr.replaceAll('$__rate_interval', '5m'), title)),
   ),
-  ...alerts.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => promql(expr, alert))),
+  ...alerts.groups.flatMap(({ rules }) => rules.map(({ alert, expr }) => parsePromql(expr, alert))),
 ]
-const [compose] = yamlOf('compose.yaml')
+const [compose] = readYaml('compose.yaml')
 const monitoring = [
-  ...yamlOf('deploy/kubernetes/monitoring/kustomization.yaml'),
-  ...yamlOf('deploy/kubernetes/monitoring/service-monitor.yaml'),
+  ...readYaml('deploy/kubernetes/monitoring/kustomization.yaml'),
+  ...readYaml('deploy/kubernetes/monitoring/service-monitor.yaml'),
 ]
 console.log(JSON.stringify({ faults, compose, kubernetes, monitoring, terraform, dashboard, alerts, expressions }))
 process.exit()

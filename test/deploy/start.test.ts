@@ -32,13 +32,13 @@ async function start(env: Awaited<ReturnType<typeof environment>>): Promise<Serv
   return service
 }
 
-const keyIn = (stdout: string) => /API key\s+(\S+)/.exec(stdout)?.[1]
+const parseKey = (stdout: string) => /API key\s+(\S+)/.exec(stdout)?.[1]
 const postgresOf = (env: { DATA_DIR: string }) =>
   Number(readFileSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 // A zombie process has no command line and counts as ended.
 const runs = (pid: number) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 
-async function status(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
+async function getStatus(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
   const response = await fetch(`${service.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
   await response.body?.cancel()
   return response.status
@@ -48,7 +48,7 @@ describe('the first start', () => {
   test('only the first start prints a working key, user and curl command', async () => {
     const env = await environment()
     const first = await start(env)
-    const key = keyIn(first.stdout)!
+    const key = parseKey(first.stdout)!
     expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
     expect(first.stdout).toMatch(/Sign-in\s+admin@localhost\s+\S+/)
     for (const part of ['Database', 'Store', 'Scanner']) expect(first.stdout).toContain(`  ${part}`)
@@ -61,9 +61,9 @@ describe('the first start', () => {
     expect(runs(postgres)).toBe(false)
 
     const second = await start(env)
-    expect(keyIn(second.stdout)).toBeUndefined()
+    expect(parseKey(second.stdout)).toBeUndefined()
     expect(second.stdout).not.toContain(key)
-    expect(await status(second, key)).toBe(200)
+    expect(await getStatus(second, key)).toBe(200)
   })
 
   test('flushes new folders to disk before using the database so that a power failure loses none', async () => {
@@ -104,7 +104,7 @@ describe('the first start', () => {
       }
       const env = await environment({ ...secrets, BOOTSTRAP_ADMIN_EMAIL: 'me@example.com', LOG_LEVEL: 'trace' })
       const service = await start(env)
-      expect(await status(service, key)).toBe(200)
+      expect(await getStatus(service, key)).toBe(200)
       const response = await fetch(`${service.url}/graphql`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -185,7 +185,7 @@ describe('the shutdown', () => {
     const call = request(`${service.url}/api/v1/contexts`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${keyIn(service.stdout)}`,
+        authorization: `Bearer ${parseKey(service.stdout)}`,
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
         expect: '100-continue',
@@ -232,13 +232,13 @@ describe('the shutdown', () => {
     const env = await environment()
     const first = await start(env)
     const otherService = await start(await environment())
-    const key = keyIn(first.stdout)!
+    const key = parseKey(first.stdout)!
     const orphan = postgresOf(env)
     await first.stop('SIGKILL')
     const second = await start(env)
-    expect(await status(second, key)).toBe(200)
+    expect(await getStatus(second, key)).toBe(200)
     while (runs(orphan)) await sleep(20)
-    expect(await status(otherService, keyIn(otherService.stdout)!)).toBe(200)
-    expect(await status(otherService, key)).toBe(401)
+    expect(await getStatus(otherService, parseKey(otherService.stdout)!)).toBe(200)
+    expect(await getStatus(otherService, key)).toBe(401)
   })
 })

@@ -2,7 +2,7 @@
 // those that Citus rejects with reasons.
 import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query'
 import { checkExpressions } from './expression-checks.mjs'
-import { nodesIn, ofKind } from './parse-tree.mjs'
+import { findNodes, walkNodes } from './parse-tree.mjs'
 import { checkTenants } from './tenant-checks.mjs'
 
 await loadModule()
@@ -17,7 +17,7 @@ const rules = {
   variables: new Set(),
 }
 
-function findingsOf(statement, variables, read = statement) {
+function checkStatement(statement, variables, read = statement) {
   const found = []
   try {
     const tree = parseSync(read)
@@ -37,20 +37,20 @@ const readable = ({ query, parseMode }) => {
 }
 
 const usesTables = (query) =>
-  [...nodesIn(parseSync(query), { nested: true })].some(([kind]) => kind === 'RangeVar' || kind === 'relation')
+  [...walkNodes(parseSync(query), { nested: true })].some(([kind]) => kind === 'RangeVar' || kind === 'relation')
 
 /** Checks the statements of a function body with the function's variables. */
-function inFunction({ name, language, definition, body }) {
-  if (language === 'sql') return [findingsOf(`${name}: ${body}`, new Set(), body)]
+function checkFunction({ name, language, definition, body }) {
+  if (language === 'sql') return [checkStatement(`${name}: ${body}`, new Set(), body)]
   const parsed = parsePlPgSQLSync(definition)
   const variables = new Set(
     ['PLpgSQL_var', 'PLpgSQL_rec', 'PLpgSQL_row'].flatMap((kind) =>
-      [...ofKind(parsed, kind)].map(({ refname }) => refname.toLowerCase()),
+      [...findNodes(parsed, kind)].map(({ refname }) => refname.toLowerCase()),
     ),
   )
-  const expressions = [...ofKind(parsed, 'PLpgSQL_expr')]
-  const findings = expressions.map((each) => findingsOf(`${name}: ${each.query}`, variables, readable(each)))
-  for (const _ of ofKind(parsed, 'PLpgSQL_stmt_dynexecute'))
+  const expressions = [...findNodes(parsed, 'PLpgSQL_expr')]
+  const findings = expressions.map((each) => checkStatement(`${name}: ${each.query}`, variables, readable(each)))
+  for (const _ of findNodes(parsed, 'PLpgSQL_stmt_dynexecute'))
     findings.push({ statement: `${name}: EXECUTE`, found: ['cannot be read'] })
   // A trigger runs on the node of a shard, which cannot plan statements of the trigger.
   if (/\bRETURNS trigger\b/i.test(definition) && expressions.some((each) => usesTables(readable(each))))
@@ -58,5 +58,5 @@ function inFunction({ name, language, definition, body }) {
   return findings
 }
 
-const findings = [...statements.map((statement) => findingsOf(statement, new Set())), ...functions.flatMap(inFunction)]
+const findings = [...statements.map((statement) => checkStatement(statement, new Set())), ...functions.flatMap(checkFunction)]
 console.log(JSON.stringify(findings.filter(({ found }) => found.length > 0)))

@@ -1,10 +1,10 @@
 // Finds operations on distributed tables that do not name one tenant.
-import { columnOf, isStatement, lastName, nodesIn } from './parse-tree.mjs'
+import { getColumn, getLastName, isStatement, walkNodes } from './parse-tree.mjs'
 
 /** Sorts FROM items into tables by alias and other sources (functions, CTEs, subqueries). */
-function sourcesOf(items, ctes, tables) {
+function sortSources(items, ctes, tables) {
   const sources = { tables: new Map(), others: new Set(), using: false }
-  for (const [kind, value] of nodesIn(items)) {
+  for (const [kind, value] of walkNodes(items)) {
     if (kind === 'RangeVar') {
       const alias = value.alias?.aliasname ?? value.relname
       if (tables.has(value.relname) && !ctes.has(value.relname)) sources.tables.set(alias, value.relname)
@@ -17,7 +17,7 @@ function sourcesOf(items, ctes, tables) {
 }
 
 /** Yields the nodes of conditions that always hold, which excludes nodes below OR and NOT. */
-function* certainNodes(conditions, uncertain) {
+function* findCertainNodes(conditions, uncertain) {
   if (conditions === null || typeof conditions !== 'object') return
   for (const [kind, node] of Object.entries(conditions)) {
     if (isStatement(kind)) continue
@@ -26,7 +26,7 @@ function* certainNodes(conditions, uncertain) {
       continue
     }
     yield [kind, node]
-    yield* certainNodes(node, uncertain)
+    yield* findCertainNodes(node, uncertain)
   }
 }
 
@@ -38,9 +38,9 @@ const strengths = ['outer', 'joined', 'range', 'same', 'values', 'one']
  * table of the FROM clause. 'joined': a subquery, CTE, function or reference table. 'outer': a column of an outer statement.
  * 'range': a comparison of rows.
  */
-function tiesOf(sources, conditions, variables) {
+function findTenantConditions(sources, conditions, variables) {
   const ties = new Map()
-  const column = (node) => columnOf(node, variables)
+  const column = (node) => getColumn(node, variables)
   const isTenant = (node) => column(node)?.at(-1) === 'tenant_id'
   const kindOf = (other, kind) => {
     const names = column(other)
@@ -59,9 +59,9 @@ function tiesOf(sources, conditions, variables) {
     if (isTenant(right)) tie(right, left, kind)
   }
   const uncertain = []
-  for (const [kind, value] of certainNodes(conditions, uncertain)) {
+  for (const [kind, value] of findCertainNodes(conditions, uncertain)) {
     if (kind !== 'A_Expr') continue
-    const operator = lastName(value.name)
+    const operator = getLastName(value.name)
     if (value.kind === 'AEXPR_OP' && operator === '=') compare(value.lexpr, value.rexpr, 'one')
     if (value.kind === 'AEXPR_OP_ANY' || value.kind === 'AEXPR_IN') compare(value.lexpr, value.rexpr, 'values')
     const [left, right] = [value.lexpr?.RowExpr?.args, value.rexpr?.RowExpr?.args]
@@ -70,7 +70,7 @@ function tiesOf(sources, conditions, variables) {
   }
   if (sources.using) for (const alias of sources.tables.keys()) if (!ties.has(alias)) ties.set(alias, 'same')
   const hasUncertainTenant = uncertain.some((node) =>
-    [...nodesIn(node)].some(([kind, { lexpr, rexpr }]) => kind === 'A_Expr' && (isTenant(lexpr) || isTenant(rexpr))),
+    [...walkNodes(node)].some(([kind, { lexpr, rexpr }]) => kind === 'A_Expr' && (isTenant(lexpr) || isTenant(rexpr))),
   )
   return { ties, hasUncertainTenant }
 }
@@ -105,13 +105,13 @@ function* checkInsert({ relation, cols, selectStmt }, { tables, ctes, variables 
   // An INSERT without a column list sets all columns.
   if (columns.length > 0 && !columns.includes('tenant_id')) yield `inserts into ${relation.relname} without a tenant`
   const select = selectStmt?.SelectStmt
-  const names = columnOf(select?.targetList?.[columns.indexOf('tenant_id')]?.ResTarget.val, variables)
+  const names = getColumn(select?.targetList?.[columns.indexOf('tenant_id')]?.ResTarget.val, variables)
   if (!names) return
   const known = new Set([...ctes, ...(select.withClause?.ctes ?? []).map(({ CommonTableExpr }) => CommonTableExpr.ctename)])
-  const sources = sourcesOf([select.fromClause], known, tables)
-  const { ties } = tiesOf(sources, [select.whereClause, select.fromClause], variables)
+  const sources = sortSources([select.fromClause], known, tables)
+  const { ties } = findTenantConditions(sources, [select.whereClause, select.fromClause], variables)
   const from = names.at(-2) ?? [...sources.tables.keys(), ...sources.others][0]
-  const isCte = [...nodesIn(select.fromClause)].some(
+  const isCte = [...walkNodes(select.fromClause)].some(
     ([kind, value]) => kind === 'RangeVar' && known.has(value.relname) && (value.alias?.aliasname ?? value.relname) === from,
   )
   if (!isCte && ties.get(from) !== 'one') yield `inserts into ${relation.relname} for several tenants`
@@ -131,15 +131,15 @@ export function* checkTenants(tree, rules, ctes = new Set()) {
     let ties = new Map()
     if (kind === 'InsertStmt') yield* checkInsert(statement, { ...rules, ctes: known })
     else {
-      const sources = sourcesOf([relation ? [{ RangeVar: relation }] : [], fromClause, usingClause], known, tables)
-      const found = tiesOf(sources, [whereClause, fromClause, usingClause], variables)
+      const sources = sortSources([relation ? [{ RangeVar: relation }] : [], fromClause, usingClause], known, tables)
+      const found = findTenantConditions(sources, [whereClause, fromClause, usingClause], variables)
       ties = found.ties
       yield* checkTables(kind, statement, { sources, ties })
       if (found.hasUncertainTenant) yield 'has OR or NOT around a condition on the tenant'
-      if ([...nodesIn(groupClause)].some(([name]) => name === 'GroupingSet') && ![...ties.values()].includes('one'))
+      if ([...walkNodes(groupClause)].some(([name]) => name === 'GroupingSet') && ![...ties.values()].includes('one'))
         yield 'has GROUPING SETS, CUBE or ROLLUP without the name of one tenant'
     }
-    for (const [name, from] of nodesIn(fromClause)) if (name === 'RangeSubselect') skipOneTenantSubqueries(from, ties)
+    for (const [name, from] of walkNodes(fromClause)) if (name === 'RangeSubselect') skipOneTenantSubqueries(from, ties)
     const { larg, rarg, ...rest } = statement
     // The parser returns both sides of a UNION without their node type.
     for (const side of [larg, rarg]) if (side) yield* checkTenants({ SelectStmt: side }, rules, known)

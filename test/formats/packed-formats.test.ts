@@ -5,7 +5,7 @@ import { createTar, noise, sevenZip } from '../../packages/formats/test/support/
 import { cab, rar4, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
-async function verdictOn(extension: string, bytes: Buffer) {
+async function getVerdict(extension: string, bytes: Buffer) {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
   return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
 }
@@ -28,33 +28,33 @@ const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
 describe('opens the formats of 7-Zip', () => {
   test.each(samples)('opens a valid .%s file and rejects a truncated one', async (extension, make) => {
     const bytes = await make()
-    expect(await verdictOn(extension, bytes)).toMatchObject({ sound: true })
-    expect(await verdictOn(extension, bytes.subarray(0, Math.floor(bytes.length / 2)))).toMatchObject({ sound: false })
+    expect(await getVerdict(extension, bytes)).toMatchObject({ sound: true })
+    expect(await getVerdict(extension, bytes.subarray(0, Math.floor(bytes.length / 2)))).toMatchObject({ sound: false })
     if (extension !== 'cab')
-      expect(await verdictOn(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
+      expect(await getVerdict(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
   })
 
   test('reads two consecutive compressed streams as one file', async () => {
     const [one, other] = [await sevenZip({ a: 'one' }, [], 'xz'), await sevenZip({ a: 'other' }, [], 'xz')]
-    expect(await verdictOn('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
+    expect(await getVerdict('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
     const [first, second] = [await sevenZip({ a: 'one' }, [], 'bzip2'), await sevenZip({ a: 'other' }, [], 'bzip2')]
-    expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
+    expect(await getVerdict('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
   })
 
   test('reports bytes after the end of compressed data', async () => {
     const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
-    expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
+    expect(await getVerdict('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
     const trailing = Buffer.concat([await sevenZip({ a: 'one' }, [], 'xz'), noise(100)])
-    expect(await verdictOn('xz', trailing)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
-    expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
+    expect(await getVerdict('xz', trailing)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
+    expect(await getVerdict('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
   test('rejects a 7-Zip archive with a member path outside the archive and a decompression bomb', async () => {
-    expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
+    expect(await getVerdict('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',
     })
-    expect(await verdictOn('xz', await sevenZip({ a: Buffer.alloc(40_000_000) }, [], 'xz'))).toMatchObject({
+    expect(await getVerdict('xz', await sevenZip({ a: Buffer.alloc(40_000_000) }, [], 'xz'))).toMatchObject({
       maliciousConstruction: 'archive_ratio',
     })
   })
@@ -62,17 +62,17 @@ describe('opens the formats of 7-Zip', () => {
   test('reports one volume of a split archive as incomplete', async () => {
     const volume = rar4(file)
     volume[10]! |= 1
-    expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
+    expect(await getVerdict('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
   test.each(['symbolic', 'hard'] as const)('a RAR 5 %s link has no data and must stay inside the archive', async (kind) => {
-    const linked = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind }))
+    const linked = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind }))
     expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
   test('accepts a RAR 5 file reference as a copy and rejects a reference outside the archive', async () => {
-    const reference = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
+    const reference = (target: string) => getVerdict('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,
       evidence: { entries: 2, unpacked_bytes: 2 * file.bytes.length },
@@ -82,17 +82,17 @@ describe('opens the formats of 7-Zip', () => {
 
   test('reports a damaged file in a RAR even if a link has the same name', async () => {
     const link = { name: file.name, target: 'b', kind: 'symbolic' } as const
-    expect(await verdictOn('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })
-    expect(await verdictOn('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
+    expect(await getVerdict('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })
+    expect(await getVerdict('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
   })
 
   test('accepts recovery data and Windows updates that contain other formats', async () => {
-    for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
-    for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })
+    for (const extension of ['rev', 'msu']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: true })
+    for (const extension of ['rar', 'cab']) expect(await getVerdict(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
   test('detects encrypted RAR archives, even with an encrypted directory', async () => {
     for (const closed of ['file', 'directory'] as const)
-      expect(await verdictOn('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
+      expect(await getVerdict('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })
 })

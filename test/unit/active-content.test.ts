@@ -16,10 +16,10 @@ import { ScriptedScanner, submission } from '../support/validation.js'
 
 decodeImagesWith((source, task) => decodeImage(source.readAll(2 ** 27), task))
 
-const examined = (extension: string, bytes: Buffer) =>
+const examineFile = (extension: string, bytes: Buffer) =>
   examine(new MemorySource(bytes, extension), { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 })
 const runSearch = async (extension: string, bytes: Buffer) =>
-  (await examined(extension, bytes)).soundness?.verdict.evidence?.active_content
+  (await examineFile(extension, bytes)).soundness?.verdict.evidence?.active_content
 
 const acting = (action: string) =>
   createPdf([
@@ -117,7 +117,7 @@ describe('the evidence names active content', () => {
   test('searches 8 MiB of a member and 32 MiB of an archive for active content and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
-      (await examined('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
+      (await examineFile('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
         .soundness?.verdict
     const large = await runReader(9 * 1024 * 1024)
     expect(large).toMatchObject({ sound: true, notes: ["the member '0.html' was not searched for active content"] })
@@ -232,7 +232,7 @@ describe('the evidence names active content', () => {
 
 test('reports spreadsheet cells that are evaluated as formulas', async () => {
   const notesOf = async (text: string) => {
-    const verdict = (await examined('csv', Buffer.from(text))).soundness?.verdict
+    const verdict = (await examineFile('csv', Buffer.from(text))).soundness?.verdict
     return verdict?.sound ? verdict.notes : undefined
   }
   const note = 'cells that a spreadsheet would execute as formulas'
@@ -243,11 +243,11 @@ test('reports spreadsheet cells that are evaluated as formulas', async () => {
 })
 
 test('rejects a .docx with macros under any name', async () => {
-  const { recognition } = await examined('docx', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
+  const { recognition } = await examineFile('docx', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
   expect(recognition).toMatchObject({ type: 'docm', fits: false })
 })
 
 test('rejects a GIF that is also a ZIP archive', async () => {
-  const { soundness } = await examined('gif', Buffer.concat([basic.gif(), basic.zip({ 'a.txt': 'a' })]))
+  const { soundness } = await examineFile('gif', Buffer.concat([basic.gif(), basic.zip({ 'a.txt': 'a' })]))
   expect(soundness?.verdict).toMatchObject({ sound: false, maliciousConstruction: 'polyglot' })
 })

@@ -17,7 +17,7 @@ const search = new AnchorSearch(anchors)
 const found = (bytes: Buffer) => [...search.in(bytes)].map(({ text }) => text)
 
 /** Returns the same bytes at an unaligned address. */
-function shifted(bytes: Buffer, by: number): Buffer {
+function copyUnaligned(bytes: Buffer, by: number): Buffer {
   const room = Buffer.alloc(bytes.length + 8, 'x')
   const start = (-room.byteOffset & 3) + by
   bytes.copy(room, start)
@@ -31,7 +31,7 @@ describe('string anchors', () => {
       for (let before = 0; before < 20; before++)
         for (let behind = 0; behind < 9; behind++)
           for (let by = 0; by < 4; by++)
-            expect(found(shifted(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
+            expect(found(copyUnaligned(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
   test('an anchor matches no partial text, other letter case, or position too far from the start', () => {
@@ -46,7 +46,7 @@ describe('string anchors', () => {
       '$_G',
       `${'.'.repeat(41)}<svg`,
     ])
-      for (let by = 0; by < 4; by++) expect(found(shifted(Buffer.from(nothing), by))).toEqual([])
+      for (let by = 0; by < 4; by++) expect(found(copyUnaligned(Buffer.from(nothing), by))).toEqual([])
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
@@ -78,7 +78,7 @@ describe('string anchors', () => {
       fc.property(fc.array(chunks, { maxLength: 40 }), fc.nat(3), (parts, by) => {
         // Every character is one byte, so text positions equal byte positions.
         const text = parts.join('')
-        expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
+        expect(found(copyUnaligned(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
       }),
       { numRuns: 2000, seed: 20_261_123 },
     )
@@ -103,7 +103,7 @@ describe('countNonTextControls', () => {
     const wrong: string[] = []
     for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
       for (let byte = 0; byte < 256; byte++) {
-        const bytes = shifted(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
+        const bytes = copyUnaligned(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
         if (countNonTextControls(bytes) !== bytes.filter(isCounted).length) wrong.push(`${other} ${byte}`)
       }
     expect(wrong).toEqual([])
@@ -112,7 +112,7 @@ describe('countNonTextControls', () => {
   test('counts control characters in groups of four bytes exactly as one by one', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
-        expect(countNonTextControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)
+        expect(countNonTextControls(copyUnaligned(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)
       }),
       { numRuns: 2000, seed: 20_261_124 },
     )

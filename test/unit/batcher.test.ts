@@ -2,7 +2,7 @@ import { expect, jest, test } from '@jest/globals'
 import { Batcher } from '../../src/platform/batcher.js'
 
 /** Creates a batcher that doubles numbers. Each batch ends when the test calls `finish`. */
-function heldBatcher(
+function createBatcher(
   options: { groupOf?: (item: number) => string; pauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
 ) {
   const batches: number[][] = []
@@ -23,7 +23,7 @@ function heldBatcher(
 }
 
 test('a batcher runs the first item immediately and combines later items while it runs', async () => {
-  const { batcher, batches, finish } = heldBatcher()
+  const { batcher, batches, finish } = createBatcher()
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1]])
   await finish()
@@ -33,14 +33,14 @@ test('a batcher runs the first item immediately and combines later items while i
 })
 
 test('limits the size of a batch', async () => {
-  const { batcher, batches, finish } = heldBatcher({ maxBatch: 2 })
+  const { batcher, batches, finish } = createBatcher({ maxBatch: 2 })
   for (const item of [1, 2, 3, 4]) void batcher.add(item)
   for (let batch = 0; batch < 3; batch++) await finish()
   expect(batches).toEqual([[1], [2, 3], [4]])
 })
 
 test('a failed batch rejects its items without stopping the next batch', async () => {
-  const { batcher, finish } = heldBatcher()
+  const { batcher, finish } = createBatcher()
   const [first, second] = [batcher.add(1), batcher.add(2)]
   await finish(new Error('no connection'))
   await expect(first).rejects.toThrow('no connection')
@@ -49,7 +49,7 @@ test('a failed batch rejects its items without stopping the next batch', async (
 })
 
 test('a batcher rejects an item as overloaded if too many items wait', async () => {
-  const { batcher, finish } = heldBatcher({ maxWaiting: 1 })
+  const { batcher, finish } = createBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1), batcher.add(2)]
   await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   await finish()
@@ -58,7 +58,7 @@ test('a batcher rejects an item as overloaded if too many items wait', async () 
 })
 
 test('a batcher runs batches of different groups concurrently', async () => {
-  const { batcher, batches, finish } = heldBatcher({ groupOf: (item) => (item % 2 ? 'odd' : 'even') })
+  const { batcher, batches, finish } = createBatcher({ groupOf: (item) => (item % 2 ? 'odd' : 'even') })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1], [2]])
   await finish()
@@ -71,7 +71,7 @@ test('a batcher runs batches of different groups concurrently', async () => {
 test('a batcher pauses between batches', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { batcher, batches, finish } = heldBatcher({ pauseMs: () => 50 })
+    const { batcher, batches, finish } = createBatcher({ pauseMs: () => 50 })
     void batcher.add(1)
     await finish()
     for (const item of [2, 3]) void batcher.add(item)

@@ -4,16 +4,16 @@ import { beforeAll, describe, expect, jest, test } from '@jest/globals'
 import * as known from '../../src/platform/errors/block-reasons.js'
 
 const script = fileURLToPath(new URL('../../scripts/block-reason-migration.mjs', import.meta.url))
-const migrationOf = (reason: string) => execFileSync(process.execPath, [script, reason], { encoding: 'utf8' }).trim()
+const generateMigration = (reason: string) => execFileSync(process.execPath, [script, reason], { encoding: 'utf8' }).trim()
 const blockReasons = [...known.blockReasons, 'too_odd']
-const rowOf = (reason: string) =>
+const findRow = (reason: string) =>
   reason === 'too_odd' ? { status: 422, meaning: 'it is too odd.' } : known.blockReasonRows[reason as known.BlockReason]
 
 beforeAll(() => {
   jest.unstable_mockModule('../../src/platform/errors/block-reasons.js', () => ({
     ...known,
     blockReasons,
-    blockReasonRows: Object.fromEntries(blockReasons.map((reason) => [reason, rowOf(reason)])),
+    blockReasonRows: Object.fromEntries(blockReasons.map((reason) => [reason, findRow(reason)])),
   }))
 })
 
@@ -44,6 +44,6 @@ describe('a row for a new block reason', () => {
 })
 
 test('generates a migration for a new block reason that covers every table with block reasons', () => {
-  expect(migrationOf('too_odd')).toContain('ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;')
-  for (const reason of known.blockReasons) expect(migrationOf(reason)).toBe(`-- ${reason} already has its columns`)
+  expect(generateMigration('too_odd')).toContain('ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;')
+  for (const reason of known.blockReasons) expect(generateMigration(reason)).toBe(`-- ${reason} already has its columns`)
 })

@@ -3,21 +3,21 @@ import { retry } from '../../src/platform/storage/bucket/retry.js'
 
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, retryDelayMs: 10 }
 const silence = () => new Promise<never>(() => {})
-const reasonOf = (attempt: (nth: number) => Promise<never>) => {
+const getReason = (attempt: (nth: number) => Promise<never>) => {
   let nth = 0
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
 test('a bucket call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
   const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
-  expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
+  expect(await getReason((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',
     'Error: Cannot do it: connect ECONNREFUSED 127.0.0.1',
   ])
 })
 
 test('a bucket call without any response fails with the connection error', async () => {
-  expect(await reasonOf(silence)).toEqual([
+  expect(await getReason(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),
   ])

@@ -5,14 +5,14 @@ import { describe, expect, test } from '@jest/globals'
 import { readChunks } from '../../src/platform/spool/chunks.js'
 
 const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text))
-const streamOf = (...texts: string[]) => {
+const createStream = (...texts: string[]) => {
   const stream = new PassThrough()
   for (const chunk of buffers(...texts)) stream.write(chunk)
   return stream
 }
 
 test('the chunk reader returns buffered chunks unchanged', async () => {
-  const stream = streamOf('one', 'two', 'three')
+  const stream = createStream('one', 'two', 'three')
   const observed: string[] = []
   for await (const chunk of readChunks(stream)) {
     observed.push(chunk.toString())
@@ -59,13 +59,13 @@ describe('a stream that fails', () => {
   }
 
   test('the chunk reader returns the chunks before a stream error, then rejects', async () => {
-    const stream = streamOf('one', 'two')
+    const stream = createStream('one', 'two')
     setTimeout(() => stream.destroy(new Error('broken')), 20)
     expect(await readAll(stream)).toEqual(['one', 'two', 'broken'])
   })
 
   test('the chunk reader rejects if the stream closes early, with or without an error', async () => {
-    const stream = streamOf('one')
+    const stream = createStream('one')
     setTimeout(() => stream.destroy(), 20)
     expect(await readAll(stream)).toEqual(['one', 'ERR_STREAM_PREMATURE_CLOSE'])
     const closed = new PassThrough()
@@ -76,7 +76,7 @@ describe('a stream that fails', () => {
 })
 
 test('the chunk reader destroys its stream and removes listeners if the consumer stops early', async () => {
-  const stream = streamOf('one', 'two')
+  const stream = createStream('one', 'two')
   const before = stream.listenerCount('data')
   for await (const chunk of readChunks(stream)) {
     expect(chunk.toString()).toBe('one')

@@ -11,7 +11,7 @@ const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
 
 /** Creates content that awaits `interrupt` at a position of its first read. */
-function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
+function createInterruptedContent(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
   let reads = 0
   const content: Content = {
     size: head.length + filler.length,
@@ -55,7 +55,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
   ] as const)('another clamd scans the complete file if one is killed %s of a scan: %s', async (place, verdict, head) => {
     const [first] = daemons as [RealClamd]
     // Equally busy daemons alternate, starting with the first one.
-    const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
+    const { content, reads } = createInterruptedContent(() => first.kill('SIGKILL'), place, head)
     expect(await scanner.scan(content, never())).toMatchObject({ verdict })
     expect(reads()).toBe(2)
     for (let count = 0; count < 4; count++) {
@@ -67,7 +67,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
 
   test('another clamd scans the file if one is killed while it processes the received file', async () => {
     const [first] = daemons as [RealClamd]
-    const { content, reads } = interrupted(
+    const { content, reads } = createInterruptedContent(
       async () => {
         first.freeze()
         // The delay lets the client send its last bytes.

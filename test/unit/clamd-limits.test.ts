@@ -24,7 +24,7 @@ const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('text')
 
 /** Returns the scan coverage of a file and deletes its unpacked parts. */
-async function coverageOf(content: Parameters<typeof scanCoverage>[0], options: { pool?: WorkerPool } = {}) {
+async function getCoverage(content: Parameters<typeof scanCoverage>[0], options: { pool?: WorkerPool } = {}) {
   const partsFile = join(tmpdir(), `assay-test-parts-${randomUUID()}`)
   await writeFile(partsFile, '')
   try {
@@ -36,7 +36,7 @@ async function coverageOf(content: Parameters<typeof scanCoverage>[0], options: 
 
 describe('scan coverage', () => {
   test('scan coverage includes encryption, the number of members and the declared sizes of a zip', async () => {
-    const of = (zip: Buffer) => coverageOf(inMemory(zip))
+    const of = (zip: Buffer) => getCoverage(inMemory(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
     expect(await of(createZip({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
@@ -56,7 +56,7 @@ describe('scan coverage', () => {
     const pool = new WorkerPool({ workers: 1 })
     try {
       for (const options of [{}, { pool }])
-        expect(await coverageOf(file, options)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
+        expect(await getCoverage(file, options)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     } finally {
       await pool.close()
       await file.remove()
@@ -65,7 +65,7 @@ describe('scan coverage', () => {
 
   test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with %s as encrypted', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
-    expect(await coverageOf(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
+    expect(await getCoverage(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
 
   test.each([
@@ -73,34 +73,36 @@ describe('scan coverage', () => {
     ['Excel', xls],
     ['PowerPoint', ppt],
   ])('detects a %s document as encrypted only if it has a password', async (program, streams) => {
-    const of = (encrypted: boolean) => coverageOf(inMemory(compound(streams({ encrypted }))))
+    const of = (encrypted: boolean) => getCoverage(inMemory(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
   })
 
   test('reports an incomplete scan of a damaged OLE file', async () => {
     const ole = compound({ Other: Buffer.from('x') })
-    expect(await coverageOf(inMemory(ole.subarray(0, 600)))).toMatchObject({ incomplete: expect.stringContaining('damaged') })
+    expect(await getCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ incomplete: expect.stringContaining('damaged') })
   })
 
   test.each(['zstd', 'lz4', 'lzip'])('reports the container %s as incomplete because no unpacker supports it', async (name) => {
     const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
-    expect(await coverageOf(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
+    expect(await getCoverage(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
       incomplete: expect.any(String),
     })
   })
 
   test('reports an encrypted 7z as incomplete and unpacks the members of another 7z for ClamAV', async () => {
-    const of = async (switches: string[]) => coverageOf(inMemory(await sevenZip({ a: text }, switches)))
+    const of = async (switches: string[]) => getCoverage(inMemory(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
     expect(await of([])).toMatchObject({ parts: [{ size: text.length }] })
   })
 
   test('detects a PDF that requires a password as encrypted but not one that only forbids printing', async () => {
-    expect(await coverageOf(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
-    expect((await coverageOf(inMemory(pdfWith('')))).incomplete).toBeUndefined()
-    expect((await coverageOf(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
+    expect(await getCoverage(inMemory(createEncryptedPdf('secret')))).toMatchObject({
+      incomplete: expect.stringContaining('password'),
+    })
+    expect((await getCoverage(inMemory(createEncryptedPdf('')))).incomplete).toBeUndefined()
+    expect((await getCoverage(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
   })
 
   test('detects an encrypted PDF of the latest revision', () => {
@@ -143,7 +145,7 @@ describe('scan limits of a daemon', () => {
       const unpacked = await buffer(await zip.openReadStreamPromise(entry))
       sizes.push(unpacked.length)
       expect(unpacked.includes(eicar)).toBe(false)
-      if (entry.fileName === 'last.zip') expect(await membersOf(unpacked)).toEqual([eicar])
+      if (entry.fileName === 'last.zip') expect(await unpackMembers(unpacked)).toEqual([eicar])
     }
     expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
   })
@@ -315,7 +317,7 @@ describeWith('clamd')('a real clamd that does not unpack archives', () => {
   })
 })
 
-async function membersOf(bytes: Buffer): Promise<Buffer[]> {
+async function unpackMembers(bytes: Buffer): Promise<Buffer[]> {
   const zip = await fromBufferPromise(bytes)
   const members: Buffer[] = []
   for await (const entry of zip.eachEntry()) members.push(await buffer(await zip.openReadStreamPromise(entry)))
@@ -323,7 +325,7 @@ async function membersOf(bytes: Buffer): Promise<Buffer[]> {
 }
 
 /** Builds a PDF with encryption revision 2, 40 bits (ISO 32000-2, 7.6.4), independently of the tested code. */
-function pdfWith(password: string): Buffer {
+function createEncryptedPdf(password: string): Buffer {
   const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
   const owner = Buffer.alloc(32, 'o')
   const id = Buffer.alloc(16, 'i')

@@ -18,7 +18,7 @@ afterEach(async () => {
   await closeAll()
 })
 
-function aMinuteLater(): void {
+function advanceMinute(): void {
   const then = Date.now() + 60_001
   jest.spyOn(Date, 'now').mockImplementation(() => then)
 }
@@ -68,7 +68,7 @@ describe('a clamd needs a recent proof', () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind
-    aMinuteLater()
+    advanceMinute()
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
@@ -132,7 +132,7 @@ describeWith('clamd')('a real clamd whose signatures are removed while it runs',
     try {
       expect(await scanner.scan(text, never())).toEqual(clean)
       await daemon.forgetEicar()
-      aMinuteLater()
+      advanceMinute()
       for (const file of [text, inMemory(Buffer.concat([eicar, Buffer.from('!')]))])
         await expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
     } finally {

@@ -41,14 +41,18 @@ describe('addresses of a command-line scanner', () => {
 })
 
 /** Writes a program with this script. */
-async function programThat(script: string): Promise<string> {
+async function writeProgram(script: string): Promise<string> {
   const path = join(folder, `program-${Math.random().toString(36).slice(2)}`)
   await writeFile(path, `#!/bin/sh\n${script}\n`)
   await chmod(path, 0o755)
   return path
 }
 const ask = async (script: string, content = text) =>
-  programLine({ path: await programThat(script), flags: [] }).scan({ label: 'x', connect: { path: '' } }, content, never().signal)
+  programLine({ path: await writeProgram(script), flags: [] }).scan(
+    { label: 'x', connect: { path: '' } },
+    content,
+    never().signal,
+  )
 
 describe('output of a command-line scanner', () => {
   test.each([
@@ -75,9 +79,9 @@ describe('output of a command-line scanner', () => {
 
   test('kills a hanging clamscan process when the scan is aborted', async () => {
     const controller = new AbortController()
-    const path = await programThat('echo $$ >"$0.pid"; exec sleep 1000')
+    const path = await writeProgram('echo $$ >"$0.pid"; exec sleep 1000')
     const scanned = programLine({ path, flags: [] }).scan({ label: 'x', connect: { path: '' } }, text, controller.signal)
-    const pid = await pidIn(`${path}.pid`)
+    const pid = await readPid(`${path}.pid`)
     controller.abort(new Error('gone'))
     await expect(scanned).rejects.toThrow('gone')
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')
@@ -124,7 +128,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
 })
 
-async function pidIn(path: string): Promise<number> {
+async function readPid(path: string): Promise<number> {
   for (;;) {
     const pid = Number(await readFile(path, 'utf8').catch(() => ''))
     if (pid > 0) return pid

@@ -6,7 +6,7 @@ const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
 
 /** Creates entries by name and records their results. */
-function groupOf(...names: string[]) {
+function createGroup(...names: string[]) {
   const outcomes: Record<string, string> = {}
   const group = names.map(
     (name): PendingEntry => ({
@@ -21,15 +21,15 @@ function groupOf(...names: string[]) {
   )
   return { group, outcomes }
 }
-const namesOf = (group: PendingEntry[]) => group.map(({ entry }) => entry.call!.userAgent).join()
+const listNames = (group: PendingEntry[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
 test('a lock time-out during the separate commits of a failed group repeats no entry', async () => {
-  const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')
+  const { group, outcomes } = createGroup('first', 'culprit', 'locked', 'last')
   const written: string[] = []
   await commitGroup(client, group, async (_client, part) => {
-    if (part.length > 1 || namesOf(part) === 'culprit') throw fault('22P02')
-    if (namesOf(part) === 'locked') throw fault('55P03')
-    written.push(namesOf(part))
+    if (part.length > 1 || listNames(part) === 'culprit') throw fault('22P02')
+    if (listNames(part) === 'locked') throw fault('55P03')
+    written.push(listNames(part))
     for (const { resolve } of part) resolve()
   })
   expect(written).toEqual(['first', 'last'])
@@ -37,7 +37,7 @@ test('a lock time-out during the separate commits of a failed group repeats no e
 })
 
 test('a lock time-out of a whole group is reported separately and completes no entry', async () => {
-  const { group, outcomes } = groupOf('one', 'two')
+  const { group, outcomes } = createGroup('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
   await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockTimeoutError)
   expect(outcomes).toEqual({})

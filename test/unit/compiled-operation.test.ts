@@ -17,7 +17,7 @@ const answerWith = (name: string, response: (args: Record<string, unknown>, call
   queries[name]!.resolve = (_source, args, call) => response(args, call)
 }
 
-function compiled(text: string, of: GraphQLSchema = schema) {
+function compile(text: string, of: GraphQLSchema = schema) {
   const { definitions } = parse(text)
   const fragments = definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
   const operation = definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)!
@@ -27,7 +27,7 @@ function compiled(text: string, of: GraphQLSchema = schema) {
 const call = {} as Call
 
 /** Returns the result of graphql-js for the same document. */
-async function interpreted(text: string, variableValues: Record<string, unknown>) {
+async function interpret(text: string, variableValues: Record<string, unknown>) {
   const { data } = await execute({ schema, document: parse(text), contextValue: call, variableValues })
   return JSON.stringify(data!.data)
 }
@@ -44,7 +44,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
     ])
     for (const variables of [{}, { first: 5 }, { first: null }, { colour: 'RED' }])
-      expect(await stringifyInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
+      expect(await stringifyInTurns(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
   })
 
   test('a compiled GraphQL operation executes a long list like graphql-js and creates its items while writing', async () => {
@@ -57,7 +57,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
         inner: at % 7 === 0 ? null : { id: at, inner: at % 2 ? { size: at } : null },
       })),
     )
-    expect(await stringifyInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
+    expect(await stringifyInTurns({ data: await compile(text)!(call, {}) })).toBe(`{"data":${await interpret(text, {})}}`)
   })
 
   test('a compiled GraphQL operation passes the same arguments to resolvers as graphql-js', async () => {
@@ -66,7 +66,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       observed = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
       return { id: 'x' }
     }
-    await compiled('{ data: one { id } }')!(call, {})
+    await compile('{ data: one { id } }')!(call, {})
     expect(observed).toEqual([undefined, {}, call, 'data', undefined, true])
   })
 })
@@ -75,16 +75,16 @@ describe('throws', () => {
   test("a compiled GraphQL operation throws the resolver's error unchanged", async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
-    await expect(compiled('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
+    await expect(compile('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
   test('a compiled GraphQL operation throws if a non-null value is missing or a value has another type', async () => {
-    const run = (of: Call, input: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...input })
+    const run = (of: Call, input: object) => compile('{ data: thing { id colour tags } }')!(of, { ...input })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
       await expect(run(call, {})).rejects.toThrow()
       answerWith('things', () => [...Array(1_000).fill({ id: 'a' }), wrong])
-      const all = compiled('{ data: things { id colour tags } }')!
+      const all = compile('{ data: things { id colour tags } }')!
       await expect(all(call, {}).then(stringifyInTurns)).rejects.toThrow()
     }
     answerWith('thing', () => null)
@@ -92,13 +92,13 @@ describe('throws', () => {
   })
 
   test('a compiled GraphQL operation throws if a variable has another type', async () => {
-    await expect(compiled('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
+    await expect(compile('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )
   })
 })
 
 test('graphql-js executes nested fields that have a resolver or a directive', () => {
-  expect(compiled('{ data: thing { id related { id } } }')).toBeUndefined()
-  expect(compiled('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
+  expect(compile('{ data: thing { id related { id } } }')).toBeUndefined()
+  expect(compile('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

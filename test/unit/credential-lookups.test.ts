@@ -2,7 +2,7 @@ import { expect, jest, test } from '@jest/globals'
 import { credentialLookups } from '../../src/access/credential-lookups.js'
 
 /** Creates lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
-function heldLookups() {
+function createLookups() {
   const statements: number[][] = []
   const responses: ((error?: Error) => void)[] = []
   const lookups = credentialLookups<number, string>(async (requested) => {
@@ -18,7 +18,7 @@ function heldLookups() {
 }
 
 test('runs one statement at a time for a flood of credential lookups and returns each lookup its result', async () => {
-  const { lookups, statements, completeLookup } = heldLookups()
+  const { lookups, statements, completeLookup } = createLookups()
   const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
     expect(statements.map(({ length }) => length)).toEqual(sizes)
@@ -28,7 +28,7 @@ test('runs one statement at a time for a flood of credential lookups and returns
 })
 
 test('runs a credential lookup immediately if none runs, and a failed statement rejects only its lookups', async () => {
-  const { lookups, statements, completeLookup } = heldLookups()
+  const { lookups, statements, completeLookup } = createLookups()
   const first = lookups.add(1)
   const second = lookups.add(2)
   await completeLookup(new Error('the database is unavailable'))
@@ -42,7 +42,7 @@ test('runs a credential lookup immediately if none runs, and a failed statement 
 })
 
 test('rejects a credential lookup as overloaded if 5,000 lookups wait', async () => {
-  const { lookups, completeLookup } = heldLookups()
+  const { lookups, completeLookup } = createLookups()
   const requested = Array.from({ length: 5_001 }, () => lookups.add(2))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   for (let statement = 0; statement < 11; statement++) await completeLookup()
@@ -52,7 +52,7 @@ test('rejects a credential lookup as overloaded if 5,000 lookups wait', async ()
 test('delays and batches credential lookups after guesses until one finds a credential', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { lookups, statements, completeLookup } = heldLookups()
+    const { lookups, statements, completeLookup } = createLookups()
     for (let guess = 1; guess < 40; guess += 2) {
       const found = lookups.add(guess)
       jest.advanceTimersByTime(50)

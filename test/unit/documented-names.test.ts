@@ -5,7 +5,7 @@ import { eventTypes } from '../../src/ledger/event-types.js'
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 /** Returns the event types in the table of docs/events.md, where `.updated` after `user.created` means `user.updated`. */
-function documentedTypes(page: string): string[] {
+function listDocumentedTypes(page: string): string[] {
   const section = page.split('## Event types')[1]?.split('\n## ')[0] ?? ''
   return [...section.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(([, cell = '']) => {
     const names = [...cell.matchAll(/`([\w.]+)`/g)].map(([, name = '']) => name)
@@ -16,7 +16,7 @@ function documentedTypes(page: string): string[] {
 
 describe('names documented in two places', () => {
   test('docs/events.md lists exactly the event types of the service', () => {
-    expect(documentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
+    expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })
 
   test('the service serves the dashboard at the path of every view', () => {

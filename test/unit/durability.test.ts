@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { Durability } from '../../src/platform/db/durability.js'
 
 /** Creates a pool whose statements end when the test allows it. */
-function heldPool() {
+function createPool() {
   const running: { resolve: () => void; reject: (error: Error) => void }[] = []
   const query = () => new Promise((resolve, reject) => running.push({ resolve: () => resolve({ rows: [] }), reject }))
   return { running, durability: new Durability({ query } as unknown as Pool, { warn: () => {} }) }
@@ -11,7 +11,7 @@ function heldPool() {
 const settled = () => new Promise(setImmediate)
 
 test('concurrent callers share one flush that starts after their calls', async () => {
-  const { running, durability } = heldPool()
+  const { running, durability } = createPool()
   const first = durability.flush()
   await settled()
   const later = Array.from({ length: 100 }, () => durability.flush())
@@ -26,7 +26,7 @@ test('concurrent callers share one flush that starts after their calls', async (
 })
 
 test('a failed flush fails its callers but not later callers', async () => {
-  const { running, durability } = heldPool()
+  const { running, durability } = createPool()
   const failed = expect(durability.flush()).rejects.toThrow('lost')
   await settled()
   running[0]!.reject(new Error('lost'))
@@ -38,7 +38,7 @@ test('a failed flush fails its callers but not later callers', async () => {
 })
 
 test('repeats the check for WAL functions if the database did not respond', async () => {
-  const { running, durability } = heldPool()
+  const { running, durability } = createPool()
   const first = expect(durability.getExpression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))
   await first

@@ -31,7 +31,7 @@ function drain(queue: FairQueue<Queued>): Queued[] {
   return started
 }
 
-const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
+const listOwners = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
 describe('background work', () => {
   test('background work waits for all other work and leaves one worker free', () => {
@@ -67,7 +67,7 @@ describe('order of the queue', () => {
   })
 
   test('the fair queue alternates between owners with one worker', () => {
-    expect(ownersOf(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
+    expect(listOwners(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
   test('the fair queue prefers owners with fewer busy workers', () => {
@@ -78,7 +78,7 @@ describe('order of the queue', () => {
     const started = [queue.next()!, queue.next()!]
     for (const each of started) queue.release(each)
     // Owner a has had as many turns, but one of its files is still in progress.
-    expect(ownersOf([...started, queue.next()!])).toBe('bbb')
+    expect(listOwners([...started, queue.next()!])).toBe('bbb')
     queue.release(slow)
     expect(queue.next()?.owner).toBe('a')
   })
@@ -87,7 +87,7 @@ describe('order of the queue', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
-    expect(ownersOf(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
+    expect(listOwners(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
   test('a new owner waits for one file of each other owner instead of all their files', () => {
@@ -119,7 +119,7 @@ describe('large files', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
-    expect(ownersOf(drain(opened(turns)))).toBe('abab')
+    expect(listOwners(drain(opened(turns)))).toBe('abab')
   })
 })
 

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals'
 import { FileLookup } from '../../src/features/files/file-lookup.js'
 
 /** Creates lookups in which each tenant has files named after it and `ten_away` has no database. */
-function lookupOver(statements: unknown[][]) {
+function createLookup(statements: unknown[][]) {
   const database = {
     query: async ({ values }: { values: unknown[] }) => {
       statements.push(values)
@@ -17,7 +17,7 @@ function lookupOver(statements: unknown[][]) {
 
 test('combines the file lookups of one event loop turn into one statement per tenant', async () => {
   const statements: unknown[][] = []
-  const lookup = lookupOver(statements)
+  const lookup = createLookup(statements)
   const found = await Promise.all([
     lookup.find('a', 'one-a'),
     lookup.find('b', 'one-a'),
@@ -33,14 +33,14 @@ test('combines the file lookups of one event loop turn into one statement per te
 
 test('does not cache file lookups for a later event loop turn', async () => {
   const statements: unknown[][] = []
-  const lookup = lookupOver(statements)
+  const lookup = createLookup(statements)
   await lookup.find('a', 'one-a')
   await lookup.find('a', 'one-a')
   expect(statements).toHaveLength(2)
 })
 
 test('a failed statement affects only the file lookups of its tenant', async () => {
-  const lookup = lookupOver([])
+  const lookup = createLookup([])
   const away = lookup.find('ten_away', 'x')
   const found = lookup.find('a', 'one-a')
   await expect(away).rejects.toThrow('no answer')

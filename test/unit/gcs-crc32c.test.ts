@@ -3,7 +3,7 @@ import { CRC32C } from '@google-cloud/storage'
 import { expect, test } from '@jest/globals'
 import { Crc32c } from '../../src/platform/storage/gcs/crc32c.js'
 
-const summed = (...parts: Buffer[]): string => {
+const computeChecksum = (...parts: Buffer[]): string => {
   const sum = new Crc32c()
   for (const part of parts) sum.update(part)
   return sum.toString()
@@ -17,7 +17,7 @@ test.each([
   ['32 bytes of ones', Buffer.alloc(32, 0xff), '62a8ab43'],
   ['32 ascending bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
 ])('the CRC32C of %s matches the reference value', (_what, bytes, sum) => {
-  expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
+  expect(computeChecksum(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
 test('computes the same CRC32C as the official library for parts of any length and offset', () => {
@@ -25,7 +25,7 @@ test('computes the same CRC32C as the official library for parts of any length a
   for (let cut = 0; cut < 40; cut++) {
     const library = new CRC32C()
     library.update(bytes.subarray(cut, 900 + cut))
-    expect(summed(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(
+    expect(computeChecksum(bytes.subarray(cut, cut * 2), bytes.subarray(cut * 2, 500), bytes.subarray(500, 900 + cut))).toBe(
       library.toString(),
     )
   }

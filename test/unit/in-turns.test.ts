@@ -6,7 +6,7 @@ import { createList, stringifyInTurns } from '../../src/api/bodies/json-response
 import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
 /** Returns the number of event loop turns during `work`. */
-async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
+async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0
   let going = true
   const count = () => {
@@ -34,7 +34,7 @@ describe('JSON of a response', () => {
       moment: new Date(0),
       nothing: null,
     }
-    const { result, turns } = await turnsOf(() => stringifyInTurns(value))
+    const { result, turns } = await countTurns(() => stringifyInTurns(value))
     expect(result).toBe(JSON.stringify(value))
     expect(turns).toBeGreaterThanOrEqual(4)
   })
@@ -50,7 +50,7 @@ describe('a long list', () => {
         return createList(ascending, (at) => ({ at }))
       },
     }
-    const { result, turns } = await turnsOf(async () => execute({ schema, document: parse(text), rootValue }))
+    const { result, turns } = await countTurns(async () => execute({ schema, document: parse(text), rootValue }))
     expect(result.errors).toBeUndefined()
     return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }

@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'assay-log-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 const file = join(folder, 'log')
 
-async function intoFile(use: (output: LogOutput) => Promise<void> | void, options?: { maxBytes: number }): Promise<string[]> {
+async function logToFile(use: (output: LogOutput) => Promise<void> | void, options?: { maxBytes: number }): Promise<string[]> {
   const descriptor = openSync(file, 'w')
   await use(new LogOutput(descriptor, options))
   closeSync(descriptor)
@@ -24,7 +24,7 @@ const written = async (count: number) => {
 
 test('writes log lines in order and soon without a flush', async () => {
   const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} ${'ü'.repeat(50)}`)
-  const got = await intoFile(
+  const got = await logToFile(
     async (output) => {
       for (const line of lines) output.write(`${line}\n`)
       await written(lines.length)
@@ -35,7 +35,7 @@ test('writes log lines in order and soon without a flush', async () => {
 })
 
 test('writes pending log lines before the process ends', async () => {
-  const got = await intoFile((output) => {
+  const got = await logToFile((output) => {
     output.write('one\n')
     output.write('two\n')
     output.flushSync()
@@ -44,7 +44,7 @@ test('writes pending log lines before the process ends', async () => {
 })
 
 test('drops log lines above the limit and reports their number', async () => {
-  const got = await intoFile(
+  const got = await logToFile(
     (output) => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
       output.flushSync()

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 /** Creates a control group tree like Linux and returns it with the line that names the group of the process. */
-async function groups(line: string, limits: Record<string, string>) {
+async function createGroups(line: string, limits: Record<string, string>) {
   const root = await mkdtemp(join(folder, 'root-'))
   for (const [path, text] of Object.entries(limits)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
@@ -37,7 +37,7 @@ describe('memory limit of all processes', () => {
       300,
     ],
   ])('reads the memory limit %s', async (_, line, limits, megabytes) => {
-    expect(memoryLimit(await groups(line, limits))).toBe(megabytes * megabyte)
+    expect(memoryLimit(await createGroups(line, limits))).toBe(megabytes * megabyte)
   })
 
   test.each<[string, string, Record<string, string>]>([
@@ -45,6 +45,6 @@ describe('memory limit of all processes', () => {
     ['version 1 reports no limit as a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
   ])('uses the memory of the machine if %s', async (_, line, limits) => {
-    expect(memoryLimit(await groups(line, limits))).toBe(totalmem())
+    expect(memoryLimit(await createGroups(line, limits))).toBe(totalmem())
   })
 })

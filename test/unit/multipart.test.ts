@@ -63,7 +63,7 @@ async function read(contentType: string, chunks: readonly Buffer[], take: Take =
   return [...(await Promise.all(observed.map((each) => Promise.resolve(each).catch((): Seen => ['failed'])))), ...damaged]
 }
 
-async function textOf(stream: Readable): Promise<string> {
+async function readText(stream: Readable): Promise<string> {
   const parts: Buffer[] = []
   stream.on('data', (part) => parts.push(part))
   await once(stream, 'end')
@@ -89,7 +89,7 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
   )
   parser.on('file', (name, stream, { filename }) => {
     stream.on('error', () => {})
-    const content = textOf(stream).then(
+    const content = readText(stream).then(
       (text): Seen => [`file ${filename ?? ''}`, name, text],
       (): Seen => ['failed'],
     )
@@ -107,32 +107,30 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
   })
 }
 
-const oneOf = <T>(random: (below: number) => number, ...all: readonly T[]): T => all[random(all.length)]!
-const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
+const pick = <T>(random: (below: number) => number, ...all: readonly T[]): T => all[random(all.length)]!
+const repeat = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
 
 /** Generates a form whose contents resemble its boundary and sometimes equal it. */
-function form(random: (below: number) => number): { contentType: string; bytes: Buffer } {
-  const boundary = oneOf(random, 'b', '----assayForm', "a'b(c)+_,-./:=?d")
+function generateForm(random: (below: number) => number): { contentType: string; bytes: Buffer } {
+  const boundary = pick(random, 'b', '----assayForm', "a'b(c)+_,-./:=?d")
   const line = `\r\n--${boundary}`
   const nearly = () =>
-    oneOf(random, '\r', '\n', '\r\n', '-', `--${boundary}`, line.slice(0, random(line.length)), 'x'.repeat(random(90)))
-  const inside = () => (random(40) ? nearly() : line + oneOf(random, 'x', '-', '\r', '-x', '\rx'))
+    pick(random, '\r', '\n', '\r\n', '-', `--${boundary}`, line.slice(0, random(line.length)), 'x'.repeat(random(90)))
+  const inside = () => (random(40) ? nearly() : line + pick(random, 'x', '-', '\r', '-x', '\rx'))
   const part = () => {
-    const name = oneOf(random, 'file', 'context', 'ä')
-    const file = random(3) && `; filename="${oneOf(random, 'a.txt', 'ü b.pdf')}"\r\nContent-Type: text/plain`
+    const name = pick(random, 'file', 'context', 'ä')
+    const file = random(3) && `; filename="${pick(random, 'a.txt', 'ü b.pdf')}"\r\nContent-Type: text/plain`
     const header = `Content-Disposition: form-data; name="${name}"${file || ''}`
-    return `--${boundary}\r\n${header}\r\n\r\n${many(random(12), inside).join('')}\r\n`
+    return `--${boundary}\r\n${header}\r\n\r\n${repeat(random(12), inside).join('')}\r\n`
   }
-  const end = random(5)
-    ? `--${boundary}--${oneOf(random, '', '\r\n', `\r\nepilogue${line}`)}`
-    : oneOf(random, '', `--${boundary}`)
-  const text = oneOf(random, '', '', '\r\n', 'preamble\r\n') + many(1 + random(5), part).join('') + end
+  const end = random(5) ? `--${boundary}--${pick(random, '', '\r\n', `\r\nepilogue${line}`)}` : pick(random, '', `--${boundary}`)
+  const text = pick(random, '', '', '\r\n', 'preamble\r\n') + repeat(1 + random(5), part).join('') + end
   const quoted = boundary.includes('(') || random(2) ? `"${boundary}"` : boundary
   return { contentType: `multipart/form-data; boundary=${quoted}`, bytes: Buffer.from(text) }
 }
 
 function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
-  const max = oneOf(random, 1, 3, 30, 200, bytes.length)
+  const max = pick(random, 1, 3, 30, 200, bytes.length)
   const chunks: Buffer[] = []
   for (let at = 0; at < bytes.length; at += chunks.at(-1)!.length) chunks.push(bytes.subarray(at, at + 1 + random(max)))
   return chunks
@@ -142,7 +140,7 @@ test('parses the same multipart form for any chunk size', async () => {
   const random = seeded(7)
   let complete = 0
   for (let round = 0; round < 200; round++) {
-    const { contentType, bytes } = form(random)
+    const { contentType, bytes } = generateForm(random)
     for (let times = 0; times < 3; times++) {
       const chunks = split(bytes, random)
       const expected = await parsed(contentType, chunks)

@@ -4,7 +4,7 @@ import { ReadReplica } from '../../src/platform/db/read-replica.js'
 import { replicaReadContext } from '../../src/platform/db/replica-read-context.js'
 
 /** Creates a primary with a scripted log position and its replica. */
-function databases() {
+function createDatabases() {
   const standing = { primary: '0/10', replica: '0/10' }
   /** Hook that runs before the replica returns its position. */
   let requested = async () => {}
@@ -30,7 +30,7 @@ function databases() {
 }
 
 test('a read replica that has all commits before a request has age zero', async () => {
-  const { standing, replica, whenAsked } = databases()
+  const { standing, replica, whenAsked } = createDatabases()
   await replica.getLagMs()
   const ages: number[] = []
   const reading = { arrivedAt: performance.now() + 1, maxAgeMs: 0, served: (age: number) => ages.push(age) }

@@ -25,7 +25,7 @@ const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| (
 }))
 
 /** Returns the variables that the configuration reads. */
-function variablesRead(): string[] {
+function listVariablesRead(): string[] {
   const requested = new Set<string>()
   const env = new Proxy({} as NodeJS.ProcessEnv, {
     get: (_target, name) => {
@@ -39,7 +39,7 @@ function variablesRead(): string[] {
 
 test('the configuration table contains exactly the variables that the service reads', () => {
   const files = secretVariables.map((name) => `${name}_FILE`)
-  expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(variablesRead().sort())
+  expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(listVariablesRead().sort())
 })
 
 test('the configuration page lists the variables that support secret files', () => {
@@ -95,7 +95,7 @@ test('the README has at most 8 KB', () => {
 })
 
 /** Returns the anchor of a heading on GitHub. */
-const anchor = (heading: string) =>
+const toAnchor = (heading: string) =>
   heading
     .toLowerCase()
     .replaceAll(/[^\w\s-]/g, '')
@@ -109,7 +109,7 @@ test.each(pages)('every repository link in %s exists', (page) => {
   const damaged = links.filter(({ path, fragment }) => {
     const target = path ? new URL(path, new URL(page, root)) : new URL(page, root)
     if (!existsSync(target)) return true
-    const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchor(heading!))
+    const headings = [...readFileSync(target, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => toAnchor(heading!))
     return fragment !== undefined && !headings.includes(fragment)
   })
   expect(damaged).toEqual([])

@@ -65,7 +65,7 @@ describe('scans the unpacked content', () => {
     ['a 7z in a zip', async () => createZip({ name: 'a.7z', bytes: await sevenZip({ b: thrice }) })],
     ['a 7z in a 7z', async () => sevenZip({ 'a.7z': await sevenZip({ b: thrice }), c: noise(100) })],
     ['an xz', () => sevenZip({ a: thrice }, [], 'xz')],
-    ['a tar in an xz', async () => sevenZip({ a: await tarOf(thrice) }, [], 'xz')],
+    ['a tar in an xz', async () => sevenZip({ a: await packTar(thrice) }, [], 'xz')],
     ['a bzip2', () => sevenZip({ a: thrice }, [], 'bzip2')],
     ['a large member of a 7z', () => sevenZip({ a: Buffer.concat([Buffer.alloc(9_000_000), thrice]) })],
     [
@@ -80,22 +80,26 @@ describe('scans the unpacked content', () => {
     ['a Zstandard file', () => zstd],
     ['a zip member packed by LZMA', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=LZMA'], 'zip')],
     ['a zip member packed by bzip2', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=BZip2'], 'zip')],
-    ['a stream of a compound file with reordered sectors', () => scattered()],
-    ['a packed stream of a PDF', () => pdfWith('/Filter /FlateDecode', deflateSync(thrice))],
+    ['a stream of a compound file with reordered sectors', () => createScatteredStream()],
+    ['a packed stream of a PDF', () => createPdfWithStream('/Filter /FlateDecode', deflateSync(thrice))],
     [
       'an attachment of a PDF',
-      () => pdfWith('/Type /EmbeddedFile /Filter [/FlateDecode]', deflateSync(createZip({ name: 'a', bytes: thrice }))),
+      () =>
+        createPdfWithStream('/Type /EmbeddedFile /Filter [/FlateDecode]', deflateSync(createZip({ name: 'a', bytes: thrice }))),
     ],
-    ['a stream of a PDF with an escaped filter name', () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice))],
+    [
+      'a stream of a PDF with an escaped filter name',
+      () => createPdfWithStream('/Filter [ /Fl#61teDecode ]', deflateSync(thrice)),
+    ],
     [
       'a stream of a PDF packed twice',
-      () => pdfWith('/Filter [/ASCIIHexDecode /Fl]', Buffer.from(`${deflateSync(thrice).toString('hex')}>`)),
+      () => createPdfWithStream('/Filter [/ASCIIHexDecode /Fl]', Buffer.from(`${deflateSync(thrice).toString('hex')}>`)),
     ],
-    ['a stream of a PDF in ASCII85', () => pdfWith('/Filter /ASCII85Decode', ascii85(eicar))],
+    ['a stream of a PDF in ASCII85', () => createPdfWithStream('/Filter /ASCII85Decode', ascii85(eicar))],
     [
       'a run-length encoded stream of a PDF',
       () =>
-        pdfWith(
+        createPdfWithStream(
           '/Filter /RL',
           Buffer.concat([Buffer.from([39]), eicar.subarray(0, 40), Buffer.from([27]), eicar.subarray(40), Buffer.from([128])]),
         ),
@@ -109,12 +113,15 @@ describe('scans the unpacked content', () => {
           Buffer.from('\nendstream'),
         ]),
     ],
-    ['a large stream of a PDF', () => pdfWith('/Filter /FlateDecode', deflateSync(Buffer.concat([noise(900_000), thrice])))],
+    [
+      'a large stream of a PDF',
+      () => createPdfWithStream('/Filter /FlateDecode', deflateSync(Buffer.concat([noise(900_000), thrice]))),
+    ],
     ['a stream of a PDF that is encrypted to forbid printing', () => printingForbidden(deflateSync(thrice))],
     [
       'a part of a mail in base64',
       () =>
-        mailOf(
+        createMail(
           'Content-Type: application/octet-stream; name="a.bin"\r\nContent-Transfer-Encoding: base64\r\n\r\n' +
             lines(eicar.toString('base64')),
         ),
@@ -131,13 +138,13 @@ describe('scans the unpacked content', () => {
       () =>
         Buffer.concat([
           Buffer.from('X-Note: nothing\r\n'.repeat(9_000)),
-          mailOf(`Content-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`),
+          createMail(`Content-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`),
         ]),
     ],
     [
       'a part of a mail in quoted-printable',
       () =>
-        mailOf(
+        createMail(
           `Content-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n${[...eicar]
             .map((byte) => `=${byte.toString(16).toUpperCase()}`)
             .join('')
@@ -147,8 +154,8 @@ describe('scans the unpacked content', () => {
     [
       'a zip in a mail in a mail',
       () =>
-        mailOf(
-          `Content-Type: message/rfc822\r\n\r\n${mailOf(`Content-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(createZip({ name: 'a', bytes: thrice }).toString('base64'))}`)}`,
+        createMail(
+          `Content-Type: message/rfc822\r\n\r\n${createMail(`Content-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(createZip({ name: 'a', bytes: thrice }).toString('base64'))}`)}`,
         ),
     ],
   ])('scans the unpacked content of %s', async (_, make) => {
@@ -166,7 +173,7 @@ describe('scans the unpacked content', () => {
 test.each<[string, () => Buffer]>([
   ['a PDF', pdf],
   ['a Word document', () => compound(doc())],
-  ['a mail', () => mailOf('Content-Type: text/plain\r\n\r\nHello')],
+  ['a mail', () => createMail('Content-Type: text/plain\r\n\r\nHello')],
   ['text that starts like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
 ])('reports %s without content as clean', async (_, make) => {
   expect(await scan(make())).toEqual(clean)
@@ -182,7 +189,7 @@ describe('unread content is never clean', () => {
     ['an encrypted package', compound(encryptedPackage()), 'EncryptedPackage'],
     [
       'a PDF with an attachment in a predictor encoding',
-      pdfWith('/Type /EmbeddedFile /Filter /Fl /DecodeParms << /Predictor 12 >>', deflateSync(text)),
+      createPdfWithStream('/Type /EmbeddedFile /Filter /Fl /DecodeParms << /Predictor 12 >>', deflateSync(text)),
       'predictor',
     ],
     ['a 7z with an encrypted member', encrypted7z, 'encrypted'],
@@ -225,7 +232,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
 
   test.each<[string, string, () => Buffer | Promise<Buffer>]>([
     ['a zip in a zip', 'a.zip', () => createZip({ name: 'a.zip', bytes: secret, stored: true })],
-    ['a zip in a tar', 'a.tar', () => tarOf(secret)],
+    ['a zip in a tar', 'a.tar', () => packTar(secret)],
     ['a zip with an encrypted directory', 'a.zip', hiddenZip],
     ['a 7z', 'a.7z', () => encrypted7z],
     ['a 7z in a zip', 'a.zip', () => createZip({ name: 'a.7z', bytes: hidden7z })],
@@ -246,7 +253,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
   })
 })
 
-async function tarOf(bytes: Buffer): Promise<Buffer> {
+async function packTar(bytes: Buffer): Promise<Buffer> {
   const tar = pack()
   tar.entry({ name: 'a' }, bytes)
   tar.finalize()
@@ -256,7 +263,7 @@ async function tarOf(bytes: Buffer): Promise<Buffer> {
 }
 
 /** Creates a PDF with an additional stream. */
-function pdfWith(entries: string, data: Buffer): Buffer {
+function createPdfWithStream(entries: string, data: Buffer): Buffer {
   const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
   return createPdf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],
@@ -275,7 +282,7 @@ function printingForbidden(data: Buffer): Buffer {
   const key = md5(Buffer.concat([padding, owner, Buffer.from([0xfc, 0xff, 0xff, 0xff]), id])).subarray(0, 5)
   const packed = applyRc4(md5(Buffer.concat([key, Buffer.from([4, 0, 0, 0, 0])])).subarray(0, 10), data)
   const encrypt = `<< /Filter /Standard /V 1 /R 2 /P -4 /O <${owner.toString('hex')}> /U <${applyRc4(key, padding).toString('hex')}> >>`
-  const complete = pdfWith('/Filter /FlateDecode', packed).toString('latin1')
+  const complete = createPdfWithStream('/Filter /FlateDecode', packed).toString('latin1')
   return Buffer.from(
     complete.replace('/Root 1 0 R', `/Root 1 0 R /Encrypt ${encrypt} /ID [<${id.toString('hex')}> <00>]`),
     'latin1',
@@ -297,7 +304,7 @@ function ascii85(bytes: Buffer): Buffer {
 }
 
 /** Creates a stream whose EICAR string spans two non-adjacent sectors (MS-CFB). */
-function scattered(): Buffer {
+function createScatteredStream(): Buffer {
   const content = Buffer.alloc(512 * 9, 1)
   for (let sector = 0; sector < 9; sector++) content[512 * sector] = sector
   eicar.copy(content, 512 - 30)
@@ -316,7 +323,7 @@ function scattered(): Buffer {
 
 const lines = (base64: string) => base64.replace(/.{76}/g, '$&\r\n')
 
-function mailOf(part: string): Buffer {
+function createMail(part: string): Buffer {
   const head =
     'From: a@example.org\r\nTo: b@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="xyz"\r\n\r\n'
   return Buffer.from(`${head}--xyz\r\nContent-Type: text/plain\r\n\r\nHello\r\n--xyz\r\n${part}\r\n--xyz--\r\n`, 'latin1')

@@ -31,7 +31,7 @@ test('the repository contains no generated code except schema.graphql', () => {
 })
 
 test('every type, field, argument, input field and enum value has a description', () => {
-  expect(types.flatMap(undescribed)).toEqual([])
+  expect(types.flatMap(listUndescribed)).toEqual([])
   expect(types.length).toBeGreaterThan(40)
 })
 
@@ -48,7 +48,7 @@ test('every GraphQL root field documents the required scope', () => {
       ])
 })
 
-function undescribed(type: GraphQLNamedType): string[] {
+function listUndescribed(type: GraphQLNamedType): string[] {
   const missing = type.description || roots.includes(type as never) ? [] : [type.name]
   if (isEnumType(type))
     return [...missing, ...type.getValues().flatMap(({ name, description }) => (description ? [] : [`${type.name}.${name}`]))]

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const key = Buffer.alloc(32, 7).toString('base64')
 let count = 0
 
-function fileOf(text: string): string {
+function writeSecretFile(text: string): string {
   const path = join(folder, `secret-${++count}`)
   writeFileSync(path, text)
   return path
@@ -56,11 +56,11 @@ describe.each(secretVariables)('%s', (name) => {
 
   test.each(['', '\n', '\r\n'])('reads the secret from the file that the variable names, without %j at its end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
-    expect(readConfig({ ...without(name), [variable]: fileOf(values[name] + end) })).toEqual(direct)
+    expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })
 
   test('rejects a secret that is set both directly and by a file', () => {
-    const path = fileOf(values[name])
+    const path = writeSecretFile(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
@@ -78,19 +78,21 @@ test('rejects a secret file that is empty, far too long or a folder', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
-  expect(reasonOf(fileOf('\n'))).toBe('it is empty')
-  expect(reasonOf(fileOf('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
+  expect(reasonOf(writeSecretFile('\n'))).toBe('it is empty')
+  expect(reasonOf(writeSecretFile('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
   expect(reasonOf(nested)).toBe('it is not a regular file')
 })
 
 test('an error does not show the secret in a file', () => {
-  expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
+  expect(faults({ MASTER_KEY_FILE: writeSecretFile('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 
 test('an external database requires its MASTER_KEY, even if its URL is in a file', () => {
-  expect(faults({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) })).toEqual([expect.stringMatching(/^MASTER_KEY is not set/)])
+  expect(faults({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) })).toEqual([
+    expect.stringMatching(/^MASTER_KEY is not set/),
+  ])
 })
 
 test('a migration requires only the database variable', () => {
-  expect(readDatabaseConfig({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
+  expect(readDatabaseConfig({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

@@ -14,7 +14,7 @@ const counter = (): WindowCounter => {
 }
 
 /** Creates a sign-in pace that records delays instead of waiting, unless `hold` delays them. */
-function paceOf({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
+function createPace({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
   const waits: number[] = []
   const pace = new SignInPace({
     counters: { pair: counter(), account: counter(), address: counter() },
@@ -30,20 +30,20 @@ const at = (email: string, ip: string, familiar = false) => ({ email, ip, isFami
 
 describe('attempts to sign in', () => {
   test('delays repeated sign-in attempts to one account from one address exponentially, up to 15 seconds', async () => {
-    const { pace, waits } = paceOf({ free: { pair: 3 } })
+    const { pace, waits } = createPace({ free: { pair: 3 } })
     for (let time = 0; time < 12; time++) await pace.begin(at('amy@example.com', '192.0.2.1'))
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
   test('treats spellings of an account as one account and addresses of an IPv6 /64 as one address', async () => {
-    const { pace, waits } = paceOf({ free: { pair: 1 } })
+    const { pace, waits } = createPace({ free: { pair: 1 } })
     await pace.begin(at(' Amy@Example.com', '2001:db8:1:2::1'))
     await pace.begin(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
   test('sign-in attempts of other clients do not delay the owner at a recently used address', async () => {
-    const { pace, waits } = paceOf({ free: { pair: 3, account: 5 } })
+    const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.begin(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])
     await pace.begin(at('amy@example.com', '192.0.2.1', true))
@@ -55,7 +55,7 @@ describe('attempts to sign in', () => {
   })
 
   test('delays attempts on many accounts from one address unless the owner signed in there before', async () => {
-    const { pace, waits } = paceOf({ free: { address: 2 } })
+    const { pace, waits } = createPace({ free: { address: 2 } })
     for (let account = 0; account < 4; account++) await pace.begin(at(`user${account}@example.com`, '192.0.2.1'))
     expect(waits).toEqual([250, 500])
     await pace.begin(at('amy@example.com', '192.0.2.1', true))
@@ -63,13 +63,13 @@ describe('attempts to sign in', () => {
   })
 
   test('counts failed sign-in attempts from a familiar address as guesses', async () => {
-    const { pace, waits } = paceOf({ free: { pair: 2 } })
+    const { pace, waits } = createPace({ free: { pair: 2 } })
     for (let time = 0; time < 3; time++) await pace.begin(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250])
   })
 
   test('does not count successful sign-in attempts', async () => {
-    const { pace, waits } = paceOf({ free: { pair: 1, account: 1, address: 1 } })
+    const { pace, waits } = createPace({ free: { pair: 1, account: 1, address: 1 } })
     for (let time = 0; time < 20; time++) await (await pace.begin(at('amy@example.com', '192.0.2.1'))).succeeded()
     expect(waits).toEqual([])
   })
@@ -79,7 +79,7 @@ describe('attempts to sign in', () => {
     const hold = new Promise<void>((resolve) => {
       go = resolve
     })
-    const { pace } = paceOf({ free: { pair: 0 }, hold })
+    const { pace } = createPace({ free: { pair: 0 }, hold })
     const waiting = Array.from({ length: 8 }, (_, user) => pace.begin(at(`user${user}@example.com`, '192.0.2.1')))
     await new Promise(setImmediate)
     await expect(pace.begin(at('more@example.com', '192.0.2.1'))).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 })

@@ -6,7 +6,7 @@ import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.alloc(32, fill) })
 
 /** Returns keys as stored in the database. The last key signs and all keys verify. */
-function ring(...keys: SigningSecret[]) {
+function createKeyRing(...keys: SigningSecret[]) {
   return {
     keys,
     current: async () => keys.at(-1) as SigningSecret,
@@ -23,7 +23,7 @@ async function signed(urls: DownloadUrls, seconds = 300, once = false) {
 
 describe('local download URLs', () => {
   test('a download URL contains the configured address, the file and the expiry', async () => {
-    const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
+    const { url, query } = await signed(new DownloadUrls('https://files.example/base/', createKeyRing(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
     const remaining = Number(query.expires) - Date.now() / 1000
@@ -32,7 +32,7 @@ describe('local download URLs', () => {
   })
 
   test('a download URL verifies with its signature', async () => {
-    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const { query } = await signed(urls)
     expect(await urls.verify(fileId, query)).toEqual({
       tenantId,
@@ -44,7 +44,7 @@ describe('local download URLs', () => {
   })
 
   test('a download URL is valid while its key is retired and ends with the key', async () => {
-    const keys = ring(key('sig_1', 1))
+    const keys = createKeyRing(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)
     keys.keys.push(key('sig_2', 2))
@@ -55,12 +55,12 @@ describe('local download URLs', () => {
   })
 
   test('rejects an expired download URL', async () => {
-    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     expect(await urls.verify(fileId, (await signed(urls, -10)).query)).toBe('expired')
   })
 
   test('rejects a download URL if any part is changed, omitted or repeated', async () => {
-    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1), key('sig_2', 2)))
+    const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1), key('sig_2', 2)))
     const { query } = await signed(urls)
     const signature = query.signature as string
     const last = signature.at(-1) as string
@@ -94,7 +94,7 @@ describe('local download URLs', () => {
   })
 
   test('a single-use download URL contains a separate parameter that cannot be removed', async () => {
-    const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
+    const urls = new DownloadUrls('http://localhost', createKeyRing(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })
     expect(one.once).not.toBe(other.once)

@@ -26,7 +26,7 @@ let folder: string
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'sources-'))))
 afterAll(() => rm(folder, { recursive: true }))
 
-async function fileOf(bytes: Buffer, name = 'file'): Promise<string> {
+async function writeTestFile(bytes: Buffer, name = 'file'): Promise<string> {
   const path = join(folder, name)
   await writeFile(path, bytes)
   return path
@@ -39,7 +39,7 @@ const noRoom = () => {
 describe('a file', () => {
   test.each([3 * mebibyte - 5, 6 * mebibyte + 5])('reads a file of %i bytes at any position and in any order', async (size) => {
     const bytes = noise(size)
-    const path = await fileOf(bytes)
+    const path = await writeTestFile(bytes)
     const place = fc.record({ offset: fc.integer({ min: -9, max: size + 9 }), length: fc.nat(mebibyte) })
     fc.assert(
       fc.property(fc.array(place, { maxLength: 8 }), (places) => {
@@ -70,7 +70,7 @@ describe('a file', () => {
   })
 
   test('reads a small file into the memory of a previous, closed file', async () => {
-    const [one, other] = [await fileOf(noise(1000, 1), 'one'), await fileOf(noise(1000, 2), 'other')]
+    const [one, other] = [await writeTestFile(noise(1000, 1), 'one'), await writeTestFile(noise(1000, 2), 'other')]
     const first = new FileSource(one)
     const { buffer } = first.read(0, 10)
     const beside = new FileSource(other)
@@ -85,7 +85,7 @@ describe('a file', () => {
   })
 
   test.each([1000, 6 * mebibyte])('rejects reads of a file of %i bytes after it is closed', async (size) => {
-    const file = new FileSource(await fileOf(noise(size)))
+    const file = new FileSource(await writeTestFile(noise(size)))
     const chunks = file.chunks(0, size, 100)
     chunks.next()
     file.close()
@@ -94,10 +94,10 @@ describe('a file', () => {
   })
 
   test('returns no bytes of another file if a file becomes shorter', async () => {
-    const before = new FileSource(await fileOf(Buffer.alloc(600_000, 1), 'before'))
+    const before = new FileSource(await writeTestFile(Buffer.alloc(600_000, 1), 'before'))
     before.read(0, 600_000)
     before.close()
-    const path = await fileOf(Buffer.alloc(600_000, 2), 'cut')
+    const path = await writeTestFile(Buffer.alloc(600_000, 2), 'cut')
     const file = new FileSource(path)
     await writeFile(path, Buffer.alloc(300_000, 2))
     expect(file.read(0, 600_000).includes(1)).toBe(false)
@@ -164,7 +164,7 @@ describe('findings in a content', () => {
       const bytes = await sample()
       const shared = Buffer.from(new SharedArrayBuffer(bytes.length + 3), 3)
       bytes.copy(shared)
-      const file = new FileSource(await fileOf(bytes), extension)
+      const file = new FileSource(await writeTestFile(bytes), extension)
       const expected = await found(new MemorySource(bytes, extension))
       expect(await found(new MemorySource(shared, extension))).toEqual(expected)
       expect(await found(file)).toEqual(expected)

@@ -13,7 +13,7 @@ const read = (reader: FormatReader, content: Buffer | string) => {
   const bytes = Buffer.from(content as string)
   return reader(new MemorySource(bytes, ''), defaultLimits(10_000))
 }
-const trapOf = async (reader: FormatReader, content: Buffer | string) => {
+const findMaliciousConstruction = async (reader: FormatReader, content: Buffer | string) => {
   const verdict = await read(reader, content)
   return verdict.sound ? 'sound' : (verdict.maliciousConstruction ?? 'broken')
 }
@@ -153,10 +153,10 @@ describe('JSON', () => {
   })
 
   test('rejects JSON nesting above the limit and reads nesting below it efficiently', async () => {
-    expect(await trapOf(readJson, sample.deepJson(1000))).toBe('sound')
-    expect(await trapOf(readJson, sample.deepJson(1001))).toBe('json_nesting')
-    expect(await trapOf(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
-    expect(await trapOf(readJson, Buffer.from('{"a":'.repeat(100_000)))).toBe('json_nesting')
+    expect(await findMaliciousConstruction(readJson, sample.deepJson(1000))).toBe('sound')
+    expect(await findMaliciousConstruction(readJson, sample.deepJson(1001))).toBe('json_nesting')
+    expect(await findMaliciousConstruction(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
+    expect(await findMaliciousConstruction(readJson, Buffer.from('{"a":'.repeat(100_000)))).toBe('json_nesting')
   })
 
   test('reads JSON Lines with one value per line', async () => {
@@ -183,7 +183,7 @@ describe('XML', () => {
     ['internal entities', Buffer.from('<!DOCTYPE a [<!ENTITY e "text"><!ENTITY f "&e;&e;">]><a b="&e;">&f;</a>')],
     ['entities in a comment', Buffer.from('<!DOCTYPE a [<!-- <!ENTITY e "&e;"> -->]><a/>')],
   ])('accepts XML: %s', async (_, bytes) => {
-    expect(await trapOf(readXml, bytes)).toBe('sound')
+    expect(await findMaliciousConstruction(readXml, bytes)).toBe('sound')
   })
 
   test.each([
@@ -199,25 +199,27 @@ describe('XML', () => {
     '<?xml version="1.0" encoding="nonsense"?><a/>',
     '<a>]]></a>',
   ])('rejects the XML text %j as damaged', async (content) => {
-    expect(await trapOf(readXml, content)).toBe('broken')
+    expect(await findMaliciousConstruction(readXml, content)).toBe('broken')
   })
 
   test('rejects XML with bytes outside its encoding as damaged', async () => {
-    expect(await trapOf(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
+    expect(await findMaliciousConstruction(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
   })
 
   test('rejects XML with expanding or recursive entities or too many levels', async () => {
-    expect(await trapOf(readXml, sample.billionLaughs())).toBe('xml_entity_expansion')
-    expect(await trapOf(readXml, sample.quadraticBlowup())).toBe('xml_entity_expansion')
-    expect(await trapOf(readXml, '<!DOCTYPE a [<!ENTITY x "&y;"><!ENTITY y "&x;">]><a>&x;</a>')).toBe('xml_entity_circle')
+    expect(await findMaliciousConstruction(readXml, sample.billionLaughs())).toBe('xml_entity_expansion')
+    expect(await findMaliciousConstruction(readXml, sample.quadraticBlowup())).toBe('xml_entity_expansion')
+    expect(await findMaliciousConstruction(readXml, '<!DOCTYPE a [<!ENTITY x "&y;"><!ENTITY y "&x;">]><a>&x;</a>')).toBe(
+      'xml_entity_circle',
+    )
     expect(
-      await trapOf(
+      await findMaliciousConstruction(
         readXml,
         `<!DOCTYPE a [<!ENTITY % p0 "${'x'.repeat(1000)}">${Array.from({ length: 8 }, (_, at) => `<!ENTITY % p${at + 1} "${`%p${at};`.repeat(10)}">`).join('')}%p8;]><a/>`,
       ),
     ).toBe('xml_entity_expansion')
-    expect(await trapOf(readXml, sample.deepXml(1000))).toBe('sound')
-    expect(await trapOf(readXml, sample.deepXml(1001))).toBe('xml_nesting')
+    expect(await findMaliciousConstruction(readXml, sample.deepXml(1000))).toBe('sound')
+    expect(await findMaliciousConstruction(readXml, sample.deepXml(1001))).toBe('xml_nesting')
   })
 
   test('reports an XML entity that names a file without reading the file', async () => {
@@ -229,9 +231,9 @@ describe('XML', () => {
 
 describe('SVG and CSV', () => {
   test('an SVG requires an svg root element, and its scripts are reported', async () => {
-    expect(await trapOf(readSvg, sample.svg())).toBe('sound')
-    expect(await trapOf(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
-    expect(await trapOf(readSvg, '<html><svg/></html>')).toBe('broken')
+    expect(await findMaliciousConstruction(readSvg, sample.svg())).toBe('sound')
+    expect(await findMaliciousConstruction(readSvg, '<s:svg xmlns:s="http://www.w3.org/2000/svg"/>')).toBe('sound')
+    expect(await findMaliciousConstruction(readSvg, '<html><svg/></html>')).toBe('broken')
     expect(await read(readSvg, sample.svg('<script>1</script>'))).toMatchObject({ sound: true, notes: ['contains a script'] })
   })
 })

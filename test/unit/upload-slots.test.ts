@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import { UploadSlots } from '../../src/access/upload-admission.js'
 
 /** Acquires all slots for one holder and returns their number and the reason for the limit. */
-function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
+function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
   for (let held = 0; ; held++) {
     try {
       slots.take(holder)
@@ -20,13 +20,13 @@ test('frees an upload slot once and rejects an upload above the limit with 429 a
   )
   giveBack()
   giveBack()
-  const taken = ['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: `ten_of_${id}`, id })[0])
+  const taken = ['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: `ten_of_${id}`, id })[0])
   expect(taken).toEqual([1, 1, 1])
 })
 
 test("leaves half of a tenant's upload slots to other credentials and always accepts 64 uploads", () => {
   const slots = new UploadSlots(256)
-  expect(['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: 'ten_1', id }))).toEqual([
+  expect(['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: 'ten_1', id }))).toEqual([
     [64, 'this credential already has 64, the maximum'],
     [64, 'this credential already has 64, the maximum'],
     [0, 'this tenant already has 128, the maximum'],
@@ -36,8 +36,8 @@ test("leaves half of a tenant's upload slots to other credentials and always acc
 test('two busy tenants leave upload slots for a third, and three for a fourth, up to a quarter', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
-    const [first] = takeAll(slots, { tenantId, id: `${tenantId} a` })
-    const [second, why] = takeAll(slots, { tenantId, id: `${tenantId} b` })
+    const [first] = acquireAll(slots, { tenantId, id: `${tenantId} a` })
+    const [second, why] = acquireAll(slots, { tenantId, id: `${tenantId} b` })
     return [first + second, why]
   })
   expect(taken).toEqual([

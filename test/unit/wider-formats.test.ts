@@ -8,7 +8,7 @@ import { examine } from '../../src/inspection/engine/examine.js'
 
 const latin = (text: string) => Buffer.from(text, 'latin1')
 
-async function inspected(extension: string, bytes: Buffer) {
+async function inspect(extension: string, bytes: Buffer) {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
   const { recognition, soundness } = await examine(new MemorySource(bytes, extension), job)
   return { mime: recognition.mime, fits: recognition.fits, sound: soundness?.verdict.sound, reader: soundness?.reader }
@@ -42,8 +42,8 @@ describe('opens text formats', () => {
     ['stl', facets(12), 'model/stl'],
     ['stl', latin(`850STL25.01${' '.repeat(1013)}`), 'model/stl'],
   ])('opens a valid text file .%s', async (extension, bytes, mime) => {
-    expect(await inspected(extension, bytes)).toMatchObject({ sound: true, fits: true, reader: expect.any(String) })
-    if (extension !== 'stl') expect((await inspected(extension, bytes)).mime).toBe(mime)
+    expect(await inspect(extension, bytes)).toMatchObject({ sound: true, fits: true, reader: expect.any(String) })
+    if (extension !== 'stl') expect((await inspect(extension, bytes)).mime).toBe(mime)
   })
 
   test.each<[string, Buffer]>([
@@ -55,12 +55,12 @@ describe('opens text formats', () => {
     ['stl', facets(12).subarray(0, 400)],
     ['stl', latin('solid cube\nfacet normal 0 0 0\n')],
   ])('rejects a truncated text file .%s', async (extension, bytes) => {
-    expect(await inspected(extension, bytes)).toMatchObject({ sound: false })
+    expect(await inspect(extension, bytes)).toMatchObject({ sound: false })
   })
 
   test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects other content with the extension .%s', async (extension) => {
-    expect(await inspected(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
-    expect(await inspected(extension, noise(3000))).toMatchObject({ sound: false })
+    expect(await inspect(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
+    expect(await inspect(extension, noise(3000))).toMatchObject({ sound: false })
   })
 })
 
@@ -106,24 +106,24 @@ describe('recognizes other types by their signatures, and rejects other content 
     ['p7m', () => Buffer.concat([Buffer.from('308006092a864886f70d010702', 'hex'), noise(300)]), 'application/pkix-cert'],
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
   ])('detects .%s by its signature, and rejects other content', async (extension, make, mime) => {
-    expect(await inspected(extension, make())).toMatchObject({ sound: true, fits: true, mime })
+    expect(await inspect(extension, make())).toMatchObject({ sound: true, fits: true, mime })
     if (!uncertain.has(extension)) {
-      expect(await inspected(extension, noise(5000))).toMatchObject({ sound: false })
-      expect(await inspected(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
+      expect(await inspect(extension, noise(5000))).toMatchObject({ sound: false })
+      expect(await inspect(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
     }
-    expect(await inspected(extension, pdfWithAttachment())).toMatchObject({ fits: false })
+    expect(await inspect(extension, pdfWithAttachment())).toMatchObject({ fits: false })
   })
 
   test('detects .tga and .dmg files by their last bytes', async () => {
     const picture = Buffer.concat([Buffer.alloc(18, 2), noise(300), latin('TRUEVISION-XFILE.\0')])
-    expect(await inspected('tga', picture)).toMatchObject({ sound: true, mime: 'image/x-tga' })
+    expect(await inspect('tga', picture)).toMatchObject({ sound: true, mime: 'image/x-tga' })
     const disk = Buffer.concat([noise(600), latin('koly\0\0\0\x04'), Buffer.alloc(504)])
-    expect(await inspected('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
+    expect(await inspect('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
   })
 
   test('detects a file signature in base64 text and between lines', async () => {
     const pem = `-----BEGIN PKCS7-----\n${'MIIB'.repeat(40)}\n-----END PKCS7-----\n`
-    expect(await inspected('p7s', latin(pem))).toMatchObject({ sound: true })
-    expect(await inspected('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })
+    expect(await inspect('p7s', latin(pem))).toMatchObject({ sound: true })
+    expect(await inspect('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })
   })
 })

@@ -20,13 +20,13 @@ afterAll(() => scanner.close())
 const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
 /** Generates incompressible bytes. */
-function noise(size: number): Buffer {
+function generateNoise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
   return bytes
 }
 
-async function tarOf(name: string, bytes: Buffer): Promise<Buffer> {
+async function packTar(name: string, bytes: Buffer): Promise<Buffer> {
   const tar = pack()
   tar.entry({ name }, bytes)
   tar.finalize()
@@ -46,7 +46,7 @@ interface Local {
 }
 
 /** Builds a local header with data but without a directory. */
-function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: Local): Buffer {
+function createLocalEntry({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: Local): Buffer {
   const header = Buffer.alloc(30)
   header.write('PK\x03\x04', 'latin1')
   header.writeUInt16LE(20, 4)
@@ -64,7 +64,7 @@ function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: 
 }
 
 /** Builds a directory with one member at `offset`, after `before` bytes of members. */
-function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, before = 0 }): Buffer {
+function createDirectory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, before = 0 }): Buffer {
   const record = Buffer.alloc(46)
   record.write('PK\x01\x02', 'latin1')
   record.writeUInt16LE(20, 6)
@@ -83,7 +83,7 @@ function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, bef
 }
 
 /** Builds a gzip header with all optional fields (RFC 1952). */
-function named(member: Buffer): Buffer {
+function createNamedGzip(member: Buffer): Buffer {
   const header = Buffer.from(member.subarray(0, 10))
   header[3] = 2 | 4 | 8 | 16
   const fields = Buffer.from(`\x05\0extra${'n'.repeat(70_000)}\0comment\0\x01\x02`, 'latin1')
@@ -91,9 +91,9 @@ function named(member: Buffer): Buffer {
 }
 
 const packed = deflateRawSync(eicar)
-const harmless = local({ name: 'a.txt', method: 0, data: text })
-const hidden = local({ data: packed })
-const only = (before: number, offset = 0) => directory({ name: 'a.txt', method: 0, packed: text.length, offset, before })
+const harmless = createLocalEntry({ name: 'a.txt', method: 0, data: text })
+const hidden = createLocalEntry({ data: packed })
+const only = (before: number, offset = 0) => createDirectory({ name: 'a.txt', method: 0, packed: text.length, offset, before })
 const gz = gzipSync(eicar)
 
 describe('finds the EICAR string', () => {
@@ -105,27 +105,30 @@ describe('finds the EICAR string', () => {
       'in two members of a gz, half in each',
       () => Buffer.concat([gzipSync(eicar.subarray(0, 30)), gzipSync(eicar.subarray(30)), Buffer.alloc(20)]),
     ],
-    ['in a gz that has a long name and a comment', () => named(gz)],
+    ['in a gz that has a long name and a comment', () => createNamedGzip(gz)],
     ['in a gz with a wrong checksum', () => Buffer.concat([gz.subarray(0, -8), Buffer.alloc(8, 1)])],
-    ['in a tar.gz in a zip', async () => createZip({ name: 'a.tgz', bytes: gzipSync(await tarOf('x', eicar)) })],
+    ['in a tar.gz in a zip', async () => createZip({ name: 'a.tgz', bytes: gzipSync(await packTar('x', eicar)) })],
     [
       'in a member of a document',
       () => createZip({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar }),
     ],
-    ['in a stored member with a data descriptor', () => local({ method: 0, data: eicar, descriptor: true })],
+    ['in a stored member with a data descriptor', () => createLocalEntry({ method: 0, data: eicar, descriptor: true })],
     [
       'in a packed member with a data descriptor that the directory declares',
       () => {
-        const member = local({ data: packed, descriptor: true })
-        return Buffer.concat([member, directory({ packed: packed.length, before: member.length })])
+        const member = createLocalEntry({ data: packed, descriptor: true })
+        return Buffer.concat([member, createDirectory({ packed: packed.length, before: member.length })])
       },
     ],
     ['in a zip without a directory', () => hidden],
-    ['in a zip without a directory, with a data descriptor', () => local({ data: packed, descriptor: true })],
-    ['in a stored gz in a zip without a directory', () => local({ method: 0, data: gz })],
-    ['in a stored gz of unknown size in a zip without a directory', () => local({ method: 0, data: gz, descriptor: true })],
-    ['in a zip whose directory is past its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
-    ['in a zip with a directory of other members', () => Buffer.concat([hidden, noise(60), only(hidden.length)])],
+    ['in a zip without a directory, with a data descriptor', () => createLocalEntry({ data: packed, descriptor: true })],
+    ['in a stored gz in a zip without a directory', () => createLocalEntry({ method: 0, data: gz })],
+    [
+      'in a stored gz of unknown size in a zip without a directory',
+      () => createLocalEntry({ method: 0, data: gz, descriptor: true }),
+    ],
+    ['in a zip whose directory is past its end', () => Buffer.concat([hidden, createDirectory({ before: 999_999 })])],
+    ['in a zip with a directory of other members', () => Buffer.concat([hidden, generateNoise(60), only(hidden.length)])],
     [
       'before the only member in the directory',
       () => Buffer.concat([hidden, harmless, only(hidden.length + harmless.length, hidden.length)]),
@@ -133,33 +136,41 @@ describe('finds the EICAR string', () => {
     ['after the only member in the directory', () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)])],
     [
       'in a packed member that the directory declares as stored',
-      () => Buffer.concat([hidden, directory({ method: 0, packed: packed.length, before: hidden.length })]),
+      () => Buffer.concat([hidden, createDirectory({ method: 0, packed: packed.length, before: hidden.length })]),
     ],
     [
       'in a gz that the directory declares as packed and its header as stored',
       () => {
-        const member = local({ method: 0, data: gz })
-        return Buffer.concat([member, directory({ method: 8, packed: gz.length, before: member.length })])
+        const member = createLocalEntry({ method: 0, data: gz })
+        return Buffer.concat([member, createDirectory({ method: 8, packed: gz.length, before: member.length })])
       },
     ],
     [
       'after a member that cannot be unpacked',
       () => {
-        const damaged = local({ name: 'a.txt', data: noise(100) })
-        return Buffer.concat([damaged, hidden, directory({ name: 'a.txt', packed: 100, before: damaged.length + hidden.length })])
+        const damaged = createLocalEntry({ name: 'a.txt', data: generateNoise(100) })
+        return Buffer.concat([
+          damaged,
+          hidden,
+          createDirectory({ name: 'a.txt', packed: 100, before: damaged.length + hidden.length }),
+        ])
       },
     ],
     [
       'after a packed member whose directory entry includes it',
       () => {
-        const first = local({ name: 'a.txt', data: deflateRawSync(text), descriptor: true })
+        const first = createLocalEntry({ name: 'a.txt', data: deflateRawSync(text), descriptor: true })
         const claimed = first.length - 35 + hidden.length
-        return Buffer.concat([first, hidden, directory({ name: 'a.txt', packed: claimed, before: first.length + hidden.length })])
+        return Buffer.concat([
+          first,
+          hidden,
+          createDirectory({ name: 'a.txt', packed: claimed, before: first.length + hidden.length }),
+        ])
       },
     ],
     [
       'in a zip after other bytes that its offsets ignore',
-      () => Buffer.concat([noise(5_000), createZip({ name: 'a', bytes: eicar })]),
+      () => Buffer.concat([generateNoise(5_000), createZip({ name: 'a', bytes: eicar })]),
     ],
     ['in a zip after a GIF', () => Buffer.concat([gif(), createZip({ name: 'a', bytes: eicar })])],
     [
@@ -170,7 +181,10 @@ describe('finds the EICAR string', () => {
         return Buffer.concat([zip, Buffer.alloc(60_000, 'x')])
       },
     ],
-    ['in an old Office document', () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(4_000), eicar, noise(400)])],
+    [
+      'in an old Office document',
+      () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), generateNoise(4_000), eicar, generateNoise(400)]),
+    ],
     ['in an uncompressed PDF stream', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
   ])('finds the EICAR string %s', async (_, bytes) => {
     expect(await scan(await bytes())).toMatchObject(found)
@@ -201,13 +215,15 @@ describe('finds the EICAR string', () => {
 
 describe('limits of detection', () => {
   test('reports a zip with an encrypted member and without a directory as incomplete', async () => {
-    expect(await scan(local({ data: noise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
+    expect(await scan(createLocalEntry({ data: generateNoise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
 describe('members without a directory entry', () => {
   test('signatures of members without a directory entry have no effect if no such member exists', async () => {
-    const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
+    const signatures = Buffer.concat(
+      Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), generateNoise(90)])),
+    )
     expect(await scan(createZip({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
     const zip = createZip({ name: 'a', bytes: text })
     const moved = Buffer.from(zip)
@@ -218,7 +234,7 @@ describe('members without a directory entry', () => {
 
   test('stops searching members without a directory entry if they all overlap', async () => {
     // Each member contains the headers of all later members, followed by data that unpacks to nothing but must be read.
-    const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
+    const header = createLocalEntry({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
     const headers = Array.from({ length: 400 }, () => [header, block]).flat()
     const blocks = Buffer.concat([header, Buffer.alloc(8 * mebibyte, Buffer.from([0, 0, 0, 0xff, 0xff]))])

@@ -26,13 +26,13 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
 }
 
 /** Generates incompressible bytes that are not text. */
-function noise(size: number): Buffer {
+function generateNoise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
   return bytes
 }
 
-async function tarOf(...members: [string, Buffer][]): Promise<Buffer> {
+async function packTar(...members: [string, Buffer][]): Promise<Buffer> {
   const tar = pack()
   for (const [name, bytes] of members) tar.entry({ name }, bytes)
   tar.finalize()
@@ -91,12 +91,12 @@ describe('built-in rules', () => {
 
   test('the built-in YARA rules find the EICAR string at any position', async () => {
     for (const before of [0, 1, 5_000, 60_000, 900_000])
-      expect(await scan(Buffer.concat([noise(before), eicar, text]))).toMatchObject(infected)
+      expect(await scan(Buffer.concat([generateNoise(before), eicar, text]))).toMatchObject(infected)
   })
 
   test('the built-in YARA rules find a compressed Office macro', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
-    const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
+    const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), generateNoise(1_000), packVba(source), generateNoise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
     expect(await scan(createZip({ name: 'word/vbaProject.bin', bytes: ole }))).toMatchObject(infected)
   })
@@ -128,30 +128,30 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
   test('finds the EICAR string inside gz, tar, tar.gz, docx and nested archives', async () => {
-    const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
+    const tar = await packTar(['a.txt', text], ['eicar.com', eicar])
     const zip = createZip({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
     for (const archive of [
       gzipSync(eicar),
       tar,
       gzipSync(tar),
       zip,
-      gzipSync(await tarOf(['x.zip', zip])),
+      gzipSync(await packTar(['x.zip', zip])),
       createZip({ name: 't.tgz', bytes: gzipSync(tar) }),
     ]) {
       expect(await scan(archive)).toMatchObject(infected)
     }
-    expect(await scan(gzipSync(await tarOf(['a', text], ['b', noise(70_000)])))).toEqual(clean)
+    expect(await scan(gzipSync(await packTar(['a', text], ['b', generateNoise(70_000)])))).toEqual(clean)
   })
 
   test('finds the EICAR string in a zip that starts with the prefix of another format', async () => {
     const zip = createZip({ name: 'a', bytes: eicar })
     expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
-    expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
+    expect(await scan(prependBytes(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
 
   test('finds the EICAR string across a window boundary in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
-    const large = Buffer.concat([noise(border), eicar, noise(5 * mebibyte)])
+    const large = Buffer.concat([generateNoise(border), eicar, generateNoise(5 * mebibyte)])
     const file = await inFile(large)
     try {
       expect(await scanner.scan(file, never())).toMatchObject(infected)
@@ -159,31 +159,31 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
       await file.remove()
     }
     expect(await scan(gzipSync(large, { level: 1 }))).toMatchObject(infected)
-    expect(await scan(gzipSync(Buffer.concat([noise(9 * mebibyte), eicar]), { level: 1 }))).toMatchObject(infected)
+    expect(await scan(gzipSync(Buffer.concat([generateNoise(9 * mebibyte), eicar]), { level: 1 }))).toMatchObject(infected)
   })
 
   test('finds the EICAR string in a large tar and a large zip inside a gz without buffering them', async () => {
     const members: [string, Buffer][] = [
-      ['big', noise(5 * mebibyte)],
+      ['big', generateNoise(5 * mebibyte)],
       ['eicar.com', gzipSync(eicar)],
     ]
-    const tar = await tarOf(...members)
+    const tar = await packTar(...members)
     const zip = createZip(...members.map(([name, bytes]) => ({ name, bytes, stored: true })))
     expect(await scan(gzipSync(tar, { level: 1 }))).toMatchObject(infected)
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
   test('scans a file with a damaged header as plain bytes and reports an incomplete scan', async () => {
-    const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
+    const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), generateNoise(200)])
     expect(await scan(sevenZip)).toMatchObject(incompleteBecause('a damaged 7z'))
     expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject(incompleteBecause('a damaged 7z'))
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
   test('scans a damaged archive up to the damage and reports an incomplete scan', async () => {
-    const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
+    const gz = gzipSync(Buffer.concat([eicar, generateNoise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
-    const zip = createZip({ name: 'a', bytes: noise(10_000) })
+    const zip = createZip({ name: 'a', bytes: generateNoise(10_000) })
     expect(await scan(zip.subarray(0, 9_000))).toMatchObject(incompleteBecause('damaged ZIP'))
   })
 })
@@ -199,12 +199,16 @@ describe('limits', () => {
   })
 
   test.each<[string, YaraOptions['limits'], () => Buffer | Promise<Buffer>]>([
-    ['members', { maxMembers: 3 }, () => tarOf(...Array.from({ length: 4 }, (_, index): [string, Buffer] => [`${index}`, text]))],
+    [
+      'members',
+      { maxMembers: 3 },
+      () => packTar(...Array.from({ length: 4 }, (_, index): [string, Buffer] => [`${index}`, text])),
+    ],
     ['expands to more than', { maxUnpackedBytes: mebibyte }, () => gzipSync(Buffer.alloc(2 * mebibyte))],
     [
       'expands to more than',
       { maxUnpackedBytes: mebibyte },
-      () => createZip({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
+      () => createZip({ name: 'a', bytes: generateNoise(700_000) }, { name: 'b', bytes: generateNoise(700_000) }),
     ],
     ['times its size', {}, () => gzipSync(Buffer.alloc(70 * mebibyte))],
     // A member that is larger than declared is still unpacked.
@@ -289,7 +293,7 @@ describe('rules of the operator', () => {
 })
 
 /** Moves a zip behind other data and adjusts its offsets, like a self-extracting archive. */
-function shifted(zip: Buffer, before: Buffer): Buffer {
+function prependBytes(zip: Buffer, before: Buffer): Buffer {
   const moved = Buffer.from(zip)
   const end = moved.length - 22
   const directory = moved.readUInt32LE(end + 16)
@@ -299,7 +303,7 @@ function shifted(zip: Buffer, before: Buffer): Buffer {
 }
 
 /** Compresses as defined in MS-OVBA 2.4.1, with literal tokens only. */
-function vbaPacked(source: string): Buffer {
+function packVba(source: string): Buffer {
   const tokens: number[] = []
   for (let at = 0; at < source.length; at += 8) tokens.push(0, ...Buffer.from(source.slice(at, at + 8), 'latin1'))
   const header = Buffer.alloc(2)
