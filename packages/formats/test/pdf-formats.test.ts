@@ -80,7 +80,7 @@ describe('a cycle in a page tree', () => {
     expect(await read(pdfWithAttachment())).toMatchObject({ sound: true })
   })
 
-  test('ignores a cycle in the page tree that an update has removed', async () => {
+  test('ignores a page tree cycle that a later update of the PDF removes', async () => {
     const update =
       '2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\ntrailer\n<< /Root 1 0 R /Size 5 >>\nstartxref\n0\n%%EOF\n'
     expect(await read(Buffer.concat([circularPdf(), Buffer.from(update)]))).toMatchObject({ sound: true })

@@ -185,7 +185,7 @@ describe('unusual content', () => {
     expect(await typeOf(loud)).toBe('wav')
   })
 
-  test('detects a PDF after other bytes, and a PDF that contains only letters', async () => {
+  test('detects a PDF with leading bytes, and a PDF that contains only text characters', async () => {
     expect(await typeOf(Buffer.concat([Buffer.from([0, 1, 2, 3]), basic.pdf()]))).toBe('pdf')
     expect(await typeOf(basic.pdf())).toBe('pdf')
   })

@@ -104,7 +104,7 @@ export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
 export const getOutputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
 
 /** Inflates data in one call. Returns undefined if the data is damaged or expands to more than `maxBytes`. */
-export function inflateAtOnce(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, declaredBytes = 0): Buffer | undefined {
+export function inflateToBuffer(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, declaredBytes = 0): Buffer | undefined {
   const options = { maxOutputLength: maxBytes, ...(declaredBytes > 0 && { chunkSize: getOutputBufferSize(declaredBytes) }) }
   try {
     return kind === 'raw' ? inflateRawSync(packed, options) : inflateSync(packed, options)

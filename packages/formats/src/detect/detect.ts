@@ -3,7 +3,7 @@ import { hasValidTarChecksum } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
 import { skipId3 } from '../media/tags.js'
-import { isOlderExcel, isOlderWord } from '../office/ole/pre-ole-formats.js'
+import { isPreOleExcelFile, isPreOleWordFile } from '../office/ole/pre-ole-formats.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { detectText, type TextSign } from '../text/text.js'
 import { detectIsoMediaType, hasId3, isAdts, isMpegAudio } from './media.js'
@@ -36,7 +36,7 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   const found = await detectFileType(source)
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
-    if (isConfirmed(type, found.ext, source)) return createBinaryRecognition(type, found.mime)
+    if (isTypeConfirmed(type, found.ext, source)) return createBinaryRecognition(type, found.mime)
   }
   if (sign) {
     const own = detectBinarySignature(source)
@@ -132,7 +132,7 @@ const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio
 const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
-function isConfirmed(type: string, ext: string, source: RandomAccessSource): boolean {
+function isTypeConfirmed(type: string, ext: string, source: RandomAccessSource): boolean {
   if (type === 'mp3' && ext !== 'mp3') return isMpegAudio(source)
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliableTypes.has(ext)
@@ -177,8 +177,8 @@ function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): st
   if (isOldTar(source)) return 'tar'
   const ours = detectBinarySignature(source)
   if (ours) return ours
-  if (isOlderExcel(source)) return 'xls'
-  if (isOlderWord(source)) return 'doc'
+  if (isPreOleExcelFile(source)) return 'xls'
+  if (isPreOleWordFile(source)) return 'doc'
   if (endsWithZip(source, limits)) return detectZipType(source, limits)
   return isMpegAudio(source) ? 'mp3' : undefined
 }

@@ -49,12 +49,12 @@ function detectTypeByBrands(brands: string[]): string | undefined {
 
 function detectTypeByTracks(source: RandomAccessSource, limits: ReaderLimits): string {
   const moov = findBox(source, limits, 0, source.size, ['moov'])
-  const handlers = moov ? getHandlers(source, limits, moov) : []
+  const handlers = moov ? getTrackTypes(source, limits, moov) : []
   if (handlers.length === 0) return 'iso-damaged'
   return handlers.includes('soun') && !handlers.includes('vide') ? 'mp4-audio' : 'mp4'
 }
 
-function getHandlers(source: RandomAccessSource, limits: ReaderLimits, moov: Box): string[] {
+function getTrackTypes(source: RandomAccessSource, limits: ReaderLimits, moov: Box): string[] {
   const handlers: string[] = []
   for (const track of readBoxes(source, limits, moov.start, moov.end)) {
     if (track.type !== 'trak' || handlers.length > 100) continue

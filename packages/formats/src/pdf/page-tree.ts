@@ -1,4 +1,4 @@
-import { inflateAtOnce } from '../archive/inflate.js'
+import { inflateToBuffer } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
@@ -119,7 +119,7 @@ function addObject(objects: Objects, number: number, body: string): void {
 /** Adds the objects of an object stream and returns its unpacked size. Skips streams with unusual filters. */
 function addObjectStream(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
-  const text = inflateAtOnce('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
+  const text = inflateToBuffer('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
   if (text === undefined) return packed.length
   const first = Number(/\/First\s+(\d{1,9})/.exec(dictionary)?.[1] ?? 0)
   const numbers = text.slice(0, first).match(/\d+/g) ?? []

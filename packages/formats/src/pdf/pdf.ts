@@ -61,7 +61,7 @@ async function openDocument(
       return createInvalidVerdict(
         'the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it',
       )
-    return countPages(running, document, limits)
+    return checkPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
     if (running.isOutOfMemory) return createMaliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
@@ -74,7 +74,7 @@ async function openDocument(
   }
 }
 
-function countPages(running: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
+function checkPages(running: PdfEngine, document: number, limits: ReaderLimits): FormatVerdict {
   const pages = running.getPageCount(document)
   if (pages < 1) return createInvalidVerdict('the PDF has no pages', { pages: 0 })
   const step = Math.max(1, Math.floor(pages / openedPages))

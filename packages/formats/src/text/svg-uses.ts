@@ -17,10 +17,10 @@ export class SvgUses {
     this.#shapes.set(around, (this.#shapes.get(around) ?? 0) + 1)
     if (id && !this.#drawn.has(id)) {
       this.#drawn.set(id, new Map())
-      this.#addDrawn(around, id)
+      this.#addReference(around, id)
     }
     this.#within.push(id || around)
-    if (/^(.*:)?use$/.test(name) && target?.startsWith('#')) this.#addDrawn(id || around, target.slice(1))
+    if (/^(.*:)?use$/.test(name) && target?.startsWith('#')) this.#addReference(id || around, target.slice(1))
   }
 
   closeElement(): void {
@@ -32,7 +32,7 @@ export class SvgUses {
       throw createMaliciousError('svg_use', `nested <use> elements draw more than ${maxShapes} shapes`)
   }
 
-  #addDrawn(parentId: string, id: string): void {
+  #addReference(parentId: string, id: string): void {
     const drawn = this.#drawn.get(parentId)
     drawn?.set(id, (drawn.get(id) ?? 0) + 1)
   }

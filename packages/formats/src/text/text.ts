@@ -24,14 +24,14 @@ const isNonTextControl = (code: number): boolean => nonTextControls[code] === 1
 /** Detects the text encoding from the first bytes. Returns null if the content is binary. */
 export function detectText(source: RandomAccessSource): TextSign | null {
   const sample = source.read(0, sampleSize)
-  const marked = detectByMark(sample)
+  const marked = detectByByteOrderMark(sample)
   if (marked) return isPlausibleText(sample.subarray(marked.bom), marked.encoding) ? marked : null
   const trimmed = sample.length === source.size ? trimPadding(sample) : sample
-  const encoding = detectWithoutMark(trimmed)
+  const encoding = detectWithoutByteOrderMark(trimmed)
   return encoding ? { encoding, bom: 0 } : null
 }
 
-function detectByMark(bytes: Buffer): TextSign | null {
+function detectByByteOrderMark(bytes: Buffer): TextSign | null {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return { encoding: 'utf-8', bom: 3 }
   if (bytes[0] === 0xff && bytes[1] === 0xfe)
     return bytes.length >= 4 && !bytes[2] && !bytes[3] ? { encoding: 'utf-32le', bom: 4 } : { encoding: 'utf-16le', bom: 2 }
@@ -40,7 +40,7 @@ function detectByMark(bytes: Buffer): TextSign | null {
   return null
 }
 
-function detectWithoutMark(sample: Buffer): TextEncoding | null {
+function detectWithoutByteOrderMark(sample: Buffer): TextEncoding | null {
   const controls = countNonTextControls(sample)
   if (isUtf8(trimPartialCharacter(sample)) && controls <= sample.length / 50) return 'utf-8'
   if (controls <= sample.length / 200) return 'legacy'

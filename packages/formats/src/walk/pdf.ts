@@ -1,5 +1,5 @@
 import { detectContainer, detectContainerAtEnd, headLength, tailLength } from '../archive/containers.js'
-import { inflateAtOnce, inflateChunks, wholeLimits } from '../archive/inflate.js'
+import { inflateChunks, inflateToBuffer, wholeLimits } from '../archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
 import { filters, flateFilters, maxDecodedBytes } from '../pdf/filters.js'
 import { findStreams, type PdfStream } from '../pdf/streams.js'
@@ -82,10 +82,10 @@ async function addDecoded(target: Target, data: Buffer, filterNames: string[]): 
 }
 
 async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {
-  const small = data.length <= wholeLimits.input ? inflateAtOnce('zlib', data, wholeLimits.output) : undefined
+  const small = data.length <= wholeLimits.input ? inflateToBuffer('zlib', data, wholeLimits.output) : undefined
   if (small) return addDecoded(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
-    const bytes = inflateAtOnce('zlib', data, maxDecodedBytes)
+    const bytes = inflateToBuffer('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged or exceeds the decoding limit')
     return addDecoded(target, bytes, rest)
   }

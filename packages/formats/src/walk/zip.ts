@@ -1,4 +1,4 @@
-import { inflateAtOnce, inflateChunks, wholeLimits } from '../archive/inflate.js'
+import { inflateChunks, inflateToBuffer, wholeLimits } from '../archive/inflate.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
 import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { describesSameContent, findUnknownHeaders, type LocalMember, readLocalMember } from '../archive/zip/local-headers.js'
@@ -101,7 +101,7 @@ async function addEntry(
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
-    const bytes = inflateAtOnce('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
+    const bytes = inflateToBuffer('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
     if (bytes) return members.addContent(new MemorySource(bytes))
   }
   await members.addStream(inflateChunks('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
@@ -122,7 +122,7 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
       return await members.addContent(new WindowSource(source, dataStart, dataEnd - dataStart))
     }
     const packed = source.read(dataStart, Math.min(dataEnd - dataStart, localChunkBytes))
-    const bytes = inflateAtOnce('raw', packed, maxInflatedAtOnce)
+    const bytes = inflateToBuffer('raw', packed, maxInflatedAtOnce)
     readLimit.countReadBytes(packed.length)
     if (bytes) await members.addContent(new MemorySource(bytes))
     else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))

@@ -3,7 +3,7 @@ import { catchFormatError, createDamageError, FormatError } from '../../format-e
 import { OleContainer } from './container.js'
 import type { OleEntry } from './directory.js'
 import type { OleFacts } from './facts.js'
-import { isOlderExcel, isOlderWord } from './pre-ole-formats.js'
+import { isPreOleExcelFile, isPreOleWordFile } from './pre-ole-formats.js'
 import { checkPresentation } from './presentation.js'
 import { checkWordDocument } from './word.js'
 import { checkWorkbook } from './workbook.js'
@@ -24,7 +24,7 @@ export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     catchFormatError(() => {
-      if (isOlderExcel(source) || isOlderWord(source))
+      if (isPreOleExcelFile(source) || isPreOleWordFile(source))
         return createValidVerdict(['older than compound files: only its signature was checked'])
       const container = new OleContainer(source)
       container.openAllStreams(limits)

@@ -4,7 +4,7 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 
 const windowsWord = new Set([0xa59b, 0xa5db])
 
-export function isOlderExcel(source: RandomAccessSource): boolean {
+export function isPreOleExcelFile(source: RandomAccessSource): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head[0] !== 9) return false
   const start = head.readUInt32LE(0)
@@ -14,7 +14,7 @@ export function isOlderExcel(source: RandomAccessSource): boolean {
   )
 }
 
-export function isOlderWord(source: RandomAccessSource): boolean {
+export function isPreOleWordFile(source: RandomAccessSource): boolean {
   const head = source.read(0, 32)
   if (head.length < 32 || !windowsWord.has(head.readUInt16LE(0))) return false
   const version = head.readUInt16LE(2)

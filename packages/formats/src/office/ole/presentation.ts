@@ -38,9 +38,9 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
 }
 
 /** Checks the chain of edits. Each edit points to the previous one, which has a lower offset. */
-function checkEdits(document: OleStream, last: number): void {
+function checkEdits(document: OleStream, lastOffset: number): void {
   const seen = new Set<number>()
-  for (let offset = last; offset !== 0 || seen.size === 0; ) {
+  for (let offset = lastOffset; offset !== 0 || seen.size === 0; ) {
     if (seen.has(offset)) throw createMaliciousError('ole_circle', 'the edits of the presentation are circular')
     seen.add(offset)
     const edit = document.read(offset, 28)
