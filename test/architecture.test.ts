@@ -105,7 +105,7 @@ describe('imports between folders', () => {
     expect(unused).toEqual([])
   })
 
-  test('every feature has its types, its resolver and its service', () => {
+  test('every feature folder has types, a resolver and a service', () => {
     const kinds = Object.keys(features).map((feature) => {
       const names = [...sources.keys()].filter((file) => featureOf(file) === feature)
       return [feature, ['types', 'resolver', 'service'].filter((kind) => !names.some((name) => name.endsWith(`.${kind}`)))]
@@ -126,7 +126,7 @@ describe('imports between folders', () => {
     expect(crossing).toEqual([])
   })
 
-  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('%s has no import cycle', (folder) => {
+  test.each(['src', ...packages.map((name) => `${name}/src`), 'dashboard'])('the folder %s has no import cycle', (folder) => {
     expect(findCycles(listImports(folder))).toEqual([])
   })
 

@@ -141,7 +141,7 @@ const uploads: Record<string, Row> = {
   'DELETE /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.any },
 }
 
-test('the access table has one row per documented route and endpoint', async () => {
+test('the access table of this test has one row per documented route', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   // Upload links are excluded because their token is the only credential and scopes do not apply.
   const withScopes = Object.entries(documented).filter(([path]) => path.startsWith('/api/v1'))
@@ -184,7 +184,7 @@ describe('scopes by route', () => {
     }
   })
 
-  test.each(rows)('enforces the scope of %s', async (route, row) => {
+  test.each(rows)('enforces the required scope of %s', async (route, row) => {
     for (const kind of ['key', 'user'])
       for (const scope of scopes) {
         const answer = await call(callers.get(`${kind} ${scope}`)!, route, row)
@@ -207,7 +207,7 @@ describe('tenant isolation by route', () => {
     return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
   }
 
-  test.each(rows)('isolates tenants on %s', async (route, row) => {
+  test.each(rows)('isolates tenants at %s', async (route, row) => {
     const answer = await call(mine.admin, route, row)
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {

@@ -193,7 +193,7 @@ describe('lists of entries', () => {
     return data.map((found: { audit_type: string; action: string }) => `${found.audit_type} ${found.action}`)
   }
 
-  test('lists audit entries newest first and combines the filters for type, action and entity', async () => {
+  test('lists audit entries newest first and combines filters for type, action and entity', async () => {
     expect(await list('')).toEqual([
       'api_key enabled',
       'api_key disabled',

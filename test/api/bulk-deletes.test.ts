@@ -63,7 +63,7 @@ test('an API key restricted to a context cannot delete files in another context'
   expect(outcomes).toEqual([unknown(fileIds[0]!), toDeletedResult(fileIds[1]!)])
 })
 
-test('deletes a file once if its id is repeated or sent in two concurrent requests', async () => {
+test('a bulk deletion deletes a file once if its id is repeated or sent in concurrent requests', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
   const outcomes = (await Promise.all([request(), request()])).map((response) => getData(response))

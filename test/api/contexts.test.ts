@@ -17,7 +17,7 @@ const createMinimalContext = (contextKey: string) => ({
   max_file_size_mb: 5,
 })
 
-test('a context has exactly the specified fields and defaults', async () => {
+test('a context has exactly the documented fields and defaults', async () => {
   const response = await tenant.admin.post('/contexts', createMinimalContext('defaults'))
   const expected = {
     context_id: anyId('ctx'),
@@ -66,7 +66,7 @@ test('stores every field of a new context', async () => {
   expect(getData(await tenant.admin.post('/contexts', all), { status: 201 })).toMatchObject(all)
 })
 
-test('stores extensions in lower case, without the dot and without duplicates', async () => {
+test('stores the extensions of a context in lower case without dots and duplicates', async () => {
   const { allowed_extensions } = getData(
     await tenant.admin.post('/contexts', {
       ...createMinimalContext('spellings'),

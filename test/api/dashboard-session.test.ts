@@ -103,7 +103,7 @@ describe('the cookie', () => {
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],
     ['another value of the header', { 'x-assay-request': 'other' }, false],
-  ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
+  ])('validates the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await getCookie()
     const response = await queryMe({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
@@ -304,7 +304,7 @@ describe('the dashboard page', () => {
   )
 
   test.each(['/api/v1/nothing', '/api/nothing', '/assets/nothing.js', '/.well-known/nothing'])(
-    'returns an error as JSON to a browser at %s',
+    'returns errors at %s as JSON even to a browser',
     async (path) => {
       const { status, body } = await world.unauthenticated.raw(path, { headers: browser })
       expect([status, body.error.code]).toEqual([404, 'not_found'])

@@ -129,7 +129,7 @@ describe('401', () => {
     ['an unsigned token', `Bearer ${btoa('{"alg":"none"}')}.${btoa('{"sub":"usr_x"}')}.`],
     ['a very long credential', `Bearer ${'x'.repeat(8_000)}`],
   ]
-  test.each(headers)('returns 401 for %s', async (_what, authorization) => {
+  test.each(headers)('returns 401 for a request with %s', async (_what, authorization) => {
     const response = await world.unauthenticated.get('/files', authorization === undefined ? {} : { authorization })
     expect(toStatusAndCode(response)).toEqual([401, 'unauthenticated'])
   })

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('lists, describes, downloads and deletes an uploaded file', async () => {
+test('an uploaded file can be listed, described, downloaded and deleted', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const uploaded = await tenant.admin.upload('notes', 'a.txt', 'hello', { metadata: { page: 7 } })

@@ -176,7 +176,7 @@ describe('scopes by root field', () => {
     return callers.get(name)!
   }
 
-  test.each(rows)('enforces the scope of the %s %s', async (kind, field, row) => {
+  test.each(rows)('enforces the required scope of the GraphQL %s %s', async (kind, field, row) => {
     // Public fields are not called with each scope because sign-in attempts are rate-limited.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
@@ -208,7 +208,7 @@ describe('tenant isolation by root field', () => {
   const withoutIds = (answer: ApiResponse, given: typeof ids) =>
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
 
-  test.each(rows)('isolates tenants in the %s %s', async (kind, field, row) => {
+  test.each(rows)('isolates tenants in the GraphQL %s %s', async (kind, field, row) => {
     const answer = await callRootField(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
       expect(getGraphqlCode(answer)).toBe('NOT_FOUND')

@@ -88,7 +88,7 @@ describe('returns the values of REST in camelCase', () => {
 })
 
 describe('mutations', () => {
-  test('mutations create, disable, enable, rotate and revoke keys', async () => {
+  test('GraphQL mutations create, disable, enable, rotate and revoke keys', async () => {
     const { createApiKey } = await request(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
@@ -114,7 +114,7 @@ describe('mutations', () => {
     )
   })
 
-  test('mutations create, change and delete contexts', async () => {
+  test('GraphQL mutations create, update and delete contexts', async () => {
     const input = { contextKey: 'made', displayName: 'Made', allowedExtensions: ['.TXT'], maxFileSizeMb: 2 }
     const { createContext } = await request(
       'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId allowedExtensions storageQuotaMb scanForViruses } }',
@@ -135,7 +135,7 @@ describe('mutations', () => {
     })
   })
 
-  test('idempotencyKey executes a repeated mutation once', async () => {
+  test('a repeated GraphQL mutation with the same idempotencyKey is executed once', async () => {
     const create = (maxFileSizeMb: number) =>
       user.graphql(
         'mutation ($mb: Int!) { createContext(idempotencyKey: "g-1", input: { contextKey: "once", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: $mb }) { contextId createdAt } }',
@@ -183,7 +183,7 @@ describe('mutations', () => {
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
-  test('storageHealth reports a healthy store', async () => {
+  test('the storageHealth query reports a healthy store', async () => {
     expect(await request('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual(
       {
         storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },

@@ -63,7 +63,7 @@ test('a new hold reason replaces the previous one, and an identical reason chang
   expect(rows.map(({ type }) => type)).toEqual(['file.held', 'file.held', 'file.hold_released'])
 })
 
-test('rejects a hold without a reason or for an unknown file', async () => {
+test('rejects a hold on an unknown file or without a reason', async () => {
   await createContext('needy')
   const fileId = await upload('needy')
   expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])

@@ -232,7 +232,7 @@ describe('actions of one tenant', () => {
     expect((await two.admin.post('/contexts', context)).status).toBe(201)
   })
 
-  test('a signed URL is valid for one file of one tenant', async () => {
+  test('a signed download URL is valid for only one file of one tenant', async () => {
     const sign = async (by: Caller, id: string) =>
       new URL(getData(await by.get(`/files/${id}`), { timestamp: false }).download_url)
     const [own, foreign] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]

@@ -105,7 +105,7 @@ describe('the life cycle of a key', () => {
     expect(rows[0].last_used_at.getTime()).toBe(at)
   })
 
-  test('authenticates a cached key without a database query', async () => {
+  test('authenticates a cached API key without a database query', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { identity } = world.app.services
@@ -134,7 +134,7 @@ describe('the life cycle of a key', () => {
 })
 
 describe('rotation', () => {
-  test('rotation without a grace period revokes the old secret immediately', async () => {
+  test('rotating a key without a grace period revokes the old secret immediately', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -148,7 +148,7 @@ describe('rotation', () => {
     expect((await listAudits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
   })
 
-  test('rotation with a grace period accepts both secrets of the key until it ends', async () => {
+  test('rotating a key with a grace period keeps both secrets valid until the period ends', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { api_key: secret } = getData(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })

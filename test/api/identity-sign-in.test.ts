@@ -18,7 +18,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
-  test('signs in for twelve hours by REST and GraphQL, and audits the sign-in', async () => {
+  test('signs in for twelve hours over REST and GraphQL and audits the sign-in', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata', 'admin'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })

@@ -28,7 +28,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('an admin', () => {
-  test('an admin invites a user, with or without a password, once per address', async () => {
+  test('an admin can invite an address once, with or without a password', async () => {
     const tenant = await world.tenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser

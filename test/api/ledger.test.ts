@@ -69,7 +69,7 @@ test('fifty concurrent uploads to two contexts fill the quota of a tenant exactl
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
 
-test('rejects an upload that cannot fit before reading its body, and reserves nothing', async () => {
+test('rejects an upload above the quota before reading its body and reserves no bytes', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   await tenant.context('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {

@@ -114,14 +114,14 @@ describe('dates', () => {
     expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(timestamps.slice(3, 5))
   })
 
-  test('an upper date bound without a time includes the whole day', async () => {
+  test('an upper date bound of the call log without a time includes the whole day', async () => {
     expect(await times('end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02')).toEqual(timestamps.slice(4))
     expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(timestamps.slice(0, 4))
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
-  test('converts a time with an offset, and treats one without an offset as UTC', async () => {
+  test('treats a time in a log filter without an offset as UTC and converts one with an offset', async () => {
     expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(
       timestamps.slice(4),
     )

@@ -45,7 +45,7 @@ describe('the log contains every call, successful or not', () => {
     ['call logs', () => key.get('/stats/logs'), { operation: 'metadata' }],
     ['a dry run', () => key.upload('notes', 'a.txt', ' ', { path: '/files/validate' }), { operation: 'upload', context: true }],
   ]
-  test.each(successes)('logs a successful call for %s', async (_what, act, { operation, file, context }) => {
+  test.each(successes)('logs one successful call for %s', async (_what, act, { operation, file, context }) => {
     await act()
     expect(await lastCall()).toEqual({
       call_id: anyId('call'),

@@ -296,7 +296,7 @@ test('the front page without a dashboard links to REST and GraphQL and has an ic
   expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('every link of the front page returns a page in production', async () => {
+test('in production, every link of the front page returns a page', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)

@@ -61,7 +61,7 @@ describe('a restored file', () => {
     expect(getData(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
-  test('quarantines a restored file with outdated signatures, and serves it after a clean scan', async () => {
+  test('quarantines a restored file with an outdated scan and serves it after a clean scan', async () => {
     const file = await createTrashedFile('a note')
     const version = await clamd.updateSignatures(world)
     await rescanAll(world)

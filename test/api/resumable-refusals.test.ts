@@ -44,7 +44,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     ['corrupt_file', 'broken.png', Buffer.from('\x89PNG\r\n\x1a\nand no more', 'latin1')],
     ['virus_detected', 'virus.txt', eicar],
   ]
-  test.each(byItsBytes)('rejects a resumable upload with %s when its last byte is received', async (reason, name, content) => {
+  test.each(byItsBytes)('rejects a resumable upload with %s after receiving its last byte', async (reason, name, content) => {
     const bytes = Buffer.from(content as string)
     const other = await world.tenant()
     await other.context('notes', { max_file_size_mb: 1 })

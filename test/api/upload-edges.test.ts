@@ -73,7 +73,7 @@ describe('before the body is read', () => {
     expect((await small.admin.get('/stats/logs?operation=upload')).body.data.data).toMatchObject([{ status: 'failure' }])
   })
 
-  test('sends 100 Continue for a valid upload', async () => {
+  test('sends 100 Continue for an upload with valid headers', async () => {
     const { body } = multipart([
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },

@@ -270,7 +270,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect((await tenant.admin.get(`/files/${ids['beep.wav']}/metadata`)).body.data.download_count).toBe(1)
   })
 
-  test('saves the receipt of a file from its page', async () => {
+  test('downloads the receipt of a file from its dashboard page', async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     const [download] = await Promise.all([
       page.waitForEvent('download'),

@@ -45,7 +45,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     ['a file by its name', 'quarterly', /^Quarterly-report.txt/, 'Quarterly-report.txt'],
     ['the file search', 'quarterly', /^Search files for “quarterly”$/, 'Files'],
     ['an action', 'new context', /^New context$/, 'New context'],
-  ])('the command palette opens %s', async (_what, text, option, title) => {
+  ])('the command palette finds and opens %s', async (_what, text, option, title) => {
     const page = await dashboard.signedIn(tenant)
     await open(page, text)
     await palette(page).getByRole('option', { name: option }).click()

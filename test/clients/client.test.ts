@@ -116,7 +116,7 @@ test('the client library calls the methods for contexts, API keys, statistics, l
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
-test('listAll iterates over all pages without duplicates', async () => {
+test('the listAll method iterates over all pages without duplicates', async () => {
   const own = await world.tenant()
   await own.context('many')
   const ids: string[] = []

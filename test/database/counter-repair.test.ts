@@ -34,7 +34,7 @@ async function withClient<T>(
 const findDrift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
-test('does not change correct counters', async () => {
+test('repairing counters does not change correct counters', async () => {
   expect(await repair()).toEqual([])
 })
 

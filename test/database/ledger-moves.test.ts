@@ -50,7 +50,7 @@ test('a pending entry that cannot be written fails without affecting others', as
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('deletes a file once if two ledgers delete it in one transaction', async () => {
+test('deletes a file once if two ledgers delete it in the same transaction', async () => {
   const context = await books.context('twice')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)

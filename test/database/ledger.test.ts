@@ -47,7 +47,7 @@ test('retries the entries of a failed group separately so that only invalid ones
   expect(await callsOf('poison')).toBe(2)
 })
 
-test('an invalid upload does not affect other uploads in its group', async () => {
+test('an invalid upload does not affect other uploads in the same commit group', async () => {
   const context = await books.context('poisoned')
   const [valid, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   culprit!.upload!.file.checksum = 'none'
@@ -151,7 +151,7 @@ test('uploads on four ledgers fill the quota exactly, and no upload that fits is
   expect((await books.getStoredTotals(context.contextId)).bytes).toBe(1_048_576)
 })
 
-test('accepts smaller files after a larger one exceeded the quota', async () => {
+test('a ledger accepts smaller files after a larger file exceeded the quota', async () => {
   const context = await books.context('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => books.upload(context, size)))

@@ -232,7 +232,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 })
 
 describe('the schema and its migrations', () => {
-  test('the Prisma schema equals its migrations', async () => {
+  test('the migrations create exactly the Prisma schema', async () => {
     const database = await emptyDatabase()
     expect(statements(await getSchemaDrift(database.url))).toEqual([])
     await database.drop()
@@ -270,7 +270,7 @@ describe('the schema and its migrations', () => {
     expect(released[0]).toContain('_baseline/')
   })
 
-  test('the migrations are for PostgreSQL', () => {
+  test('the migrations declare PostgreSQL as their database provider', () => {
     expect(readFileSync(join(migrationsFolder, 'migration_lock.toml'), 'utf8')).toContain('postgresql')
   })
 })

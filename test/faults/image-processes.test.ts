@@ -158,7 +158,7 @@ describe('image processes', () => {
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
-  test('ends idle image processes and starts them again', async () => {
+  test('stops idle image processes and starts them again when needed', async () => {
     const inspector = start({ idleMs: 50 })
     await inspector.inspect(image())
     const pids = inspector.pool.processes

@@ -170,7 +170,7 @@ test('an acknowledged upload survives a later kill, and the next start removes t
   expect((await runCommand(['admin', 'verify', '--deep'], env)).status).toBe(0)
 })
 
-test('every kill point has a test', () => {
+test('every kill point of the service has a test', () => {
   // Other test files in this folder cover the kill points of these groups.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])

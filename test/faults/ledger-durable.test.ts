@@ -77,7 +77,7 @@ test('ledgers lock no tenant while a commit waits for durability, and respond on
   expect(responded.sort()).toEqual([0, 1])
 })
 
-test('publishes events only after they are durable', () => expectDurableEvents('events', books.database))
+test('publishes journal events only after they are durable', () => expectDurableEvents('events', books.database))
 
 test('publishes only durable events even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)

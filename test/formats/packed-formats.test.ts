@@ -34,7 +34,7 @@ describe('opens the formats of 7-Zip', () => {
       expect(await getVerdict(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
   })
 
-  test('reads two consecutive compressed streams as one file', async () => {
+  test('reads two concatenated compressed streams as one file', async () => {
     const [one, other] = [await sevenZip({ a: 'one' }, [], 'xz'), await sevenZip({ a: 'other' }, [], 'xz')]
     expect(await getVerdict('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
     const [first, second] = [await sevenZip({ a: 'one' }, [], 'bzip2'), await sevenZip({ a: 'other' }, [], 'bzip2')]

@@ -85,7 +85,7 @@ describe('the evidence names active content', () => {
     ['a.html', Buffer.from('<!doctype html><html><body><script src=a.js></script></body></html>'), 'script'],
     ['a.rtf', Buffer.from('{\\rtf1{\\object\\objemb{\\*\\objdata 0105}}}'), 'embedded object'],
   ]
-  test.each(active)('reports %s within zip, tar, gzip and 7z, and in nested archives', async (name, bytes, what) => {
+  test.each(active)('reports active content in %s within zip, tar, gzip, 7z and nested archives', async (name, bytes, what) => {
     const named = [`${what} in '${name}'`]
     const zip = createZip({ name, bytes })
     expect(await runSearch('zip', zip)).toEqual(named)

@@ -107,7 +107,7 @@ describe('API key secrets', () => {
 describe('passwords', () => {
   const passwords = new Passwords()
 
-  test('stores a password as argon2id, and verifies it', async () => {
+  test('stores a password as an argon2id hash and verifies it', async () => {
     const stored = await passwords.hash('correct horse')
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)

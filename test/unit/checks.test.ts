@@ -124,7 +124,7 @@ describe('extension', () => {
     ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
     ['any content named .bin', 'a.bin', basic.png(), 'image/png'],
-  ])('accepts %s as %s', async (_, name, bytes, mime) => {
+  ])('accepts %s with the type %s', async (_, name, bytes, mime) => {
     expect(await inspect(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
@@ -206,7 +206,7 @@ describe('polyglots', () => {
     ['a zip-based document', 'a.docx', basic.docx()],
     ['a web page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
     ['bytes after a complete image', 'a.png', Buffer.concat([basic.png(), archive])],
-  ])('accepts the nested file %s', async (_, name, bytes) => {
+  ])('accepts the nested file %s as valid', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBeNull()
   })
 })

@@ -105,7 +105,7 @@ describe('scan coverage', () => {
     expect((await getCoverage(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
   })
 
-  test('detects an encrypted PDF of the latest revision', () => {
+  test('detects a PDF that is encrypted with the latest revision', () => {
     const salt = Buffer.from('12345678')
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
     const userKey = Buffer.alloc(32)

@@ -47,7 +47,7 @@ describe('without any variable', () => {
     expect(maxUploadsAtOnce).toBeGreaterThanOrEqual(64)
   })
 
-  test('treats an empty variable as unset', () => {
+  test('treats an empty configuration variable as unset', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', SCANNER_URL: '' })).toEqual(readConfig({}))
   })
 

@@ -62,7 +62,7 @@ describe('the concurrent cost of a tenant', () => {
     await Promise.all([remaining, next])
   })
 
-  test('at most 100 requests of a tenant wait', async () => {
+  test('queues at most 100 requests of a tenant', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost)
     const waiting = Array.from({ length: 100 }, (_, at) => enter(String(at), 1_001).catch(() => {}))

@@ -207,7 +207,7 @@ describe('unread content is never clean', () => {
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('reports a virus found next to incomplete content', async () => {
+  test('reports a virus found in incompletely scanned content', async () => {
     expect(await scan(createZip({ name: 'a.7z', bytes: encrypted7z }, { name: 'b', bytes: eicar }))).toMatchObject(found)
   })
 

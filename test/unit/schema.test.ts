@@ -19,7 +19,7 @@ const schema = buildSchema(createResolvers({} as Parameters<typeof createResolve
 const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
 const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type))
 
-test('schema.graphql is current; update it with npm run schema', () => {
+test('schema.graphql is up to date (update it with npm run schema)', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
 })
 

@@ -93,6 +93,6 @@ test('an external database requires its MASTER_KEY, even if its URL is in a file
   ])
 })
 
-test('a migration requires only the database variable', () => {
+test('the migrate command requires only the database variable', () => {
   expect(readDatabaseConfig({ DATABASE_URL_FILE: writeSecretFile(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

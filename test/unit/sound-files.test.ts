@@ -115,7 +115,7 @@ test.each([
 describe('rejects an invalid file', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
-  test.each(signed)('rejects noise and text named .%s', async (extension) => {
+  test.each(signed)('rejects noise and text with the extension .%s', async (extension) => {
     expect(await runReader(extension, noise(5000))).toMatch(/corrupt/)
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })

@@ -80,7 +80,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
   },
 )
 
-test('spools an upload to a file in full if it is larger than declared', async () => {
+test('spools a complete upload to a file if it is larger than declared', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)

@@ -34,7 +34,7 @@ async function request(respond: (response: ServerResponse) => void, stalledMs = 
 // A response that exceeds all kernel buffers.
 const large = Buffer.alloc(32 * 1_048_576)
 
-test('disconnects a client that stops reading', async () => {
+test('disconnects a client that stops reading its response', async () => {
   const { client, ended } = await request((response) => response.end(large))
   await once(client, 'readable')
   await ended()

@@ -248,7 +248,7 @@ describe('blank files', () => {
     ['UTF-16 BE spaces', sample.utf16be(' \n')],
     ['UTF-32 spaces', sample.utf32be('  ')],
     ['no-break spaces', Buffer.from('\u00a0\u2003\u3000'.repeat(30_000))],
-  ])('detects blank content: %s', (_, bytes) => {
+  ])('detects blank file content: %s', (_, bytes) => {
     expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(true)
   })
 
@@ -259,7 +259,7 @@ describe('blank files', () => {
     ['half of a space', Buffer.from([0x20, 0xe2, 0x80])],
     ['a zero-width joiner', Buffer.from('\u200d')],
     ['a digit in UTF-16', sample.utf16le(' 1')],
-  ])('detects content that is not blank: %s', (_, bytes) => {
+  ])('detects non-blank file content: %s', (_, bytes) => {
     expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(false)
   })
 })

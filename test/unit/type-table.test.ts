@@ -4,11 +4,11 @@ import { getReaderNameByType } from '../../packages/formats/src/readers.js'
 import { textTypes, types } from '../../packages/formats/src/types.js'
 import { typeTable } from '../../src/inspection/scanners/type-table.js'
 
-test('docs/types.md is current; update it with npm run types:table', () => {
+test('docs/types.md is up to date (update it with npm run types:table)', () => {
   expect(readFileSync(new URL('../../docs/types.md', import.meta.url), 'utf8')).toBe(typeTable())
 })
 
-test('every type is unique, has an extension, and every text type has a reader', () => {
+test('every file type is unique and has an extension, and every text type has a reader', () => {
   expect(Object.keys(types).filter((type) => type in textTypes)).toEqual([])
   for (const [type, { extensions }] of Object.entries({ ...types, ...textTypes }))
     expect([type, extensions.length > 0]).toEqual([type, true])
