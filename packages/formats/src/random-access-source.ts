@@ -153,7 +153,7 @@ export class FileSource extends RandomAccessSource {
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
       const filled = this.#readFully(content.subarray(from, to), from)
-      // Clears bytes of the previous file in the reused buffer if this file was truncated while it was read.
+      // Clears bytes of the previous file in the reused buffer, in case this file was truncated while it was read.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
       page = after

@@ -185,7 +185,8 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types of extensions for which the content type of the file type is too general.
+// Content types of extensions that are more specific than their file type. For example, a docm file has the type of a zip-based
+// document.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

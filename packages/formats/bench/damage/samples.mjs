@@ -9,7 +9,7 @@ const folder = fileURLToPath(new URL('../../test/support/samples/', import.meta.
 const encoded = join(folder, 'encoded')
 const bundle = fileURLToPath(new URL('../../node_modules/.cache/damage/samples.mjs', import.meta.url))
 
-/** Compiles the sample modules, which are TypeScript. */
+/** Bundles the TypeScript sample modules and imports the bundle. */
 async function loadSamples() {
   const modules = ['archive', 'avif', 'containers', 'image', 'media', 'office', 'pdf']
   const contents = modules.map((name) => `export * as ${name} from './${name}.ts'`).join('\n')

@@ -19,8 +19,8 @@ export type Recognition =
   | { kind: 'unknown' }
 
 /**
- * Detects the type of the content. Own checks replace file-type for formats that it cannot distinguish (zip, compound files, MP4,
- * text) or that have a two-byte signature. An unconfirmed result counts as unknown.
+ * Detects the type of the content. Dedicated checks replace file-type for formats that it cannot distinguish (zip, compound
+ * files, MP4, text) or that have a two-byte signature. An unconfirmed result counts as unknown.
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }

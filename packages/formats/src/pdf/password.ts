@@ -55,7 +55,7 @@ function computeHardenedHash(salt: Buffer): Buffer {
   return key.subarray(0, 32)
 }
 
-// Implemented here, because Node does not load the OpenSSL 3 provider that contains RC4.
+// RC4 is implemented here, because Node does not load the OpenSSL 3 provider that contains it.
 export function applyRc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
   const at = (index: number) => state[index & 255] as number

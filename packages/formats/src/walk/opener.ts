@@ -17,7 +17,7 @@ export interface Members {
   readonly fileSize: number
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
-  /** Receiver for content that other programs may not find or be unable to unpack. */
+  /** Receives content that other programs may not find or may be unable to unpack. */
   readonly uncommon: Members
   /** True if small parts must be visited separately instead of joined. */
   readonly separateParts: boolean

@@ -42,7 +42,7 @@ export interface SampleMember {
   descriptor?: boolean
   encrypted?: boolean
   symlink?: boolean
-  /** Different name in the local header. */
+  /** Name in the local header, if it differs from the name in the directory. */
   localName?: string
   /** Values that replace the correct ones in the headers. */
   method?: number

@@ -18,7 +18,7 @@ export function createPdf(objects: [number, string][]): Buffer {
 const page = (parent: number, contents?: number) =>
   `<< /Type /Page /Parent ${parent} 0 R /MediaBox [0 0 200 200]${contents ? ` /Contents ${contents} 0 R` : ''} >>`
 
-/** Creates a PDF page with a line. */
+/** Creates a PDF with one page that contains a line. */
 export const pdf = () => {
   const drawing = '10 10 m 190 190 l S'
   return createPdf([
