@@ -12,7 +12,7 @@ import { UploadService } from './features/files/upload.service.js'
 import { openHandlers } from './features/handlers.js'
 import { Maintenance } from './features/maintenance/maintenance.js'
 import { OrphanedUploads } from './features/maintenance/orphaned-uploads.js'
-import { storageFindings } from './features/maintenance/reconciler.js'
+import { countStorageFindings } from './features/maintenance/reconciler.js'
 import { PreviewService } from './features/previews/preview.service.js'
 import { RescanQueue } from './features/rescan/rescan-queue.js'
 import { Rescanner } from './features/rescan/rescanner.js'
@@ -64,7 +64,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers.uploads })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
-  const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.note(path))
+  const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
@@ -108,7 +108,7 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
   // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete the upload.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
-  serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
+  serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.scheduleDeletion(upload.file.blobPath))
   return orphanedUploads
 }
 
@@ -131,8 +131,8 @@ function createMetrics(
     }),
     ledgerWaiting: () => ledger.waiting,
     uploadsUnderWay: () => slots.taken,
-    storageFindings: () => storageFindings(pool),
-    rescans: () => rescans.counts(),
+    storageFindings: () => countStorageFindings(pool),
+    rescans: () => rescans.getCounts(),
     replicaReads: database.replica?.served,
     siblings,
   })

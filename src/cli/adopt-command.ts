@@ -104,7 +104,7 @@ async function runWithProgress(
   const done = { objects: 0, bytes: 0 }
   const { signal } = new AbortController()
   const base = { ...request, onResults: async () => {} }
-  const total = await adoption.count(base, signal)
+  const total = await adoption.countObjects(base, signal)
   print(`Found ${total.objects} objects (${toMegabytes(total.bytes)} MB).`)
   const began = performance.now()
   const timer = setInterval(() => print(progressLine(done, total, performance.now() - began)), progressMs)

@@ -65,7 +65,7 @@ export const storageCommands: Record<string, Command> = {
     options: { deep: { type: 'boolean' }, repair: { type: 'boolean' }, checkpoint: { type: 'string' } },
     run: async ({ services }, { deep, repair, checkpoint }) => {
       const logError =
-        typeof checkpoint === 'string' ? await services.log.findNoteError(await readCheckpoint(checkpoint)) : undefined
+        typeof checkpoint === 'string' ? await services.log.findCheckpointError(await readCheckpoint(checkpoint)) : undefined
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
       const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
       const result = {

@@ -30,19 +30,19 @@ import { megabyte } from '../platform/units.js'
 import type { EventSource } from './events/event.resolver.js'
 import { eventsEndpoint } from './events/event.service.js'
 import { createEventStream } from './events/event-stream.js'
-import { createExports } from './exports/export.service.js'
+import { createExportRouter } from './exports/export.service.js'
 import type { SelfTest } from './files/self-test.js'
 import type { DownloadAborter } from './files/signed-downloads.js'
 import type { UploadService } from './files/upload.service.js'
-import { storageFindings } from './maintenance/reconciler.js'
+import { countStorageFindings } from './maintenance/reconciler.js'
 import type { PreviewService } from './previews/preview.service.js'
 import { createLogHandler } from './proof/log-handler.js'
 import { createResolvers } from './resolvers.js'
 import type { Services } from './services.js'
 import { createUploadLinkHandler } from './upload-links/upload-link-handler.js'
 import {
-  createLinkProtocol,
-  createResumableUploads,
+  createLinkUploadProtocol,
+  createResumableUploadHandler,
   describeProtocol,
   exposedHeaders,
   type ProtocolParts,
@@ -77,22 +77,22 @@ interface Handlers {
 }
 
 /** Functions that authenticate and admit calls, shared by all handlers. */
-type Callers = ReturnType<typeof createCallers>
+type CallDependencies = ReturnType<typeof createCallDependencies>
 
 /** Opens all HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const { config, services, uploads, previews, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
-  const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findErrors(input))
+  const schema = buildSchema(createResolvers({ ...services, uploads, previews }), (input) => contexts.findInputErrors(input))
   const onError = createErrorLogger(parts, 'A GraphQL request failed because of an internal error.')
   const graphql = await openGraphql({ schema, explorer: config.graphqlExplorer, onError })
-  const callers = createCallers(parts)
-  const health = createHealth(parts)
+  const callers = createCallDependencies(parts)
+  const health = createHealthCheck(parts)
   const streams = { schema, streams: new LiveStreams(), isCredentialValid: createCredentialCheck(identity) }
   const subscriptions = createSubscriptions(parts, callers, streams)
   const { app, listener, getAddress } = createApplication({
     ...callers,
-    rest: createRest(parts, schema),
+    rest: createRestApi(parts, schema),
     graphql: graphql.handle,
     download: createDownloadHandler(parts),
     exports: createExportHandler(parts, schema, callers),
@@ -100,7 +100,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     dashboard: await createDashboard(parts, callers),
     log: createLogHandler({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
     resumable: createResumableHandlers(parts, callers),
-    uploadLinks: createUploadLinks(parts, schema, callers),
+    uploadLinks: createUploadLinkEndpoints(parts, schema, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
     health,
@@ -134,7 +134,7 @@ const createErrorLogger =
   (error: unknown): void =>
     logger.error({ err: error }, message)
 
-function createCallers(parts: HandlerParts) {
+function createCallDependencies(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
     authenticate: identity.authenticate,
@@ -162,7 +162,7 @@ const createCredentialCheck =
     return true
   }
 
-const createSubscriptions = (parts: HandlerParts, callers: Callers, streams: Streams) =>
+const createSubscriptions = (parts: HandlerParts, callers: CallDependencies, streams: Streams) =>
   openSubscriptions({
     ...callers,
     ...streams,
@@ -173,7 +173,7 @@ const createSubscriptions = (parts: HandlerParts, callers: Callers, streams: Str
 
 const createEventHandler = (
   parts: HandlerParts,
-  { createCall }: Callers,
+  { createCall }: CallDependencies,
   { isCredentialValid, ...streams }: Streams,
 ): RequestHandler =>
   createEventStream({
@@ -184,7 +184,7 @@ const createEventHandler = (
     onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
   })
 
-const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
+const createRestApi = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
   createRestHandler({
     schema,
     spool: parts.spool,
@@ -194,7 +194,7 @@ const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationPart
 
 async function createDashboard(
   { config, services }: HandlerParts,
-  { createCall }: Callers,
+  { createCall }: CallDependencies,
 ): Promise<ApplicationParts['dashboard']> {
   const secure = config.publicUrl.startsWith('https:')
   return config.dashboard ? openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined
@@ -210,7 +210,7 @@ function createAdmission({ config, services, slots, isDiskFull = () => false, lo
       idleMs,
       slots,
       isDiskFull,
-      tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
+      tenantRemaining: (actor) => tenants.getRemainingBytes(actor.tenantId),
     }),
     json: new JsonAdmission({ idleMs }),
     ledger,
@@ -224,8 +224,8 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   if (!(storage instanceof LocalStorage)) return undefined
   return createDownloads({
     storage,
-    findFile: (signed) => downloads.find(signed),
-    spend: (signed) => downloads.consume(signed),
+    findFile: (signed) => downloads.findFile(signed),
+    spend: (signed) => downloads.consumeSingleUseUrl(signed),
     watch: (signed, cut) => downloadCuts.watch(signed, cut),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })
@@ -234,9 +234,9 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   })
 }
 
-function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { createCall }: Callers): RequestHandler {
+function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { createCall }: CallDependencies): RequestHandler {
   const { services, database } = parts
-  return createExports({
+  return createExportRouter({
     ...services,
     schema,
     database,
@@ -262,13 +262,13 @@ function createProtocolParts(parts: HandlerParts): ProtocolParts {
   }
 }
 
-const createResumableHandlers = (parts: HandlerParts, { createCall }: Callers): ApplicationParts['resumable'] => ({
+const createResumableHandlers = (parts: HandlerParts, { createCall }: CallDependencies): ApplicationParts['resumable'] => ({
   describe: describeProtocol(parts.config.maxUploadMb * megabyte),
   exposedHeaders,
-  handle: createResumableUploads({ ...createProtocolParts(parts), createCall }),
+  handle: createResumableUploadHandler({ ...createProtocolParts(parts), createCall }),
 })
 
-function createUploadLinks(parts: HandlerParts, schema: GraphQLSchema, callers: Callers): RequestHandler {
+function createUploadLinkEndpoints(parts: HandlerParts, schema: GraphQLSchema, callers: CallDependencies): RequestHandler {
   const { services, spool, config } = parts
   const onError = createErrorLogger(parts, 'An upload through a link failed because of an internal error.')
   return createUploadLinkHandler({
@@ -276,11 +276,11 @@ function createUploadLinks(parts: HandlerParts, schema: GraphQLSchema, callers: 
     lookup: services.uploadLinkLookup,
     hasFailedOften: services.limits.hasFailedOften.bind(services.limits),
     upload: createLinkUpload({ schema, contexts: services.contexts, spool, onError }),
-    tus: createLinkProtocol(createProtocolParts(parts), config.maxUploadMb * megabyte),
+    tus: createLinkUploadProtocol(createProtocolParts(parts), config.maxUploadMb * megabyte),
   })
 }
 
-function createHealth(parts: HandlerParts): Health {
+function createHealthCheck(parts: HandlerParts): Health {
   const { services, database, spool, scanner, isDiskFull = () => false, siblings, selfTest, logger } = parts
   return new Health({
     pool: database.pool,
@@ -290,10 +290,10 @@ function createHealth(parts: HandlerParts): Health {
     isDiskFull,
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.self.of })),
     replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
-    storageFindings: () => storageFindings(database.pool),
+    storageFindings: () => countStorageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),
     // Errors are ignored, because the health check of the database already reports an outage.
-    rescanFailures: () => services.rescans.failures().catch(() => undefined),
+    rescanFailures: () => services.rescans.getFailureSummary().catch(() => undefined),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })
 }

@@ -3,7 +3,7 @@ import type { SecurityReason } from '../access/security-trail.js'
 import type { LedgerEvents } from '../ledger/ledger.js'
 
 /** Result of the rescan of one file. */
-export interface Rescanned {
+export interface RescanResult {
   outcome: 'clean' | 'infected' | 'failed'
   bytes: number
 }
@@ -12,7 +12,7 @@ interface EventArguments extends LedgerEvents {
   /** Emitted when blobs are due for deletion by the sweep. */
   blobsReleased: []
   rescanRequested: []
-  rescanned: [file: Rescanned]
+  rescanned: [file: RescanResult]
   webhookAttempted: [outcome: string]
   securityEvent: [reason: SecurityReason]
 }

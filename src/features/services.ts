@@ -15,7 +15,7 @@ import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
 import { hasCitus } from '../platform/db/distribution.js'
 import { openStorage } from '../platform/storage/index.js'
-import { loadApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
+import { createApiKeyLoader, createKeyUseWriter } from './api-keys/api-key.lookup.js'
 import { ApiKeyService } from './api-keys/api-key.service.js'
 import { AuditLogService } from './audit-logs/audit-log.service.js'
 import { CallLogService } from './call-logs/call-log.service.js'
@@ -44,7 +44,7 @@ import { ResumableUploadService } from './uploads/resumable-upload.service.js'
 import { SecondFactorService } from './users/second-factor.service.js'
 import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
-import { findOrCreateExternalUser, loadSession } from './users/user.lookup.js'
+import { createExternalUserFinder, createSessionLoader } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
 import { WelcomeService } from './users/welcome.service.js'
 import { openWebhooks } from './webhooks/open-webhooks.js'
@@ -131,10 +131,10 @@ function createIdentity(
     ...parts,
     pool,
     connection: { connectionString: databaseUrl },
-    loadApiKey: loadApiKey(pool),
-    writeKeyUses: writeKeyUses(pool),
-    loadSession: loadSession(pool),
-    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), findOrCreateUser: findOrCreateExternalUser(pool, ledger) },
+    loadApiKey: createApiKeyLoader(pool),
+    writeKeyUses: createKeyUseWriter(pool),
+    loadSession: createSessionLoader(pool),
+    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), findOrCreateUser: createExternalUserFinder(pool, ledger) },
   })
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
-import { dropExpired } from '../../src/features/maintenance/retention.js'
+import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
 import { getCurrentTime } from '../../src/platform/clock.js'
 import { getData } from '../support/answers.js'
 import { setMachineClock } from '../support/machine-clock.js'
@@ -45,7 +45,7 @@ test('key expiry and retention follow the database clock', async () => {
   setMachineClock(400 * day)
   expect((await key.get('/files')).status).toBe(200)
   const horizons = await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 })
-  expect(await dropExpired(world.database.pool, horizons)).toEqual({ partitions: [], rows: 0 })
+  expect(await deleteExpiredLogs(world.database.pool, horizons)).toEqual({ partitions: [], rows: 0 })
   expect(Math.abs(getCurrentTime().getTime() + 400 * day - Date.now())).toBeLessThan(day)
 })
 

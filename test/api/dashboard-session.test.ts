@@ -209,7 +209,11 @@ describe('the first-visit link', () => {
       },
       { email: `first-${Math.random()}@example.com`, name: 'First', scopes: ['admin'] },
     )
-    return { userId: created.userId, email: created.email, welcome: await world.app.services.welcomes.invite(created.userId) }
+    return {
+      userId: created.userId,
+      email: created.email,
+      welcome: await world.app.services.welcomes.createWelcomeToken(created.userId),
+    }
   }
 
   test('signs in with a first-visit link only once', async () => {

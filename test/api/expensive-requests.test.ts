@@ -77,10 +77,10 @@ describe('expensive requests of one tenant', () => {
   /** Replaces chart queries with pending ones that the test completes. */
   function holdCharts() {
     const { charts } = world.app.services
-    const { apiCalls } = charts
+    const { getApiCalls: apiCalls } = charts
     const held: (() => void)[] = []
     let arrived = () => {}
-    charts.apiCalls = async () => {
+    charts.getApiCalls = async () => {
       await new Promise<void>((release) => {
         held.push(release)
         arrived()
@@ -97,7 +97,7 @@ describe('expensive requests of one tenant', () => {
           arrived()
         }),
       restore: () => {
-        charts.apiCalls = apiCalls
+        charts.getApiCalls = apiCalls
       },
     }
   }

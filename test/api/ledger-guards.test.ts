@@ -228,7 +228,7 @@ describe('the rules of an upload', () => {
 describe('an upload whose rules change while it is received', () => {
   /** Changes the context after an upload has read its rules, then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<ApiResponse>): Promise<ApiResponse> {
-    const read = jest.spyOn(world.app.services.contexts, 'findOnce')
+    const read = jest.spyOn(world.app.services.contexts, 'findCached')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
     async function* body() {
       yield Buffer.from(`${part('name="context"')}notes\r\n${part(`name="file"; filename="${name}"`)}some `)

@@ -237,7 +237,7 @@ describe('a background rescan', () => {
     const file = await uploadInfectedFile('patient', 'a.txt')
     await updateSignatures()
     clamd.daemon.script = { ...clamd.daemon.script, response: () => 'stream: Can not allocate memory ERROR\0' }
-    while (!['paused'].includes((await getProgress('patient')).status)) await world.app.rescanner.turn().catch(() => {})
+    while (!['paused'].includes((await getProgress('patient')).status)) await world.app.rescanner.scanNextBatch().catch(() => {})
     expect(await reportsOf(file)).toHaveLength(1)
     clamd.startDetecting()
     await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE lease_token IS NULL')

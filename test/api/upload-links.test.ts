@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dropOldLinks } from '../../src/features/maintenance/retention.js'
+import { deleteOldUploadLinks } from '../../src/features/maintenance/retention.js'
 import { LinkClient, toComparable } from '../support/upload-link.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -313,7 +313,7 @@ describe('a link', () => {
       ])
     await age(91, old)
     await age(89, recent)
-    expect(await dropOldLinks(world.database.pool)).toBe(1)
+    expect(await deleteOldUploadLinks(world.database.pool)).toBe(1)
     expect((await tenant.admin.get(`/upload-links/${old.id}`)).status).toBe(404)
     expect((await tenant.admin.get(`/upload-links/${recent.id}`)).status).toBe(200)
     const { body } = await tenant.admin.graphql('query ($id: ID!) { file(fileId: $id) { uploadLink { linkId } } }', {

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { counterDrift } from '../../dist/features/maintenance/counter-drift.js'
+import { countCounterErrors } from '../../dist/features/maintenance/counter-drift.js'
 import { ensurePartitions } from '../../dist/ledger/partitions.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
@@ -54,7 +54,7 @@ try {
   if ('locked'.includes(values.only)) await measureLockedTenant()
   // Removes call rows of the other two implementations, which do not count them.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
-  console.log(`\ncounters_drift at the end: ${await counterDrift(admin, { tenantId: null, callsSince: null })}`)
+  console.log(`\ncounters_drift at the end: ${await countCounterErrors(admin, { tenantId: null, callsSince: null })}`)
 } finally {
   for (const { stop } of replicas) stop()
   await admin.end()

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { previewOf } from '../../dist/features/contexts/context-preview.js'
+import { previewRules } from '../../dist/features/contexts/context-preview.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
 
@@ -39,7 +39,7 @@ try {
     let preview
     for (let sample = 0; sample < 5; sample++) {
       const start = performance.now()
-      preview = await previewOf(pool, { tenantId: 'ten_b', contextId: 'ctx_b' }, { ...rules, ...change })
+      preview = await previewRules(pool, { tenantId: 'ten_b', contextId: 'ctx_b' }, { ...rules, ...change })
       times.push(performance.now() - start)
     }
     const max = Math.max(...times)

@@ -8,7 +8,7 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { counterDrift } from '../../dist/features/maintenance/counter-drift.js'
+import { countCounterErrors } from '../../dist/features/maintenance/counter-drift.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { seedYear } from './support/seed.mjs'
 import { request, startService } from './support/service.mjs'
@@ -209,7 +209,7 @@ async function countDrift({ databaseUrl }) {
     types: { getTypeParser: (oid) => (oid === 20 ? Number : pg.types.getTypeParser(oid)) },
   })
   await client.connect()
-  return counterDrift(client, { tenantId: null, callsSince: null }).finally(() => client.end())
+  return countCounterErrors(client, { tenantId: null, callsSince: null }).finally(() => client.end())
 }
 
 function median(values) {

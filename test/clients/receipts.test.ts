@@ -108,7 +108,7 @@ describeIf(python !== undefined, 'Python’s cryptography is not installed (apt-
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
         const receipt = await setup.getReceipt(`/files/${id}/receipt`)
-        const size = (await setup.world.app.services.log.checkpoint(setup.tenant.tenantId)).size
+        const size = (await setup.world.app.services.log.createCheckpoint(setup.tenant.tenantId)).size
         expect(await check(receipt, `${reportText}${n}`, await setup.saveKeySet())).toEqual({
           status: 0,
           stdout: `proven: ${n}.txt accepted as number ${parseClaims(receipt).log.index + 1} of ${size}\n`,

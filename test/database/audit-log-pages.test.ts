@@ -109,7 +109,7 @@ test.each(horizons)(
       const filter = createRandomFilter()
       const expected = filterRows(filter, horizon)
       const exported: string[] = []
-      for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
+      for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 77))
         exported.push(...batch.map(({ auditId }) => auditId))
       expect(exported).toEqual(expected)
       const walked: string[] = []

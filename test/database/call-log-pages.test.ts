@@ -154,7 +154,7 @@ test('excludes call log entries deleted by retention from pages, totals, connect
 })
 
 test('returns the newest calls separately for each of several keys', async () => {
-  const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
+  const found = await log.getRecentByKeys(books.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, listIds(calls)])).toEqual(
     [...found.keys()].map((key) => [
       key,

@@ -1,9 +1,9 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
-import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
+import { countCounterErrors } from '../../src/features/maintenance/counter-drift.js'
 import { repairCounters } from '../../src/features/maintenance/counter-repair.js'
-import { dropOldHours } from '../../src/features/maintenance/retention.js'
+import { deleteOldHourlyCounters } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { Fold } from '../../src/ledger/fold.js'
 import { LedgerFixture, seedCalls } from '../support/accounting.js'
@@ -31,7 +31,7 @@ async function withClient<T>(
   const client = await books.database.connectDedicated('test')
   return work(client).finally(() => client.end())
 }
-const findDrift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
+const findDrift = () => withClient((client) => countCounterErrors(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
 test('repairing counters does not change correct counters', async () => {
@@ -112,15 +112,15 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
     const charts = new Charts(old.database)
     const drawn = async () => {
       const [hourly, daily] = [
-        await charts.apiCalls(old.key, { period: 'hourly', days: 365 }),
-        await charts.apiCalls(old.key, { period: 'daily', days: 365 }),
+        await charts.getApiCalls(old.key, { period: 'hourly', days: 365 }),
+        await charts.getApiCalls(old.key, { period: 'daily', days: 365 }),
       ]
       return Promise.all([...(await hourly.dataPoints), ...(await daily.dataPoints)])
     }
     const before = { lists: await lists(), charts: await drawn() }
     expect(before.lists[0]!.pagination.totalItems).toBe(11)
-    expect(await dropOldHours(old.database.pool)).toBe(3 * 2 * 2)
-    expect(await dropOldHours(old.database.pool)).toBe(0)
+    expect(await deleteOldHourlyCounters(old.database.pool)).toBe(3 * 2 * 2)
+    expect(await deleteOldHourlyCounters(old.database.pool)).toBe(0)
     expect({ lists: await lists(), charts: await drawn() }).toEqual(before)
     const remaining = await old.rows<{ grain: string; calls: number }>(
       `SELECT grain, sum(metadata_success)::bigint AS calls FROM usage_counters WHERE subject = '' GROUP BY grain ORDER BY grain`,
@@ -131,7 +131,7 @@ test('deletes hourly statistics after 400 days and keeps daily statistics, total
       { grain: 'total', calls: 15 },
     ])
     const client = await old.database.connectDedicated('test')
-    expect(await counterDrift(client, { tenantId: null, ...all })).toBe(0)
+    expect(await countCounterErrors(client, { tenantId: null, ...all })).toBe(0)
     await client.end()
     await old.close()
   }))

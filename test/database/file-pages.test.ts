@@ -150,9 +150,9 @@ test('does not plan common read statements on every execution', async () => {
   const { fileId } = all[0]!
   const downloads = new SignedDownloads(client)
   const requested = [
-    () => FileLookup.complete(client).findAll(books.tenantId, [fileId]),
-    () => FileLookup.basic(client).findAll(books.tenantId, [fileId]),
-    () => downloads.find({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
+    () => FileLookup.complete(client).findByIds(books.tenantId, [fileId]),
+    () => FileLookup.basic(client).findByIds(books.tenantId, [fileId]),
+    () => downloads.findFile({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
     () =>
       new FileList(client).listPage({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
   ]
@@ -174,7 +174,7 @@ test('finds uncounted downloads of a file by index although nearly all belong to
     [books.tenantId, all[1]!.fileId],
   )
   await client.query('ANALYZE download_deltas')
-  await FileLookup.complete(client).findAll(books.tenantId, [all[0]!.fileId])
+  await FileLookup.complete(client).findByIds(books.tenantId, [all[0]!.fileId])
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
     `EXPLAIN EXECUTE "complete-files-by-id" ('${books.tenantId}', '{${all[0]!.fileId}}')`,
   )

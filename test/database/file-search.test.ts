@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { FileSort } from '../../src/features/files/file.types.js'
-import { FileSearch, type Search, type SortedPlace } from '../../src/features/files/file-search.js'
+import { FileSearch, type Search, type SortPosition } from '../../src/features/files/file-search.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
@@ -40,14 +40,14 @@ interface Plan {
 }
 
 /** Counts the file rows that a list statement reads, including filtered ones. */
-async function read(search: Search, after: SortedPlace | undefined): Promise<number> {
+async function read(search: Search, after: SortPosition | undefined): Promise<number> {
   const requested: { text: string; values: unknown[] }[] = []
   const query = (text: string, values: unknown[]) => {
     requested.push({ text, values })
     return books.database.pool.query(text, values)
   }
   const list = new FileSearch({ query } as unknown as Queries)
-  const rows = await list.rows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
+  const rows = await list.findRows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
   expect(rows).toHaveLength(pageRows)
   const { text, values } = requested.at(-1)!
   const explained = await books.database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
@@ -63,7 +63,7 @@ async function read(search: Search, after: SortedPlace | undefined): Promise<num
 
 const deep = { id: `file_01k0001000${'0'.repeat(16)}`, name: '8', size: '30000' }
 
-test.each<[string, Partial<Search>, SortedPlace]>([
+test.each<[string, Partial<Search>, SortPosition]>([
   ['by name', { sort: FileSort.original_filename, descending: false }, { id: deep.id, key: deep.name }],
   ['by size', { sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
   ['in ascending order of time', { sort: FileSort.created_at, descending: false }, { id: deep.id }],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { journalDrift } from '../../src/features/maintenance/journal-drift.js'
+import { countJournalErrors } from '../../src/features/maintenance/journal-drift.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 let books: LedgerFixture
@@ -25,7 +25,7 @@ afterAll(() => books.close())
 async function drift(complete: boolean): Promise<number> {
   const client = await books.database.connectDedicated('test')
   try {
-    return await journalDrift(client, { tenantId: null, whole: complete })
+    return await countJournalErrors(client, { tenantId: null, whole: complete })
   } finally {
     await client.end()
   }

@@ -2,9 +2,9 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
-import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
+import { countCounterErrors } from '../../src/features/maintenance/counter-drift.js'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
-import { dropExpired } from '../../src/features/maintenance/retention.js'
+import { deleteExpiredLogs } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
 import { dropPartitionsBefore, getMonthStart, toPartition } from '../../src/ledger/partitions.js'
@@ -52,9 +52,9 @@ test('retention removes expired rows from logs and totals, drops expired months,
   const [stats, charts] = [new StatsService(database), new Charts(database)]
   const horizon = horizons.calls()!
   const countRows = async () => ({
-    stats: await stats.overview(key),
-    chart: await charts.apiCalls(key, { period: 'weekly', days: 365 }),
-    perDay: await charts.apiCalls(key, { period: 'daily', days: 365 }),
+    stats: await stats.getOverview(key),
+    chart: await charts.getApiCalls(key, { period: 'weekly', days: 365 }),
+    perDay: await charts.getApiCalls(key, { period: 'daily', days: 365 }),
   })
   const lists = async () => ({
     calls: (await log.list(key, { page: 1, pageSize: 100 })).pagination.totalItems,
@@ -65,7 +65,7 @@ test('retention removes expired rows from logs and totals, drops expired months,
   const count = async (table: string) => (await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${table}`))[0]!.n
   expect(before.lists.calls).toBeLessThan(await count('call_logs'))
 
-  const dropped = await dropExpired(database.pool, horizons)
+  const dropped = await deleteExpiredLogs(database.pool, horizons)
   const oldMonths = [1, 2, 3, 4, 5]
     .map((ago) => getMonthStart(new Date(), -ago))
     .filter((month) => getMonthStart(month, 1) <= horizon)
@@ -80,16 +80,16 @@ test('retention removes expired rows from logs and totals, drops expired months,
   expect(before.counts.chart.dataPoints.reduce((sum, point) => sum + point.total, 0)).toBe(1000)
 
   const client = await database.connectDedicated('test')
-  expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
+  expect(await countCounterErrors(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
 
   // Dropped rows stay excluded from totals and recounts after the retention becomes unlimited.
   const forever = await LogStartTimes.open(database.pool, { calls: undefined, audits: undefined })
   expect([forever.calls(), forever.audits()]).toEqual([horizon, horizons.audits()])
   const all = new CallLogService({ db: database, horizon: forever.calls })
   expect((await all.list(key, { page: 1, pageSize: 1 })).pagination.totalItems).toBe(before.lists.calls)
-  expect(await counterDrift(client, { tenantId: null, callsSince: forever.calls(), auditsSince: forever.audits() })).toBe(0)
+  expect(await countCounterErrors(client, { tenantId: null, callsSince: forever.calls(), auditsSince: forever.audits() })).toBe(0)
   await client.end()
-  expect((await dropExpired(database.pool, horizons)).rows).toBe(0)
+  expect((await deleteExpiredLogs(database.pool, horizons)).rows).toBe(0)
 })
 
 test('retention skips a month that is being read until the next run', async () => {

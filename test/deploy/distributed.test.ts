@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads.js'
-import { dropExpired, dropOldHours } from '../../src/features/maintenance/retention.js'
+import { deleteExpiredLogs, deleteOldHourlyCounters } from '../../src/features/maintenance/retention.js'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { RescanQueue } from '../../src/features/rescan/rescan-queue.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
@@ -158,14 +158,14 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       await pool.query(`UPDATE trash SET deleted_at = now() - interval '2 days' WHERE tenant_id = $1`, [tenant.tenantId])
       expect(await runExpiry(world)).toMatchObject({ purged: 1 })
       await ensurePartitions(world.database.pool)
-      await dropExpired(world.database.pool, await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 }))
+      await deleteExpiredLogs(world.database.pool, await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 }))
       const orphaned = new OrphanedUploads(world.database.pool, 1000)
-      orphaned.note(`${tenant.tenantId}/notes/gone.txt`)
-      await orphaned.hasten()
-      await dropOldHours(world.database.pool)
+      orphaned.scheduleDeletion(`${tenant.tenantId}/notes/gone.txt`)
+      await orphaned.updateDueTimes()
+      await deleteOldHourlyCounters(world.database.pool)
       await services.storageHealth.verify({ deep: true })
-      await services.rescans.counts()
-      while (await world.app.rescanner.turn()) {}
+      await services.rescans.getCounts()
+      while (await world.app.rescanner.scanNextBatch()) {}
       const { rows: functions } = await world.database.pool.query(
         `SELECT p.proname AS name, l.lanname AS language, pg_get_functiondef(p.oid) AS definition, p.prosrc AS body FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
          WHERE p.pronamespace = 'public'::regnamespace AND l.lanname IN ('sql', 'plpgsql')`,

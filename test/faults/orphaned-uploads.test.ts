@@ -152,8 +152,8 @@ test('adds a path to the garbage journal once without postponing it or waiting f
     await committing.query('BEGIN')
     // The ledger transaction executes the same statement (src/ledger/admission.ts).
     await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
-    for (const path of [missing, soon, late, locked]) orphanedUploads.note(path)
-    await orphanedUploads.hasten()
+    for (const path of [missing, soon, late, locked]) orphanedUploads.scheduleDeletion(path)
+    await orphanedUploads.updateDueTimes()
     const due = new Map((await journal()).map(({ blob_path: path, due_at: at }) => [path, at.getTime() - Date.now()]))
     expect([...due.keys()].sort()).toEqual([soon, late, locked].sort())
     expect(due.get(soon)).toBeLessThan(-minute / 2)
@@ -166,7 +166,7 @@ test('adds a path to the garbage journal once without postponing it or waiting f
     await committing.end()
   }
   // The next run handles the path because this commit failed.
-  await orphanedUploads.hasten()
+  await orphanedUploads.updateDueTimes()
   expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
   await sweep()
   expect(bucketWorld.bucket.objects.names).not.toContain(locked)

@@ -28,7 +28,7 @@ function createReconciler(pace: Partial<Pace> = {}): Reconciler {
 /** Runs a complete pass from the start. */
 async function runPass(pace: Partial<Pace> = {}): Promise<void> {
   await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
-  await createReconciler(pace).turn(1)
+  await createReconciler(pace).continueComparison(1)
 }
 
 async function findings(): Promise<[kind: string, fileId: string | null][]> {
@@ -163,7 +163,7 @@ describe('a reconciler pass', () => {
     const found: number[] = []
     for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
       // With a time limit of zero, a reconciler checks one path per turn.
-      await createReconciler().turn(1, -1)
+      await createReconciler().continueComparison(1, -1)
       found.push((await findings()).length)
     }
     expect((await findings()).map(([, id]) => id)).toEqual(files.map(({ fileId }) => fileId).sort())
@@ -177,7 +177,7 @@ describe('a reconciler pass', () => {
     await runPass()
     const [file] = await storeFiles(tenant, 1)
     await storage().remove(file!.path)
-    await createReconciler().turn(1)
+    await createReconciler().continueComparison(1)
     expect(await findings()).toEqual([])
 
     const other = await world.database.connectDedicated('another replica')

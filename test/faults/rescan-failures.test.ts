@@ -174,7 +174,7 @@ describe('a file for which the scanner fails', () => {
     await rescanAll(world)
     await clamd.updateSignatures(world)
     const { rescans } = world.app.services
-    await rescans.notice(await rescans.signatures())
+    await rescans.startDueRescans(await rescans.getScannerSignatures())
     // Simulates killed services. The first one leased all files, and each later one the file that it scanned.
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)

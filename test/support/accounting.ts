@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from '@jest/globals'
 import pg from 'pg'
-import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
+import { countCounterErrors } from '../../src/features/maintenance/counter-drift.js'
 import { currentUsage, usageColumns } from '../../src/ledger/counters.js'
 import type { CallRow, Entry, Operation } from '../../src/ledger/entry.js'
 import { Ledger } from '../../src/ledger/ledger.js'
@@ -178,7 +178,7 @@ export async function expectExact(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    expect(await counterDrift(client, { tenantId: null, callsSince: null })).toBe(0)
+    expect(await countCounterErrors(client, { tenantId: null, callsSince: null })).toBe(0)
     expect((await client.query(independentRecount)).rows).toEqual([])
   } finally {
     await client.end()

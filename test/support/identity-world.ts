@@ -6,8 +6,8 @@ import type { IdentityKind } from '../../src/access/identity-cache.js'
 import { announce } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
 import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
-import { loadApiKey } from '../../src/features/api-keys/api-key.lookup.js'
-import { loadSession } from '../../src/features/users/user.lookup.js'
+import { createApiKeyLoader } from '../../src/features/api-keys/api-key.lookup.js'
+import { createSessionLoader } from '../../src/features/users/user.lookup.js'
 import type { Scope } from '../../src/platform/actor.js'
 import { newId } from '../../src/platform/ids.js'
 import { testDatabase } from './database.js'
@@ -42,8 +42,8 @@ export async function openIdentityWorld() {
         pool,
         connection: { connectionString: database.url },
         masterKey,
-        loadApiKey: counted(loadApiKey(pool)),
-        loadSession: counted(loadSession(pool)),
+        loadApiKey: counted(createApiKeyLoader(pool)),
+        loadSession: counted(createSessionLoader(pool)),
         writeKeyUses: async () => {},
         ...options,
       })

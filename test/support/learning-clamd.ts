@@ -54,6 +54,6 @@ export class UpdatableClamd {
 /** Runs all pending rescans and returns the number of batches. */
 export async function rescanAll({ app }: World): Promise<number> {
   let batches = 0
-  while (await app.rescanner.turn()) batches++
+  while (await app.rescanner.scanNextBatch()) batches++
   return batches
 }

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { DateTimeScalar } from '../../src/api/graphql/scalars.js'
-import { getBuckets } from '../../src/features/stats/charts.js'
+import { getBucketStarts } from '../../src/features/stats/charts.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
-  getBuckets(period, window, new Date(now)).map((time) => new Date(time).toISOString())
+  getBucketStarts(period, window, new Date(now)).map((time) => new Date(time).toISOString())
 
 test('daily chart points are UTC days, with the current day last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { changePercent, formatBytes } from '../../src/features/stats/format-bytes.js'
+import { calculateChangePercent, formatBytes } from '../../src/features/stats/format-bytes.js'
 
 const kilo = 1024
 test.each([
@@ -31,5 +31,5 @@ test.each([
   [10_001, 10_000, 0],
   [1_000_000, 1, 99_999_900],
 ])('formats %d today after %d yesterday as %d %%', (today, yesterday, percent) => {
-  expect(changePercent(today, yesterday)).toBe(percent)
+  expect(calculateChangePercent(today, yesterday)).toBe(percent)
 })

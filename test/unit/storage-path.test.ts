@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
-import { blobFolder, findTemplateError } from '../../src/features/contexts/context.types.js'
+import { findTemplateError, getBlobFolder } from '../../src/features/contexts/context.types.js'
 
 test.each([
   '{context_key}/{year}/{month}',
@@ -44,7 +44,7 @@ test.each([
 
 test('a storage path consists of the tenant and the filled template in UTC', () => {
   const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
-  expect(blobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
-  expect(blobFolder({ ...file, template: 'x' })).toBe('ten_1/x')
-  expect(blobFolder({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
+  expect(getBlobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
+  expect(getBlobFolder({ ...file, template: 'x' })).toBe('ten_1/x')
+  expect(getBlobFolder({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
 })

@@ -103,26 +103,26 @@ describe('URLs at creation', () => {
     ['https://[::ffff:10.0.0.1]/', 'must resolve to public addresses only'],
     ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must resolve to public addresses only'],
   ])('rejects the webhook URL %s at creation', async (url, fault) =>
-    expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }),
+    expect(await outbound(['8.8.8.8']).to.validateUrl(url)).toEqual({ error: fault }),
   )
 
   test('rejects a webhook host name that does not resolve or has any internal address', async () => {
     const inside = { error: 'must resolve to public addresses only' }
-    expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
-    expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
+    expect(await outbound(['10.0.0.1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
+    expect(await outbound(['8.8.8.8', '::1']).to.validateUrl('https://hooks.example.com')).toEqual(inside)
     const url = 'https://hooks.example.com/a?b=c'
-    expect(await outbound(['8.8.8.8', '2606:4700::1']).to.canonicalUrl(url)).toEqual({ url })
+    expect(await outbound(['8.8.8.8', '2606:4700::1']).to.validateUrl(url)).toEqual({ url })
     const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
-    expect(await lost.canonicalUrl('https://nowhere.example.com')).toEqual({
+    expect(await lost.validateUrl('https://nowhere.example.com')).toEqual({
       error: "must have a host that DNS can resolve ('nowhere.example.com' cannot be resolved)",
     })
   })
 
   test('WEBHOOK_ALLOW_PRIVATE accepts http and private addresses but no credentials in the URL', async () => {
     const open = new Outbound({ allowPrivate: true })
-    expect(await open.canonicalUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
-    expect(await open.canonicalUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
-    expect(await open.canonicalUrl('ftp://127.0.0.1/')).toEqual({
+    expect(await open.validateUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
+    expect(await open.validateUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
+    expect(await open.validateUrl('ftp://127.0.0.1/')).toEqual({
       error: 'must be an https: or http: URL of at most 2048 characters',
     })
   })
@@ -134,12 +134,12 @@ describe('URLs at creation', () => {
     ['https://134744072/?q=é', 'https://8.8.8.8/?q=%C3%A9'],
     ['https://bücher.example/', 'https://xn--bcher-kva.example/'],
   ])('the canonical form of the webhook URL %s is %s', async (text, url) =>
-    expect(await outbound(['8.8.8.8']).to.canonicalUrl(text)).toEqual({ url }),
+    expect(await outbound(['8.8.8.8']).to.validateUrl(text)).toEqual({ url }),
   )
 
   test('rejects a webhook URL whose canonical form is too long', async () => {
     const url = `https://hooks.example.com/${'é'.repeat(1000)}`
-    expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({
+    expect(await outbound(['8.8.8.8']).to.validateUrl(url)).toEqual({
       error: 'must be an https: URL of at most 2048 characters',
     })
   })
@@ -149,7 +149,7 @@ describe('addresses of connections', () => {
   test('a webhook does not connect to a name that later resolves to an internal address (DNS rebinding)', async () => {
     const { to, requested } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
-    expect(await to.canonicalUrl(url)).toEqual({ url })
+    expect(await to.validateUrl(url)).toEqual({ url })
     const error = await to.post(url, {}, body, soon()).catch((reason) => reason)
     expect(describeConnectionError(error)).toBe('the address is not public')
     expect([requested.length, hits]).toEqual([2, 0])

@@ -177,7 +177,7 @@ interface Rules {
 
 /** Finds the context of an upload. */
 export interface Contexts {
-  findOnce(actor: Actor, contextKey: string): Promise<Rules | undefined>
+  findCached(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }
 
 /** Receives the parts of an upload or a dry run, and releases them after `work`. */
@@ -196,7 +196,7 @@ export async function readUpload<T>(
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file' && !(fixed && name === 'context')),
     fixed,
-    getRules: (contextKey) => contexts.findOnce(actor, contextKey),
+    getRules: (contextKey) => contexts.findCached(actor, contextKey),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny(uploads.ceiling + 1)

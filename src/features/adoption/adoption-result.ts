@@ -19,7 +19,7 @@ export interface AdoptionResult {
   checksum: string | null
 }
 
-export const toResult = (
+export const toAdoptionResult = (
   object: StoredBlob,
   known: Pick<AdoptionResult, 'outcome'> & Partial<AdoptionResult>,
 ): AdoptionResult => ({
@@ -33,7 +33,7 @@ export const toResult = (
 })
 
 /** Returns undefined if the error would also affect all further objects. */
-export function toOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
+export function toAdoptionOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
   if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
   return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined
 }

@@ -16,7 +16,7 @@ import type { StoredBlob } from '../../platform/storage/blob-storage.js'
 import type { StoredObjects } from '../../platform/storage/stored-objects.js'
 import { UploadService } from '../files/upload.service.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
-import { type AdoptionResult, toOutcome, toResult } from './adoption-result.js'
+import { type AdoptionResult, toAdoptionOutcome, toAdoptionResult } from './adoption-result.js'
 import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
@@ -45,11 +45,11 @@ interface Parts {
   objects: StoredObjects
   spool: Spool
   megabytesPerSecond: number
-  quarantine: Pick<QuarantineService, 'addNew'>
+  quarantine: Pick<QuarantineService, 'commitAsQuarantined'>
   uploads: Omit<ConstructorParameters<typeof UploadService>[0], 'storage' | 'paths' | 'isAdoption'>
 }
 
-type Known = 'registered' | 'skipped'
+type KnownOutcome = 'registered' | 'skipped'
 
 /**
  * Registers objects that another program stored below the folder of a tenant. Each object is read once, inspected like an upload,
@@ -68,9 +68,9 @@ export class AdoptionService {
   }
 
   /** Returns the number and total size of the objects that `run` would read. */
-  async count(request: AdoptionRequest, signal: AbortSignal): Promise<{ objects: number; bytes: number }> {
+  async countObjects(request: AdoptionRequest, signal: AbortSignal): Promise<{ objects: number; bytes: number }> {
     const total = { objects: 0, bytes: 0 }
-    for await (const { size } of this.#list(request, await this.#position(request))) {
+    for await (const { size } of this.#listObjects(request, await this.#loadPosition(request))) {
       signal.throwIfAborted()
       total.objects++
       total.bytes += size
@@ -106,14 +106,14 @@ export class AdoptionService {
       await this.#savePosition(request, batch.at(-1)!.path)
       batch = []
     }
-    for await (const object of this.#list(request, await this.#position(request)))
+    for await (const object of this.#listObjects(request, await this.#loadPosition(request)))
       if (batch.push(object) === batchObjects) await finishBatch()
     if (batch.length > 0) await finishBatch()
     await this.#savePosition(request, null)
   }
 
   /** Lists the objects of the folder, except blobs that the service stored itself. */
-  async *#list({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
+  async *#listObjects({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
     for await (const object of this.#parts.objects.list(after)) {
       if (!object.path.startsWith(folder)) return
       if (!isId('blob', getName(object.path))) yield object
@@ -121,14 +121,14 @@ export class AdoptionService {
   }
 
   async #adoptBatch(request: AdoptionRequest, batch: readonly StoredBlob[], signal: AbortSignal): Promise<AdoptionResult[]> {
-    const known = await this.#findKnown(request, batch)
+    const known = await this.#findRegisteredObjects(request, batch)
     const results: AdoptionResult[] = []
     let next = 0
     const work = async () => {
       for (let index = next++; index < batch.length; index = next++) {
         signal.throwIfAborted()
         const object = batch[index]!
-        results[index] = known.get(object.path) ?? (await this.#adopt(request, object, signal))
+        results[index] = known.get(object.path) ?? (await this.#adoptObject(request, object, signal))
       }
     }
     // All workers must finish before the error is thrown. Otherwise, objects would be adopted after the run has ended.
@@ -142,12 +142,16 @@ export class AdoptionService {
     return results
   }
 
-  async #adopt(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
+  async #adoptObject(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
     if (!isBlobPath(object.path))
-      return toResult(object, { outcome: 'failed', reason: 'unsupported_name', message: 'The store cannot use this name.' })
+      return toAdoptionResult(object, {
+        outcome: 'failed',
+        reason: 'unsupported_name',
+        message: 'The store cannot use this name.',
+      })
     await this.#pace.waitForBytes(object.size, signal)
-    const attempt = new Attempt(toRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
-    const file = new IncomingFile(getName(object.path), (limit) => this.#read(object, limit()))
+    const attempt = new Attempt(createRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
+    const file = new IncomingFile(getName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
     let quarantinedId: string | undefined
     const commit = async (entry: Entry) => {
@@ -155,32 +159,32 @@ export class AdoptionService {
         quarantinedId = await quarantineObject({ ...this.#parts, ...this.#parts.uploads }, object.path, entry)
       if (quarantinedId === undefined) await this.#parts.uploads.ledger.commit(entry)
     }
-    const uploads = this.#openUploads(object, commit)
+    const uploads = this.#createUploadService(object, commit)
     try {
       if (!request.isDryRun) {
         const { fileId, checksum } = await uploads.upload(attempt, input)
         faultPoint('adoption.adopted')
-        return toResult(object, { outcome: 'accepted', fileId, checksum })
+        return toAdoptionResult(object, { outcome: 'accepted', fileId, checksum })
       }
       const report = await uploads.validate(attempt, input)
       const message = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')?.message
-      return toResult(object, {
+      return toAdoptionResult(object, {
         outcome: request.quarantines && report.reason === 'virus_detected' ? 'quarantined' : report.outcome,
         reason: report.reason,
         message: report.outcome === 'rejected' ? (message ?? null) : null,
         checksum: report.checksum,
       })
     } catch (error) {
-      const outcome = error instanceof AssayError ? toOutcome(error) : undefined
+      const outcome = error instanceof AssayError ? toAdoptionOutcome(error) : undefined
       if (outcome === undefined) throw error
       const { code, message } = error as AssayError
-      if (quarantinedId === undefined) return toResult(object, { outcome, reason: code, message })
-      return toResult(object, { outcome: 'quarantined', reason: code, message, fileId: quarantinedId })
+      if (quarantinedId === undefined) return toAdoptionResult(object, { outcome, reason: code, message })
+      return toAdoptionResult(object, { outcome: 'quarantined', reason: code, message, fileId: quarantinedId })
     }
   }
 
   /** Creates an upload service that uses the existing object as the blob instead of storing a copy. */
-  #openUploads({ path }: StoredBlob, commit: (entry: Entry) => Promise<void>): UploadService {
+  #createUploadService({ path }: StoredBlob, commit: (entry: Entry) => Promise<void>): UploadService {
     const { objects, uploads } = this.#parts
     return new UploadService({
       ...uploads,
@@ -198,7 +202,7 @@ export class AdoptionService {
   }
 
   /** Reads an object into the spool, unless it exceeds the size limit. */
-  async #read({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
+  async #readObject({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
     const spooled = await this.#parts.spool.take(await this.#parts.objects.open(path), () => size, { expected: size })
     if (spooled.sizeBytes === size && spooled.content) return spooled
@@ -210,8 +214,16 @@ export class AdoptionService {
    * Finds objects of existing or deleted files. A single statement reads all tables, so that it cannot miss a file that is
    * deleted in the meantime.
    */
-  async #findKnown({ tenantId }: AdoptionRequest, batch: readonly StoredBlob[]): Promise<Map<string, AdoptionResult>> {
-    const { rows } = await this.#pool.query<{ path: string; outcome: Known; file_id: string | null; checksum: string | null }>(
+  async #findRegisteredObjects(
+    { tenantId }: AdoptionRequest,
+    batch: readonly StoredBlob[],
+  ): Promise<Map<string, AdoptionResult>> {
+    const { rows } = await this.#pool.query<{
+      path: string
+      outcome: KnownOutcome
+      file_id: string | null
+      checksum: string | null
+    }>(
       `SELECT blob_path AS path, 'registered' AS outcome, file_id, checksum FROM files WHERE tenant_id = $1 AND blob_path = ANY ($2)
        UNION ALL SELECT blob_path, 'skipped', file_id, checksum FROM trash WHERE tenant_id = $1 AND blob_path = ANY ($2)
        UNION ALL SELECT blob_path, 'skipped', NULL, NULL FROM blob_garbage WHERE tenant_id = $1 AND blob_path = ANY ($2)`,
@@ -221,7 +233,7 @@ export class AdoptionService {
     return new Map(
       rows.map(({ path, outcome, file_id: fileId, checksum }) => [
         path,
-        toResult(byPath.get(path)!, {
+        toAdoptionResult(byPath.get(path)!, {
           outcome,
           fileId,
           checksum: checksum && `sha256:${checksum}`,
@@ -231,7 +243,7 @@ export class AdoptionService {
     )
   }
 
-  async #position(request: AdoptionRequest): Promise<string> {
+  async #loadPosition(request: AdoptionRequest): Promise<string> {
     if (request.isDryRun) return request.folder
     const { rows } = await this.#pool.query<{ value: { after: string } }>('SELECT value FROM service_state WHERE key = $1', [
       toStateKey(request),
@@ -258,7 +270,7 @@ const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context
 const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 /** Creates a new actor for each object, because the rules of a context are cached per actor. */
-function toRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
+function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
   const actor: Actor = createSystemActor(tenantId)
   return {
     id: newId('req'),

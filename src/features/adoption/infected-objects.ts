@@ -11,7 +11,7 @@ import type { QuarantineService } from '../quarantine/quarantine.service.js'
 interface Parts {
   objects: StoredObjects
   contexts: Pick<FileContextService, 'find'>
-  quarantine: Pick<QuarantineService, 'addNew'>
+  quarantine: Pick<QuarantineService, 'commitAsQuarantined'>
 }
 
 /**
@@ -50,7 +50,7 @@ export async function quarantineObject(
   await objects.claim(path)
   faultPoint('adoption.claimed')
   try {
-    await quarantine.addNew({ ...entry, upload: { actor, file } }, report)
+    await quarantine.commitAsQuarantined({ ...entry, upload: { actor, file } }, report)
   } catch (error) {
     // If the outcome of the commit is unknown, a file may use the object, so the object must not be released.
     const isRejected = error instanceof StaleWriteError || (error instanceof AssayError && error.code === 'quota_exceeded')

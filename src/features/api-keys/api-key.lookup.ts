@@ -11,7 +11,7 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
 }
 
 /** Returns a function that loads an API key by the hash of its secret. Concurrent calls share one SQL statement. */
-export const loadApiKey = (pool: Pool) => {
+export const createApiKeyLoader = (pool: Pool) => {
   const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
   return (hash: Buffer) => lookups.add(hash)
 }
@@ -35,7 +35,7 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
 }
 
 /** Saves the last-used times of many API keys with one SQL statement. */
-export const writeKeyUses =
+export const createKeyUseWriter =
   (pool: Pool) =>
   async (uses: KeyUse[]): Promise<void> => {
     await pool.query(

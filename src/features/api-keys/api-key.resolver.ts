@@ -109,7 +109,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     const found = await Promise.all(
       (key.contextIds ?? []).map((id) =>
-        loadRelation(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.byIds(tenantId, ids)),
+        loadRelation(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.getByIds(tenantId, ids)),
       ),
     )
     return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
@@ -125,7 +125,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     return (
       (await loadRelation(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
-        this.#parts.callLogs.recentByKeys(tenantId, ids, first),
+        this.#parts.callLogs.getRecentByKeys(tenantId, ids, first),
       )) ?? []
     )
   }

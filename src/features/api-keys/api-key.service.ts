@@ -64,7 +64,7 @@ export class ApiKeyService {
       })
       const { contexts, expiresInDays = null } = input
       const details = { scopes, expires_in_days: expiresInDays, ...(contexts && { contexts }) }
-      const audit = keyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
+      const audit = toKeyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
       return {
         result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
         entry: { audit: [audit], idempotentResponse: options.answer?.(apiKeyId) },
@@ -73,7 +73,7 @@ export class ApiKeyService {
   }
 
   async get(actor: Actor, apiKeyId: string): Promise<ApiKey> {
-    return this.#toApiKey(await findRow(this.#parts.db.prisma, actor, apiKeyId))
+    return this.#toApiKey(await findApiKeyRow(this.#parts.db.prisma, actor, apiKeyId))
   }
 
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
@@ -99,9 +99,9 @@ export class ApiKeyService {
   /** Replaces the secret of an API key. The previous secret stays valid for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
     const secret = newApiKeySecret()
-    const row = await this.#change(actor, apiKeyId, (before) => {
+    const row = await this.#updateApiKey(actor, apiKeyId, (before) => {
       if (before.status === 'revoked')
-        throw conflict(`API key '${apiKeyId}' is permanently revoked. Create a new API key.`, toDetails(before))
+        throw conflict(`API key '${apiKeyId}' is permanently revoked. Create a new API key.`, toErrorDetails(before))
       const hasGrace = graceSeconds > 0
       return {
         data: {
@@ -122,18 +122,18 @@ export class ApiKeyService {
     apiKeyId: string,
     { to, from, action }: { to: Row['status']; from: Row['status'][]; action: AuditRow['action'] },
   ): Promise<ApiKey> {
-    const row = await this.#change(actor, apiKeyId, (before) => {
+    const row = await this.#updateApiKey(actor, apiKeyId, (before) => {
       if (!from.includes(before.status))
         throw conflict(
           `API key '${apiKeyId}' is ${before.status}. To be ${action}, it must be ${from.join(' or ')}.`,
-          toDetails(before),
+          toErrorDetails(before),
         )
       return { data: { status: to }, action, details: { previous_status: before.status, new_status: to } }
     })
     return this.#toApiKey(row)
   }
 
-  #change(
+  #updateApiKey(
     actor: Actor,
     apiKeyId: string,
     plan: (before: Row) => { data: Partial<Row>; action: AuditRow['action']; details: Record<string, unknown> },
@@ -142,9 +142,9 @@ export class ApiKeyService {
     return changeIdentity(this.#parts, { tenantId, kind: 'api_key', id: apiKeyId }, async (tx) => {
       if (isId('key', apiKeyId))
         await tx.$queryRaw`SELECT 1 FROM api_keys WHERE tenant_id = ${tenantId} AND api_key_id = ${apiKeyId} FOR UPDATE`
-      const { data, action, details } = plan(await findRow(tx, actor, apiKeyId))
+      const { data, action, details } = plan(await findApiKeyRow(tx, actor, apiKeyId))
       const after = await tx.apiKey.update({ where: { apiKeyId }, data: { ...(data as object), updatedAt: new Date() } })
-      return { result: after, audit: [keyAudit(actor, action, after, details)] }
+      return { result: after, audit: [toKeyAudit(actor, action, after, details)] }
     })
   }
 
@@ -173,15 +173,15 @@ export class ApiKeyService {
 
 type Row = Awaited<ReturnType<Database['prisma']['apiKey']['findMany']>>[number]
 
-async function findRow(db: Pick<Transaction, 'apiKey'>, { tenantId }: Actor, apiKeyId: string): Promise<Row> {
+async function findApiKeyRow(db: Pick<Transaction, 'apiKey'>, { tenantId }: Actor, apiKeyId: string): Promise<Row> {
   const row = isId('key', apiKeyId) ? await db.apiKey.findFirst({ where: { tenantId, apiKeyId } }) : null
   if (!row) throw notFound('API key', apiKeyId)
   return row
 }
 
-const toDetails = ({ apiKeyId, status }: Row) => ({ api_key_id: apiKeyId, status })
+const toErrorDetails = ({ apiKeyId, status }: Row) => ({ api_key_id: apiKeyId, status })
 
-const keyAudit = (
+const toKeyAudit = (
   actor: Actor,
   action: AuditRow['action'],
   { apiKeyId, name }: { apiKeyId: string; name: string },

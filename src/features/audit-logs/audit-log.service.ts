@@ -63,22 +63,22 @@ export class AuditLogService {
   }
 
   list(actor: Actor, { page, pageSize, after, ...filter }: AuditFilter & PageArgs): Promise<Page<AuditLog>> {
-    return listLog(this.#query(actor.tenantId, filter), { page, pageSize, after })
+    return listLog(this.#createQuery(actor.tenantId, filter), { page, pageSize, after })
   }
 
   connection(
     actor: Actor,
     { first, after, last, before, ...filter }: AuditFilter & ConnectionArgs,
   ): Promise<Connection<AuditLog>> {
-    return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
+    return connectLog(this.#createQuery(actor.tenantId, filter), { first, after, last, before })
   }
 
   /** Yields all audit log entries up to the current time in batches, newest first. */
-  batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
-    return logBatches(this.#query(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
+  readInBatches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
+    return logBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
-  #query(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {
+  #createQuery(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {
     const { auditType, action, entityId, entityType } = filter
     // A malformed ID matches no entry. It must not reach PostgreSQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
@@ -92,15 +92,15 @@ export class AuditLogService {
       if (entityId) conditions.push(`entity_id = $${values.push(entityId)}`)
       if (entityType) conditions.push(`entity_type = $${values.push(entityType)}`)
       if (horizon) conditions.push(`audit_id >= $${values.push(getFirstId('aud', horizon))}`)
-      return { conditions, values, pairs: isByEntity ? null : getPairs(filter) }
+      return { conditions, values, pairs: isByEntity ? null : getMatchingPairs(filter) }
     }
     return {
       prefix: 'aud',
       getId: ({ auditId }) => auditId,
       count: async () => (isEmpty ? 0 : isByEntity ? this.#countRows(getConditions()) : this.#sumCounters(tenantId, filter)),
       // The log of one entity is short enough to be paged by offset.
-      buckets: () => (isByEntity ? noBuckets() : this.#buckets(tenantId, filter, { grain: 'day' })),
-      hours: ({ from, until }) => this.#buckets(tenantId, filter, { grain: 'hour', from, until }),
+      buckets: () => (isByEntity ? noBuckets() : this.#readBuckets(tenantId, filter, { grain: 'day' })),
+      hours: ({ from, until }) => this.#readBuckets(tenantId, filter, { grain: 'hour', from, until }),
       select: async (range) => (isEmpty ? [] : selectLogRows<AuditLog>(database, table, getConditions(), { ...range, nameOf })),
     }
   }
@@ -124,7 +124,7 @@ export class AuditLogService {
   }
 
   /** Yields the number of audit log entries per day or hour, newest first. */
-  async *#buckets(
+  async *#readBuckets(
     tenantId: string,
     { auditType, action }: AuditFilter,
     { grain, from, until }: { grain: 'hour' | 'day'; from?: Date; until?: Date },
@@ -149,7 +149,7 @@ async function* noBuckets(): AsyncGenerator<Bucket> {}
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
 /** Returns the pairs of audit type and action that match a filter, or null if the filter specifies neither. */
-function getPairs({ auditType, action }: AuditFilter): [string, string][] | null {
+function getMatchingPairs({ auditType, action }: AuditFilter): [string, string][] | null {
   if (!auditType && !action) return null
   return types
     .filter((type) => !auditType || type === auditType)

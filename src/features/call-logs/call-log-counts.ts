@@ -24,7 +24,7 @@ export function getLogWindow(filter: CallLogFilter, horizon: Date | null): Windo
 }
 
 /** Returns all pairs of operation and status that match a filter. */
-export const getPairs = (filter: CallLogFilter): [Operation, 'success' | 'failure'][] =>
+export const getMatchingPairs = (filter: CallLogFilter): [Operation, 'success' | 'failure'][] =>
   operations
     .filter((operation) => !filter.operation || operation === filter.operation)
     .flatMap((operation) =>
@@ -34,8 +34,8 @@ export const getPairs = (filter: CallLogFilter): [Operation, 'success' | 'failur
     )
 
 /** Returns an SQL sum of the counter columns that match a filter. */
-const sumOfCounters = (filter: CallLogFilter): string =>
-  getPairs(filter)
+const buildCounterSumSql = (filter: CallLogFilter): string =>
+  getMatchingPairs(filter)
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
@@ -58,11 +58,11 @@ export class CallLogCounts {
   }
 
   /** Counts calls with one statement, so that all parts of the count come from the same snapshot. */
-  async total(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
+  async countCalls(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
     const isUnbounded = !window.from && !window.until
     const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
     const values: unknown[] = [tenantId]
-    const counts = spans.map((span) => (span.by === 'rows' ? countRows : countBuckets)(span, filter, values))
+    const counts = spans.map((span) => (span.by === 'rows' ? buildRowCountSql : buildBucketCountSql)(span, filter, values))
     if (counts.length === 0) return 0
     const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
     // Statements that count log rows are unnamed, so that PostgreSQL plans each one for its time range.
@@ -72,29 +72,29 @@ export class CallLogCounts {
   }
 
   /** Yields the number of calls per day, or per shorter period near the ends of the time range, newest first. */
-  async *newestFirst(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
+  async *countPerPeriod(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
     for (const span of splitWindow(window).toReversed())
-      if (span.by === 'rows') yield { ...span, count: await this.total(tenantId, filter, span) }
-      else yield* this.#buckets(tenantId, filter, span)
+      if (span.by === 'rows') yield { ...span, count: await this.countCalls(tenantId, filter, span) }
+      else yield* this.#readBuckets(tenantId, filter, span)
   }
 
   /** Yields the number of calls per hour of a day, newest first. */
-  hours(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
-    return this.#buckets(tenantId, filter, { by: 'hour', from, until })
+  countPerHour(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
+    return this.#readBuckets(tenantId, filter, { by: 'hour', from, until })
   }
 
   /** Returns a start day that covers the latest `count` calls of each API key, or null if there are no calls. */
-  async getFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
+  async findFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOfCounters({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+         SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${buildCounterSumSql({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
       [tenantId, apiKeyIds, count],
     )
     return rows[0]?.bucket ?? null
   }
 
-  async *#buckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): AsyncGenerator<Bucket> {
-    const text = `SELECT bucket, sum(${sumOfCounters(filter)})::bigint AS calls FROM ${currentUsage} u
+  async *#readBuckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): AsyncGenerator<Bucket> {
+    const text = `SELECT bucket, sum(${buildCounterSumSql(filter)})::bigint AS calls FROM ${currentUsage} u
       WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4
       GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsPerQuery}`
     for (let before = until; ; ) {
@@ -108,16 +108,16 @@ export class CallLogCounts {
   }
 }
 
-const nextHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)
-const nextDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
+const ceilToHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)
+const ceilToDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
 
 /** Splits a time range into at most two partial hours, two partial days and the whole days between them, in ascending order. */
 function splitWindow(window: Window, now = getCurrentTime()): Span[] {
   const from = window.from ?? new Date(0)
   // Rows can have future timestamps if the database clock was set back.
-  const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
-  const [firstHour, lastHour] = [nextHour(from), startOfHour(until)]
-  const [firstDay, lastDay] = [nextDay(firstHour), startOfDay(lastHour)]
+  const until = window.until ?? ceilToDay(new Date(now.getTime() + dayMs))
+  const [firstHour, lastHour] = [ceilToHour(from), startOfHour(until)]
+  const [firstDay, lastDay] = [ceilToDay(firstHour), startOfDay(lastHour)]
   const hours: Span[] =
     firstDay <= lastDay
       ? [
@@ -134,13 +134,13 @@ function splitWindow(window: Window, now = getCurrentTime()): Span[] {
   return spans.map((span): Span => (isDeleted(span) ? { ...span, by: 'rows' } : span)).filter((span) => span.from < span.until)
 }
 
-function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
-  return `(SELECT coalesce(sum(${sumOfCounters(filter)}), 0) FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
+function buildBucketCountSql({ by, from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
+  return `(SELECT coalesce(sum(${buildCounterSumSql(filter)}), 0) FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
 /** Returns SQL that counts the log rows of a partial hour, or of up to a day if its hourly counters were deleted. */
-function countRows({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
+function buildRowCountSql({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',
     `call_id >= $${values.push(getFirstId('call', from))}`,

@@ -34,7 +34,7 @@ export class CallLogResolver {
   })
   validation(@CurrentCall() call: Call, @Root() log: CallLog) {
     return loadRelation(call, 'CallLog.validation', log.callId, (ids) =>
-      this.#callLogs.validations(call.requireActor().tenantId, ids),
+      this.#callLogs.getValidationReports(call.requireActor().tenantId, ids),
     )
   }
 }

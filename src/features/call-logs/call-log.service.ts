@@ -17,7 +17,7 @@ import { createStatementNamer } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { getFirstId, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
-import { CallLogCounts, type CallLogFilter, getLogWindow, getPairs } from './call-log-counts.js'
+import { CallLogCounts, type CallLogFilter, getLogWindow, getMatchingPairs } from './call-log-counts.js'
 
 const table: LogTable = {
   name: 'call_logs',
@@ -53,30 +53,30 @@ export class CallLogService {
   }
 
   list(actor: Actor, { page, pageSize, after, ...filter }: CallLogFilter & PageArgs): Promise<Page<CallLog>> {
-    return listLog(this.#query(actor.tenantId, filter), { page, pageSize, after })
+    return listLog(this.#createQuery(actor.tenantId, filter), { page, pageSize, after })
   }
 
   connection(
     actor: Actor,
     { first, after, last, before, ...filter }: CallLogFilter & ConnectionArgs,
   ): Promise<Connection<CallLog>> {
-    return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
+    return connectLog(this.#createQuery(actor.tenantId, filter), { first, after, last, before })
   }
 
   /** Yields all calls up to the current time in batches, newest first. */
   readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
-    return logBatches(this.#query(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
+    return logBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
-  async recentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {
+  async getRecentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {
     const byKey = new Map<string, CallLog[]>(apiKeyIds.map((id) => [id, []]))
-    const day = await this.#counts.getFirstRecentDay(tenantId, apiKeyIds, count)
+    const day = await this.#counts.findFirstRecentDay(tenantId, apiKeyIds, count)
     if (!day) return byKey
     const horizon = this.#horizon()
     const conditions = ['tenant_id = $1', 'api_key_id = k.id', 'call_id >= $4']
     const { rows } = await this.#db.reads.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT ${table.columns} FROM ${logRows(table, { conditions, pairs: getPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
+         SELECT ${table.columns} FROM ${logRows(table, { conditions, pairs: getMatchingPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
       [tenantId, apiKeyIds, count, getFirstId('call', horizon && horizon > day ? horizon : day)],
     )
     for (const row of rows) byKey.get(row.apiKeyId)!.push(row)
@@ -84,7 +84,7 @@ export class CallLogService {
   }
 
   /** Returns the validation reports of rejected uploads by call ID. */
-  async validations(tenantId: string, callIds: readonly string[]): Promise<Map<string, ValidationReport>> {
+  async getValidationReports(tenantId: string, callIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.#db.pool.query<{ call_id: string; validation: ValidationReport }>(
       'SELECT call_id, validation FROM call_logs WHERE tenant_id = $1 AND call_id = ANY($2) AND validation IS NOT NULL',
       [tenantId, callIds],
@@ -92,7 +92,7 @@ export class CallLogService {
     return new Map(rows.map((row) => [row.call_id, row.validation]))
   }
 
-  #query(tenantId: string, filter: CallLogFilter, database: Queries = this.#db.reads): LogQuery<CallLog> {
+  #createQuery(tenantId: string, filter: CallLogFilter, database: Queries = this.#db.reads): LogQuery<CallLog> {
     const window = getLogWindow(filter, this.#horizon())
     // A malformed API key ID matches no calls.
     const isEmpty = typeof filter.apiKeyId === 'string' && !isId('key', filter.apiKeyId)
@@ -100,9 +100,9 @@ export class CallLogService {
     return {
       prefix: 'call',
       getId: ({ callId }) => callId,
-      count: async () => (isEmpty ? 0 : this.#counts.total(tenantId, filter, window)),
-      buckets: () => this.#counts.newestFirst(tenantId, filter, window),
-      hours: (bucket) => this.#counts.hours(tenantId, filter, bucket),
+      count: async () => (isEmpty ? 0 : this.#counts.countCalls(tenantId, filter, window)),
+      buckets: () => this.#counts.countPerPeriod(tenantId, filter, window),
+      hours: (bucket) => this.#counts.countPerHour(tenantId, filter, bucket),
       select: async (range) => {
         if (isEmpty) return []
         const values: unknown[] = [tenantId]
@@ -110,7 +110,7 @@ export class CallLogService {
         if (filter.apiKeyId) conditions.push(`api_key_id = $${values.push(filter.apiKeyId)}`)
         if (window.from) conditions.push(`call_id >= $${values.push(getFirstId('call', window.from))}`)
         if (window.until) conditions.push(`call_id < $${values.push(getFirstId('call', window.until))}`)
-        const pairs = isFiltered ? getPairs(filter) : null
+        const pairs = isFiltered ? getMatchingPairs(filter) : null
         return selectLogRows<CallLog>(database, table, { conditions, values, pairs }, { ...range, nameOf })
       },
     }

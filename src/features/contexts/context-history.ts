@@ -26,7 +26,7 @@ export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: Co
   createAuditRow(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
 /** Creates the audit log entries for an update: one for the status, and one for all other fields. */
-export function toUpdateAudits(
+export function toContextUpdateAudits(
   actor: Actor,
   { before, after, changes, details }: { before: ContextRow; after: ContextRow; changes: object; details: object | undefined },
 ): AuditRow[] {

@@ -32,7 +32,7 @@ export class ContextPolicy {
   rescan!: boolean
 }
 
-const isDays = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 36_500
+const isValidDayCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 36_500
 
 @InputType({ description: 'Fields of a context policy to change. Omitted fields keep their values.' })
 export class UpdateContextPolicyInput {
@@ -40,7 +40,7 @@ export class UpdateContextPolicyInput {
     nullable: true,
     description: 'Days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
   })
-  @Rule((value) => value === undefined || value === null || isDays(value), 'must be null or between 1 and 36500', {
+  @Rule((value) => value === undefined || value === null || isValidDayCount(value), 'must be null or between 1 and 36500', {
     type: ['integer', 'null'],
     minimum: 1,
     maximum: 36_500,

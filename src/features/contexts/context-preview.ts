@@ -60,12 +60,15 @@ export async function previewRules(database: Queries, context: FileContext, rule
       fileId: file.file_id,
       originalFilename: file.original_filename,
       reason: file.verdict,
-      message: toMessage(file, rules),
+      message: toRejectionMessage(file, rules),
     })),
   }
 }
 
-function toMessage({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
+function toRejectionMessage(
+  { verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number],
+  rules: ContextRules,
+): string {
   switch (verdict) {
     case 'invalid_extension':
       return `The extension of '${toPrintable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`

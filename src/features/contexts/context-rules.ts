@@ -17,19 +17,19 @@ const versioned = [...ownRules, ...policyFields]
 
 type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
 
-const pick = <Key extends string>(from: Record<Key, unknown>, keys: readonly Key[]) =>
+const pickFields = <Key extends string>(from: Record<Key, unknown>, keys: readonly Key[]) =>
   Object.fromEntries(keys.map((key) => [key, from[key]]))
 
-export const toPolicy = (context: ContextPolicy): ContextPolicy => pick(context, policyFields) as unknown as ContextPolicy
+export const toPolicy = (context: ContextPolicy): ContextPolicy => pickFields(context, policyFields) as unknown as ContextPolicy
 
 export const toRules = (context: Columns): ContextRules =>
-  ({ ...pick(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
+  ({ ...pickFields(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
 
 /** Returns true if `changes` requires a new version of the rules. The order of list items is ignored. */
-export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
-  versioned.some((field) => changes[field] !== undefined && comparable(changes[field]) !== comparable(before[field]))
+export const requiresNewVersion = (before: Columns, changes: Partial<Columns>): boolean =>
+  versioned.some((field) => changes[field] !== undefined && toComparable(changes[field]) !== toComparable(before[field]))
 
-const comparable = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
+const toComparable = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
 
 const renameKeys = (value: object, name: (key: string) => string): Record<string, unknown> =>
   Object.fromEntries(
@@ -38,4 +38,4 @@ const renameKeys = (value: object, name: (key: string) => string): Record<string
 
 /** Converts rules to their stored form, which has REST field names. */
 export const toStoredRules = (rules: ContextRules) => renameKeys(rules, toSnakeCase)
-export const fromStoredRules = (kept: object) => renameKeys(kept, toCamelCase) as unknown as ContextRules
+export const fromStoredRules = (stored: object) => renameKeys(stored, toCamelCase) as unknown as ContextRules

@@ -114,7 +114,7 @@ export class FileContextResolver {
   @Requires('admin')
   @Query(() => ContextVersionPage, { description: 'Lists the versions of the rules and policy of a context, newest first.' })
   contextVersions(@By() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
-    return this.#contexts.versions(actor, contextKey, args)
+    return this.#contexts.listVersions(actor, contextKey, args)
   }
 
   @Requires('admin')
@@ -139,6 +139,8 @@ export class FileContextResolver {
   @Requires('metadata')
   @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage figures of the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
-    return loadRelation(call, 'FileContext.usage', context.contextId, (ids) => this.#contexts.usages(context.tenantId, ids))
+    return loadRelation(call, 'FileContext.usage', context.contextId, (ids) =>
+      this.#contexts.getUsageByIds(context.tenantId, ids),
+    )
   }
 }

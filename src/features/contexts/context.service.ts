@@ -12,11 +12,11 @@ import { conflict, type FieldError, notFound } from '../../platform/errors/error
 import { getIdTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
-import { type ContextRow, listVersions, toContextAudit, toUpdateAudits, toVersionRow } from './context-history.js'
+import { type ContextRow, listVersions, toContextAudit, toContextUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
-import { changesRules, toPolicy, toRules } from './context-rules.js'
+import { requiresNewVersion, toPolicy, toRules } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
@@ -31,7 +31,7 @@ export class FileContextService {
     getGroup: ({ tenantId }) => tenantId,
     run: (wanted) => this.#readByKey(wanted),
   })
-  readonly #contextsInUse = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
+  readonly #cachedContexts = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -40,7 +40,7 @@ export class FileContextService {
   }
 
   /** Validates fields against the service setting `MAX_UPLOAD_MB`. */
-  findErrors(input: object): FieldError[] {
+  findInputErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
       ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]
@@ -97,15 +97,15 @@ export class FileContextService {
 
   /** Returns a context by ID. Throws 404 if the context does not exist or the API key has no access to it. */
   async getById(actor: Actor, contextId: string): Promise<FileContext> {
-    const found = canAccessContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
+    const found = canAccessContext(actor, contextId)
+      ? (await this.getByIds(actor.tenantId, [contextId])).get(contextId)
+      : undefined
     if (!found) throw notFound('context', contextId)
     return found
   }
 
-  /**
-   * Returns the ID of the context with this key or, without a key, the IDs of all accessible contexts. Null means all contexts.
-   */
-  async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
+  /** Returns the ID of the context with this key or, without a key, the IDs of all accessible contexts. Null means all. */
+  async getAccessibleIds(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
     if (typeof contextKey !== 'string') return actor.contexts
     const found = await this.find(actor, contextKey)
     return found ? [found.contextId] : []
@@ -139,9 +139,9 @@ export class FileContextService {
    * Caches an active context per actor, and therefore per request. Other results are not cached, because an earlier mutation of
    * the same request may have created or enabled the context.
    */
-  async findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
-    const contexts = this.#contextsInUse.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
-    this.#contextsInUse.set(actor, contexts)
+  async findCached(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    const contexts = this.#cachedContexts.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
+    this.#cachedContexts.set(actor, contexts)
     const known = await contexts.get(contextKey)
     if (known?.status === 'active') return known
     const found = this.find(actor, contextKey)
@@ -150,13 +150,13 @@ export class FileContextService {
   }
 
   /** Returns contexts by ID, for GraphQL relations. */
-  async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
+  async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
-    return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
+    return new Map((await this.#addUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
   /** Returns the usage of contexts by context ID, from counters. */
-  async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
+  async getUsageByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
          greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
@@ -182,20 +182,20 @@ export class FileContextService {
       ...(status && { status }),
     }
     const { data, pagination } = await newestFirst(this.#db.prisma.fileContext, { key: 'contextId', where, place })
-    return { data: await this.#withUsage(actor.tenantId, data), pagination }
+    return { data: await this.#addUsage(actor.tenantId, data), pagination }
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
     const changes = omitUndefined(input)
     if (changes.allowedExtensions) changes.allowedExtensions = normalizeExtensions(changes.allowedExtensions)
-    return this.#change(actor, contextKey, { changes })
+    return this.#update(actor, contextKey, { changes })
   }
 
   async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
-    return toPolicy(await this.#change(actor, contextKey, { changes: omitUndefined(input), details: { change: 'policy' } }))
+    return toPolicy(await this.#update(actor, contextKey, { changes: omitUndefined(input), details: { change: 'policy' } }))
   }
 
-  async #change(
+  async #update(
     actor: Actor,
     contextKey: string,
     { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
@@ -206,7 +206,7 @@ export class FileContextService {
       }
       const before = await tx.fileContext.findUnique({ where })
       if (!before || !canAccessContext(actor, before.contextId)) throw notFound('context', contextKey)
-      const isVersion = changesRules(before, changes)
+      const isVersion = requiresNewVersion(before, changes)
       const row = await tx.fileContext.update({
         where,
         data: {
@@ -222,13 +222,13 @@ export class FileContextService {
       })
       return {
         result: toContext(row, Number(used?.bytes ?? 0)),
-        entry: { audit: toUpdateAudits(actor, { before, after: row, changes, details }) },
+        entry: { audit: toContextUpdateAudits(actor, { before, after: row, changes, details }) },
       }
     })
   }
 
   /** Lists the versions of a context's rules, newest first. */
-  async versions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
+  async listVersions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
     return listVersions(this.#db, await this.get(actor, contextKey), args)
   }
 
@@ -278,7 +278,7 @@ export class FileContextService {
     })
   }
 
-  async #withUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
+  async #addUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
     const totals = await this.#db.prisma.fileTotal.findMany({
       where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
     })
@@ -294,6 +294,6 @@ const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
 const omitUndefined = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 
-const normalizeExtensions = (given: string[]): string[] => [
-  ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
+const normalizeExtensions = (extensions: string[]): string[] => [
+  ...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]

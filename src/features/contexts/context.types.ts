@@ -93,7 +93,7 @@ export class ContextUsage {
 
 export const FileContextPage = pageType(FileContext, 'FileContext')
 
-const extensions = () =>
+const ExtensionList = () =>
   Rule(
     (value) =>
       Array.isArray(value) &&
@@ -103,12 +103,12 @@ const extensions = () =>
     'must be 1 to 100 extensions of 1 to 16 letters and digits, such as "pdf"',
     { minItems: 1, maxItems: 100, items: { type: 'string', pattern: '^\\.?[A-Za-z0-9]{1,16}$' } },
   )
-const template = () =>
+const PathTemplate = () =>
   Rule(
     (value) => typeof value === 'string' && findTemplateError(value) === null,
     'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
   )
-const megabytes = () => Whole(1, 2_147_483_647)
+const Megabytes = () => Whole(1, 2_147_483_647)
 
 @InputType({ description: 'Properties of a new context. All checks are enabled by default.' })
 export class CreateContextInput {
@@ -125,10 +125,10 @@ export class CreateContextInput {
   @Line(1, 255)
   displayName!: string
   @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.' })
-  @extensions()
+  @ExtensionList()
   allowedExtensions!: string[]
   @Field(() => Int, { description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.' })
-  @megabytes()
+  @Megabytes()
   maxFileSizeMb!: number
   @Field(() => String, { defaultValue: '', description: 'Purpose of the context, as free text.' })
   @Prose(0, 4096)
@@ -137,7 +137,7 @@ export class CreateContextInput {
     defaultValue: '{context_key}/{year}/{month}',
     description: 'Template of the storage path of files. It may contain `{context_key}`, `{year}` and `{month}`.',
   })
-  @template()
+  @PathTemplate()
   storagePathTemplate!: string
   @Field(() => Boolean, { defaultValue: true, description: 'True to reject blank files.' })
   rejectBlankFiles!: boolean
@@ -146,7 +146,7 @@ export class CreateContextInput {
   @Field(() => Boolean, { defaultValue: true, description: 'True to scan files for viruses.' })
   scanForViruses!: boolean
   @Field(() => Int, { defaultValue: 10_240, description: 'Storage quota of the context in MB, at least 1.' })
-  @megabytes()
+  @Megabytes()
   storageQuotaMb!: number
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
   @Optional()
@@ -165,14 +165,14 @@ export class UpdateContextInput {
     description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.',
   })
   @NotNull()
-  @extensions()
+  @ExtensionList()
   allowedExtensions?: string[]
   @Field(() => Int, {
     nullable: true,
     description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.',
   })
   @NotNull()
-  @megabytes()
+  @Megabytes()
   maxFileSizeMb?: number
   @Field(() => String, { nullable: true, description: 'Purpose of the context, as free text.' })
   @NotNull()
@@ -183,7 +183,7 @@ export class UpdateContextInput {
     description: 'Template of the storage path of new files. Existing files keep their paths.',
   })
   @NotNull()
-  @template()
+  @PathTemplate()
   storagePathTemplate?: string
   @Field(() => Boolean, { nullable: true, description: 'True to reject blank files.' })
   @NotNull()
@@ -199,7 +199,7 @@ export class UpdateContextInput {
   scanForViruses?: boolean
   @Field(() => Int, { nullable: true, description: 'Storage quota of the context in MB, at least 1.' })
   @NotNull()
-  @megabytes()
+  @Megabytes()
   storageQuotaMb?: number
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, which replace the existing ones.' })
   @NotNull()
@@ -239,11 +239,11 @@ export function findTemplateError(template: string): string | null {
 }
 
 /** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */
-export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
+export function getBlobFolder(context: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
-    context_key: at.contextKey,
-    year: String(at.createdAt.getUTCFullYear()),
-    month: String(at.createdAt.getUTCMonth() + 1).padStart(2, '0'),
+    context_key: context.contextKey,
+    year: String(context.createdAt.getUTCFullYear()),
+    month: String(context.createdAt.getUTCMonth() + 1).padStart(2, '0'),
   }
-  return `${at.tenantId}/${at.template.replace(placeholder, (_, name: string) => values[name]!)}`
+  return `${context.tenantId}/${context.template.replace(placeholder, (_, name: string) => values[name]!)}`
 }

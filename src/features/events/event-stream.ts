@@ -31,16 +31,16 @@ export function createEventStream(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.get('/api/v1/events', (request, response, next) => {
     if (request.accepts(['application/json', 'text/event-stream']) !== 'text/event-stream') return next()
-    return answer(parts, operation, request, response)
+    return serveEventStream(parts, operation, request, response)
   })
   return router
 }
 
-async function answer(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
+async function serveEventStream(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
   const call = await parts.createCall(request)
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
-      const args = read(call, operation, request)
+      const args = parseArguments(call, operation, request)
       return { args, stream: parts.streams.enter(actor, () => parts.isCredentialValid(request)) }
     })
     response.once('close', stream.leave)
@@ -51,14 +51,14 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
       'X-Accel-Buffering': 'no',
     })
     if (request.method === 'HEAD') return void response.end()
-    await send(parts, { call, args, signal: stream.signal }, response)
+    await sendEvents(parts, { call, args, signal: stream.signal }, response)
   } catch (error) {
     response.set(call.responseHeaders)
     throw error
   }
 }
 
-function read(call: Call, operation: Operation, request: Request): EventPageArgs {
+function parseArguments(call: Call, operation: Operation, request: Request): EventPageArgs {
   const { query } = getTarget(request)
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name)
@@ -79,7 +79,7 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
   return args
 }
 
-async function send(
+async function sendEvents(
   { events, onError }: Parts,
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,

@@ -21,7 +21,7 @@ export class EventResolver {
   @Requires('admin', { tenantWide: true })
   @Query(() => EventPage, { description: 'Lists the events of the tenant after a position in its journal, in commit order.' })
   events(@By() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
-    return this.#events.page(actor, args)
+    return this.#events.getPage(actor, args)
   }
 
   @Extensions({ endpoint: eventsEndpoint })

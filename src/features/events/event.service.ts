@@ -16,7 +16,7 @@ export class EventService {
     this.#journal = journal
   }
 
-  async page({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
+  async getPage({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
     const { events, lastSequence } = await this.#journal.readPage({ tenantId, after, limit, types: toEventTypes(types) })
     return { data: events.map(toEvent), lastSequence }
   }
@@ -28,11 +28,11 @@ export class EventService {
   }
 
   /** Starts a GraphQL subscription to events. Throws if the call is rejected. */
-  subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
+  subscribe(call: Call, input: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
-      const args = Object.assign(new EventsArgs(), given)
+      const args = Object.assign(new EventsArgs(), input)
       validateArguments(call, args, EventsArgs)
-      return makeAbortable((signal) => one(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
+      return makeAbortable((signal) => flattenBatches(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
     })
   }
 }
@@ -63,6 +63,6 @@ function makeAbortable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): As
   return outer
 }
 
-async function* one(batches: AsyncGenerator<JournalEvent[]>): AsyncGenerator<Event> {
+async function* flattenBatches(batches: AsyncGenerator<JournalEvent[]>): AsyncGenerator<Event> {
   for await (const batch of batches) for (const event of batch) yield toEvent(event)
 }

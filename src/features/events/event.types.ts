@@ -31,7 +31,8 @@ const known = Object.keys(eventTypes) as EventType[]
 const kinds = [...new Set(known.map((type) => `${type.slice(0, type.indexOf('.'))}.*`))]
 const maxTypes = 50
 
-const isType = (value: unknown): boolean => value === '*' || kinds.includes(value as string) || known.includes(value as EventType)
+const isEventType = (value: unknown): boolean =>
+  value === '*' || kinds.includes(value as string) || known.includes(value as EventType)
 
 /** Converts event names and wildcards, such as `file.*`, to event types. Null means all types. */
 export const toEventTypes = (names: readonly string[] | null | undefined): EventType[] | null =>
@@ -42,7 +43,7 @@ export const toEventTypes = (names: readonly string[] | null | undefined): Event
 /** Validates a list of event types, which may contain wildcards such as `file.*` and `*`. */
 export const EventTypes = () =>
   Rule(
-    (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isType),
+    (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isEventType),
     `must be a list of event types, each of them one of *, ${[...kinds, ...known].join(', ')}`,
     { minItems: 1, maxItems: maxTypes },
   )

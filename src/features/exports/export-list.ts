@@ -22,7 +22,7 @@ export class ExportList<Args extends object> {
   constructor(schema: GraphQLSchema, operation: string, args: new () => Args) {
     this.#operation = loadOperations(schema).get(operation)!
     this.#args = args
-    this.#fields = getFields(this.#operation.document)
+    this.#fields = getSelectedFields(this.#operation.document)
     this.columns = this.#fields.map(({ column }) => column)
   }
 
@@ -32,7 +32,7 @@ export class ExportList<Args extends object> {
   }
 
   /** Reads the filters from the query string. Throws a 400 error that lists all invalid parameters. */
-  read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
+  parseQuery(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
     const errors: FieldError[] = []
     const format = query.get('format') ?? 'ndjson'
@@ -71,7 +71,7 @@ export class ExportList<Args extends object> {
 }
 
 /** Returns the fields of a list item that the GraphQL document selects at `data.data`. */
-function getFields(document: DocumentNode): { column: string; field: string }[] {
+function getSelectedFields(document: DocumentNode): { column: string; field: string }[] {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let set: SelectionSetNode | undefined
   for (const node of document.definitions) {

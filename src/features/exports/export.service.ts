@@ -39,12 +39,12 @@ interface Exported<Args extends object> {
 const rowsAtOnce = 200
 
 /** Creates the endpoints that stream log exports in constant memory, each with its own database connection. */
-export function createExports(parts: Parts): RequestHandler {
+export function createExportRouter(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
   const router = Router({ caseSensitive: true, strict: true })
   const mount = <Args extends object>(exported: Exported<Args>) => {
-    router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
+    router.get(exported.path, (request, response) => handleExport(parts, slots, exported, request, response))
     router.all(exported.path, rejectMethod)
   }
   mount({
@@ -57,12 +57,12 @@ export function createExports(parts: Parts): RequestHandler {
     path: '/api/v1/audit-logs/export',
     name: 'audit-logs',
     list: new ExportList(schema, 'ListAuditLogs', AuditLogsArgs),
-    batches: (connection, actor, args) => auditLogs.batches(connection, actor, args, rowsAtOnce),
+    batches: (connection, actor, args) => auditLogs.readInBatches(connection, actor, args, rowsAtOnce),
   })
   return router
 }
 
-async function answer<Args extends object>(
+async function handleExport<Args extends object>(
   parts: Parts,
   slots: TenantSlots,
   exported: Exported<Args>,
@@ -72,10 +72,10 @@ async function answer<Args extends object>(
   const call = await parts.createCall(request)
   try {
     await call.run('data', exported.list.endpoint, async (attempt) => {
-      const wanted = exported.list.read(call, getTarget(request).query)
+      const wanted = exported.list.parseQuery(call, getTarget(request).query)
       const leave = slots.enter(attempt.actor.tenantId)
       try {
-        await send(parts, exported, wanted, attempt, call, response)
+        await sendExport(parts, exported, wanted, attempt, call, response)
       } finally {
         leave()
       }
@@ -86,7 +86,7 @@ async function answer<Args extends object>(
   }
 }
 
-async function send<Args extends object>(
+async function sendExport<Args extends object>(
   { database, onError }: Parts,
   { name, list, batches }: Exported<Args>,
   { args, format }: { args: Args; format: keyof typeof writers },
@@ -108,7 +108,7 @@ async function send<Args extends object>(
     // The connection is closed before the response ends, so that the client can start the next export immediately.
     const end = () => connection.end()
     if (call.isHead) return void (await end().then(() => response.end()))
-    await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
+    await pipeline(Readable.from(formatExport(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
     // The headers were already sent, so the error can only be logged. A disconnected client is not an error.
@@ -119,7 +119,7 @@ async function send<Args extends object>(
   }
 }
 
-async function* texts<Args extends object>(
+async function* formatExport<Args extends object>(
   list: ExportList<Args>,
   format: keyof typeof writers,
   first: IteratorResult<object[]>,

@@ -17,24 +17,25 @@ export interface FileFilter {
  * Returns true if the filter includes an uploader or a content type. Its statements are unnamed, because rare and frequent values
  * need different plans.
  */
-const hasAttributes = ({ uploadedBy, contentType = null }: FileFilter): boolean => uploadedBy !== null || contentType !== null
+const hasAttributeFilter = ({ uploadedBy, contentType = null }: FileFilter): boolean =>
+  uploadedBy !== null || contentType !== null
 
 /** Returns a SELECT statement that counts matching files by adding up counters. */
-export const countStatement = (filter: FileFilter, values: unknown[]): string =>
-  `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributes(filter) ? 'file_groups' : 'file_totals'} WHERE ${groupConditions(filter, values)}`
+export const buildCountSql = (filter: FileFilter, values: unknown[]): string =>
+  `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributeFilter(filter) ? 'file_groups' : 'file_totals'} WHERE ${buildGroupConditions(filter, values)}`
 
 /** Returns SQL for the combinations of context, uploader and content type that match the filter and have files. */
-export const selectGroups = (filter: FileFilter, values: unknown[]): string =>
-  `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${groupConditions(filter, values)})`
+export const buildGroupsSql = (filter: FileFilter, values: unknown[]): string =>
+  `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${buildGroupConditions(filter, values)})`
 
-function groupConditions(filter: FileFilter, values: unknown[]): string {
+function buildGroupConditions(filter: FileFilter, values: unknown[]): string {
   const conditions = [`tenant_id = $${values.push(filter.tenantId)}`]
   if (filter.contextIds) conditions.push(`context_id = ANY ($${values.push(filter.contextIds)})`)
-  return [...conditions, ...attributeConditions(filter)].join(' AND ')
+  return [...conditions, ...buildAttributeConditions(filter)].join(' AND ')
 }
 
 /** Returns SQL conditions with literal values, because the best plan depends on the number of matching files. */
-export function attributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
+export function buildAttributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
   if (uploadedBy !== null) conditions.push(`uploaded_by = ${pg.escapeLiteral(uploadedBy)}`)
   if (contentType?.endsWith('/*')) conditions.push(`starts_with(content_type, ${pg.escapeLiteral(contentType.slice(0, -1))})`)
@@ -46,8 +47,8 @@ export function attributeConditions({ uploadedBy, contentType = null }: FileFilt
  * Returns true if a page is read by merging one index scan per context. Skipped rows are neither stored nor sorted, but each
  * number of contexts needs its own statement.
  */
-const mergesContexts = (filter: FileFilter, skip: number): boolean =>
-  skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributes(filter)
+const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
+  skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 
 interface IndexScan {
   ascending?: boolean
@@ -64,21 +65,21 @@ interface IndexScan {
  * primary key or files_by_context in index order, without accessing the table if only IDs are needed. Skipped rows are read from
  * the index. For rare uploaders or content types, the statement reads files_by_size and sorts the rows.
  */
-export function filesInOrder(
+export function buildOrderedFilesSql(
   filter: FileFilter,
   values: unknown[],
   { ascending = false, where = [], skip = 0, limit, columns = 'f.tenant_id, f.file_id' }: IndexScan,
 ): string {
-  const conditions = [`f.tenant_id = $${values.push(filter.tenantId)}`, ...where, ...attributeConditions(filter)]
+  const conditions = [`f.tenant_id = $${values.push(filter.tenantId)}`, ...where, ...buildAttributeConditions(filter)]
   const order = `ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'}`
-  const number = (value: number) => (hasAttributes(filter) ? value : `$${values.push(value)}::bigint`)
+  const number = (value: number) => (hasAttributeFilter(filter) ? value : `$${values.push(value)}::bigint`)
   const page = `${order} ${skip > 0 ? `OFFSET ${number(skip)}` : ''} LIMIT ${limit}`
   const files = (context: string, end: string) =>
     `SELECT ${columns} FROM files f WHERE ${context}${conditions.join(' AND ')} ${end}`
   const { contextIds } = filter
-  if (contextIds === null && !hasAttributes(filter)) return files('', page)
+  if (contextIds === null && !hasAttributeFilter(filter)) return files('', page)
   if (contextIds?.length === 1) return files(`f.context_id = $${values.push(contextIds[0])} AND `, page)
-  if (mergesContexts(filter, skip)) {
+  if (needsContextMerge(filter, skip)) {
     // Without an explicit order in each branch, PostgreSQL does not use the index order.
     const scans = filter.contextIds!.map((id) => `(${files(`f.context_id = $${values.push(id)} AND `, order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
@@ -86,7 +87,7 @@ export function filesInOrder(
   // The statement reads each context in order and sorts the combined rows. It is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
-    : `(SELECT DISTINCT context_id FROM ${selectGroups(filter, values)} g) c`
+    : `(SELECT DISTINCT context_id FROM ${buildGroupsSql(filter, values)} g) c`
   const each = files('f.context_id = c.context_id AND ', `${order} LIMIT ${skip > 0 ? number(skip + limit) : limit}`)
   return `SELECT f.* FROM ${contexts} CROSS JOIN LATERAL (${each}) f ${page}`
 }
@@ -115,13 +116,13 @@ export const buildFileJoinsSql = (tenant: string): string => `${contextJoin}
  * Returns SQL that joins `files` with the subquery `ids`. The limit makes PostgreSQL look up each file instead of reading all
  * files of the tenant.
  */
-export const filesOfIds = (tenant: string): string =>
+export const buildJoinByIdSql = (tenant: string): string =>
   `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
 // Exceeds the number of rows of any page or connection. As a literal, it lets the planner expect few rows.
 const maxRows = 101
 
-interface Stretch {
+interface PageRange {
   limit: number
   /** Returns only files that are older than the file with this ID. */
   untilId?: string | undefined
@@ -143,48 +144,48 @@ export class FileList {
   async listPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
-      const [rows, total] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.total(filter)])
+      const [rows, total] = await Promise.all([this.listAfter(filter, afterId, pageSize + 1), this.countFiles(filter)])
       return toPage(rows, total, place)
     }
-    if (page === 1) return this.#first(filter, place)
-    const total = await this.total(filter)
+    if (page === 1) return this.#getFirstPage(filter, place)
+    const total = await this.countFiles(filter)
     const skip = (page - 1) * pageSize
     if (skip >= total) return toPage<File>([], total, place)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
     // Pages in the second half of the list are read from the oldest file, so that no page skips more than half of the list.
     const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
-    return toPage(await this.#rows(filter, stretch), total, place)
+    return toPage(await this.#readRows(filter, stretch), total, place)
   }
 
   /** Returns the number of matching files from counters. */
-  async total(filter: FileFilter): Promise<number> {
+  async countFiles(filter: FileFilter): Promise<number> {
     const values: unknown[] = []
-    const [row] = await this.#select<{ total: number }>(filter, 'total', countStatement(filter, values), values)
+    const [row] = await this.#select<{ total: number }>(filter, 'total', buildCountSql(filter, values), values)
     return row!.total
   }
 
   /** Returns at most `limit` files that are older than `afterId`, or the newest files if `afterId` is undefined. */
-  after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
-    return this.#rows(filter, { limit, untilId: afterId })
+  listAfter(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
+    return this.#readRows(filter, { limit, untilId: afterId })
   }
 
   /** Returns rows and total with one statement, because most clients read only the first page. */
-  async #first(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
+  async #getFirstPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const values: unknown[] = []
-    const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${selectRows(filter, values, { limit: place.pageSize })}`
+    const text = `SELECT ${fileColumns}, (${buildCountSql(filter, values)}) AS total FROM ${buildPageSql(filter, values, { limit: place.pageSize })}`
     const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)
     return toPage<File>(rows, rows[0]?.total ?? 0, place)
   }
 
-  #rows(filter: FileFilter, stretch: Stretch): Promise<File[]> {
+  #readRows(filter: FileFilter, stretch: PageRange): Promise<File[]> {
     const { untilId, skip = 0, ascending } = stretch
     const values: unknown[] = []
     const name = `rows${untilId === undefined ? '' : 'b'}${skip > 0 ? 's' : ''}${ascending ? 'a' : ''}`
     return this.#select<File>(
       filter,
-      mergesContexts(filter, skip) ? undefined : name,
-      `SELECT ${fileColumns} FROM ${selectRows(filter, values, stretch)}`,
+      needsContextMerge(filter, skip) ? undefined : name,
+      `SELECT ${fileColumns} FROM ${buildPageSql(filter, values, stretch)}`,
       values,
     )
   }
@@ -198,21 +199,21 @@ export class FileList {
   ): Promise<Row[]> {
     // Filters by uploader or content type contain literals. Named statements would keep a plan for each value.
     const { rows } =
-      name === undefined || hasAttributes(filter)
+      name === undefined || hasAttributeFilter(filter)
         ? await this.#database.query<Row>(text, values)
-        : await this.#database.query<Row>({ name: `files-${name}-${getShape(filter)}`, text, values })
+        : await this.#database.query<Row>({ name: `files-${name}-${getFilterShape(filter)}`, text, values })
     return rows
   }
 }
 
 /** Each shape of a filter has its own prepared statement, and therefore its own plan. */
-const getShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
+const getFilterShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
 /** Returns SQL for the rows of a page, newest first. If an index contains the IDs in order, the statement reads the IDs first. */
-function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
+function buildPageSql(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: PageRange): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
-  const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds?.length ?? 1) === 1
-  const ids = filesInOrder(filter, values, {
+  const isDirect = skip === 0 && !hasAttributeFilter(filter) && (filter.contextIds?.length ?? 1) === 1
+  const ids = buildOrderedFilesSql(filter, values, {
     ascending: ascending ?? false,
     where,
     skip,
@@ -221,6 +222,6 @@ function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, ski
   })
   const page = `(SELECT * FROM (${ids}) found LIMIT $${values.push(limit)})`
   const tenant = `$${values.push(filter.tenantId)}`
-  const rows = isDirect ? `${page} f` : `${page} ids ${filesOfIds(tenant)}`
+  const rows = isDirect ? `${page} f` : `${page} ids ${buildJoinByIdSql(tenant)}`
   return `${rows} ${buildFileJoinsSql(tenant)} ORDER BY f.file_id DESC`
 }

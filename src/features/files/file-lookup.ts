@@ -23,7 +23,7 @@ export class FileLookup<Found extends StoredFile> {
     const source = `SELECT ${columns}, f.blob_path AS "blobPath" FROM files f ${joins}`
     this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])` }
     this.#batches = new TenantBatches(async (tenantId, items) => {
-      const found = await this.findAll(tenantId, [...new Set(items.map(({ fileId }) => fileId))])
+      const found = await this.findByIds(tenantId, [...new Set(items.map(({ fileId }) => fileId))])
       return items.map(({ fileId }) => found.get(fileId) ?? null)
     })
   }
@@ -50,7 +50,7 @@ export class FileLookup<Found extends StoredFile> {
   }
 
   /** Returns files by ID. Unknown IDs are missing from the map. */
-  async findAll(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
+  async findByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
     const { rows } = await this.#database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))
   }

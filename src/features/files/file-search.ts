@@ -5,13 +5,13 @@ import { badUserInput } from '../../platform/errors/errors.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import {
+  buildCountSql,
   buildFileJoinsSql,
-  countStatement,
+  buildGroupsSql,
+  buildJoinByIdSql,
+  buildOrderedFilesSql,
   type FileFilter,
   fileColumns,
-  filesInOrder,
-  filesOfIds,
-  selectGroups,
 } from './file-list.js'
 
 /** Filters and sort order of a file list. */
@@ -25,7 +25,7 @@ export interface Search extends FileFilter {
 }
 
 /** Position of a file in a sorted list. Lists that are sorted by age need no `key`, because IDs are ordered by time. */
-export interface SortedPlace {
+export interface SortPosition {
   id: string
   key?: string
 }
@@ -49,37 +49,40 @@ export class FileSearch {
   }
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
+  async findRows(search: Search, { limit, fromEnd, after, before }: Stretch<SortPosition>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
-    const order = orderOf(search.sort, isDown)
+    const order = buildSortOrderSql(search.sort, isDown)
     const values: unknown[] = []
-    const within = [afterPlace(search, after, values, search.descending), afterPlace(search, before, values, !search.descending)]
+    const within = [
+      buildCursorCondition(search, after, values, search.descending),
+      buildCursorCondition(search, before, values, !search.descending),
+    ]
     const rows = limit + 1
     let ids: string
-    if (isByAge(search)) {
-      const where = [inWindow(search.window, values), ...within]
-      ids = filesInOrder(search, values, { ascending: !isDown, where, limit: rows })
-    } else if (isMerged(search)) {
-      ids = buildMergedSql(search, values, [beginsWith(search.namePrefix, values), ...within], { order, rows })
+    if (isSortedByAge(search)) {
+      const where = [buildWindowCondition(search.window, values), ...within]
+      ids = buildOrderedFilesSql(search, values, { ascending: !isDown, where, limit: rows })
+    } else if (canMergeGroups(search)) {
+      ids = buildMergedSql(search, values, [buildPrefixCondition(search.namePrefix, values), ...within], { order, rows })
     } else {
-      await this.#rejectTooMany(search)
-      ids = `SELECT f.* FROM ${buildGatheredSql(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
+      await this.#assertSortable(search)
+      ids = `SELECT f.* FROM ${buildCandidatesSql(search, values)} WHERE ${[buildWindowCondition(search.window, values), ...within].join(' AND ')}`
     }
     const found = await selectFiles(this.#database, ids, { search, values, order, rows })
     return fromEnd ? found.reverse() : found
   }
 
   /** Counts matching files, up to `maxSortedFiles`. */
-  async total(search: Search): Promise<number> {
+  async countMatches(search: Search): Promise<number> {
     if (search.namePrefix !== null || isBounded(search.window))
-      return Math.min((await this.#count(search)).matching, maxSortedFiles)
+      return Math.min((await this.#countRows(search)).matching, maxSortedFiles)
     const values: unknown[] = []
-    const { rows } = await this.#database.query<{ total: number }>(countStatement(search, values), values)
+    const { rows } = await this.#database.query<{ total: number }>(buildCountSql(search, values), values)
     return Math.min(rows[0]!.total, maxSortedFiles)
   }
 
-  async #rejectTooMany(search: Search): Promise<void> {
-    if ((await this.#count(search)).gathered <= maxSortedFiles) return
+  async #assertSortable(search: Search): Promise<void> {
+    if ((await this.#countRows(search)).gathered <= maxSortedFiles) return
     const message =
       search.namePrefix === null
         ? `must be created_at if more than ${maxSortedFiles} files are between start_date and end_date. Use a shorter period`
@@ -87,10 +90,10 @@ export class FileSearch {
     throw badUserInput([{ field: 'sort', message }])
   }
 
-  async #count(search: Search): Promise<{ gathered: number; matching: number }> {
+  async #countRows(search: Search): Promise<{ gathered: number; matching: number }> {
     const values: unknown[] = []
     const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
-      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${inWindow(search.window, values)}))::int AS matching FROM ${buildGatheredSql(search, values)}`,
+      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${buildWindowCondition(search.window, values)}))::int AS matching FROM ${buildCandidatesSql(search, values)}`,
       values,
     )
     return rows[0]!
@@ -109,14 +112,14 @@ export async function selectFiles(database: Queries, ids: string, { search, valu
   const tenant = `$${values.push(search.tenantId)}`
   const found = await database.query<File>(
     `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
-     ${filesOfIds(tenant)} ${buildFileJoinsSql(tenant)} ORDER BY ${order}`,
+     ${buildJoinByIdSql(tenant)} ${buildFileJoinsSql(tenant)} ORDER BY ${order}`,
     values,
   )
   return found.rows
 }
 
 /** Returns the SQL condition that joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
-const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
+const buildGroupCondition = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
@@ -131,10 +134,10 @@ function buildMergedSql(
   within: string[],
   { order, rows }: { order: string; rows: number },
 ): string {
-  const where = [isInGroup(search, values), ...within].join(' AND ')
+  const where = [buildGroupCondition(search, values), ...within].join(' AND ')
   const first = (count: number) =>
     `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
-  return `SELECT f.* FROM (SELECT g.* FROM ${selectGroups(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
+  return `SELECT f.* FROM (SELECT g.* FROM ${buildGroupsSql(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
 // SQL expressions of the indexes that sort a list. Sorting by age needs none, because IDs are ordered by time.
@@ -145,14 +148,19 @@ const keys: Record<FileSort, { sql: string; given: (parameter: string) => string
   size_bytes: { sql: 'f.size_bytes', given: (parameter) => `${parameter}::bigint` },
 }
 
-export function orderOf(sort: FileSort, isDown: boolean): string {
+export function buildSortOrderSql(sort: FileSort, isDown: boolean): string {
   const direction = isDown ? 'DESC' : 'ASC'
   const key = keys[sort]
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
 
 /** Returns the SQL condition for files after or before a cursor. */
-export function afterPlace({ sort }: Search, place: SortedPlace | undefined, values: unknown[], isDown: boolean): string {
+export function buildCursorCondition(
+  { sort }: Search,
+  place: SortPosition | undefined,
+  values: unknown[],
+  isDown: boolean,
+): string {
   if (!place) return 'true'
   const key = keys[sort]
   const comparison = isDown ? '<' : '>'
@@ -162,22 +170,22 @@ export function afterPlace({ sort }: Search, place: SortedPlace | undefined, val
     : `f.file_id ${comparison} ${id}`
 }
 
-const isByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
+const isSortedByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
 /** Returns true if the filter is a range of the index that sorts the list. */
-const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
+const canMergeGroups = ({ namePrefix, window, sort }: Search): boolean =>
   !isBounded(window) && (namePrefix === null || sort === 'original_filename')
 
 const isBounded = ({ from, until }: Window): boolean => from !== null || until !== null
 
-export function inWindow({ from, until }: Window, values: unknown[]): string {
+export function buildWindowCondition({ from, until }: Window, values: unknown[]): string {
   const conditions = ['true']
   if (from) conditions.push(`f.file_id >= $${values.push(getFirstId('file', from))}`)
   if (until) conditions.push(`f.file_id < $${values.push(getFirstId('file', until))}`)
   return conditions.join(' AND ')
 }
 
-export function beginsWith(prefix: string | null, values: unknown[]): string {
+export function buildPrefixCondition(prefix: string | null, values: unknown[]): string {
   if (prefix === null) return 'true'
   const given = `lower($${values.push(prefix)}::text COLLATE "C")`
   // U+10FFFF is the last Unicode character, so no text with this prefix sorts after the upper bound.
@@ -185,12 +193,15 @@ export function beginsWith(prefix: string | null, values: unknown[]): string {
 }
 
 /** Returns SQL that selects the files of a time range by ID, or the files with a name prefix group by group. */
-function buildGatheredSql(search: Search, values: unknown[]): string {
+function buildCandidatesSql(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
-    const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })
-    return `(SELECT ${columns} FROM (${ids}) ids ${filesOfIds(`$${values.push(search.tenantId)}`)}) f`
+    const ids = buildOrderedFilesSql(search, values, {
+      where: [buildWindowCondition(search.window, values)],
+      limit: maxSortedFiles + 1,
+    })
+    return `(SELECT ${columns} FROM (${ids}) ids ${buildJoinByIdSql(`$${values.push(search.tenantId)}`)}) f`
   }
-  const where = `${isInGroup(search, values)} AND ${beginsWith(search.namePrefix, values)}`
-  return `(SELECT f.* FROM ${selectGroups(search, values)} g CROSS JOIN LATERAL (
+  const where = `${buildGroupCondition(search, values)} AND ${buildPrefixCondition(search.namePrefix, values)}`
+  return `(SELECT f.* FROM ${buildGroupsSql(search, values)} g CROSS JOIN LATERAL (
       SELECT ${columns} FROM files f WHERE ${where} LIMIT ${maxSortedFiles + 1}) f LIMIT ${maxSortedFiles + 1}) f`
 }

@@ -3,8 +3,16 @@ import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import type { File } from './file.types.js'
-import { attributeConditions } from './file-list.js'
-import { afterPlace, beginsWith, inWindow, orderOf, type Search, type SortedPlace, selectFiles } from './file-search.js'
+import { buildAttributeConditions } from './file-list.js'
+import {
+  buildCursorCondition,
+  buildPrefixCondition,
+  buildSortOrderSql,
+  buildWindowCondition,
+  type Search,
+  type SortPosition,
+  selectFiles,
+} from './file-search.js'
 
 /** Parsed search text: a file ID, a checksum, or a part of the file name. */
 export type TextFilter = { fileId: string } | { checksum: string } | { name: string }
@@ -36,31 +44,39 @@ export class FileTextSearch {
   }
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async rows(search: TextSearch, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
+  async findRows(search: TextSearch, { limit, fromEnd, after, before }: Stretch<SortPosition>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
     const values: unknown[] = []
     const places = () => [
-      afterPlace(search, after, values, search.descending),
-      afterPlace(search, before, values, !search.descending),
+      buildCursorCondition(search, after, values, search.descending),
+      buildCursorCondition(search, before, values, !search.descending),
     ]
     let ids: string
-    if (search.sort === 'created_at') ids = matching(search, values, { where: places(), ascending: !isDown })
+    if (search.sort === 'created_at') ids = buildMatchesSql(search, values, { where: places(), ascending: !isDown })
     else {
-      if (await this.findEnd(search, { fromEnd, after: undefined, before: undefined }))
+      if (await this.findScanEnd(search, { fromEnd, after: undefined, before: undefined }))
         throw badUserInput([{ field: 'sort', message: tooManyToSort }])
-      ids = `SELECT f.* FROM (${matching(search, values, { where: [], ascending: false })}) f WHERE ${places().join(' AND ')}`
+      ids = `SELECT f.* FROM (${buildMatchesSql(search, values, { where: [], ascending: false })}) f WHERE ${places().join(' AND ')}`
     }
-    const found = await selectFiles(this.#database, ids, { search, values, order: orderOf(search.sort, isDown), rows: limit + 1 })
+    const found = await selectFiles(this.#database, ids, {
+      search,
+      values,
+      order: buildSortOrderSql(search.sort, isDown),
+      rows: limit + 1,
+    })
     return fromEnd ? found.reverse() : found
   }
 
   /** Returns the ID of the last file that the search read, or undefined if the search read all files after the position. */
-  async findEnd(
+  async findScanEnd(
     search: TextSearch,
-    { fromEnd, after, before }: Omit<Stretch<SortedPlace>, 'limit'>,
+    { fromEnd, after, before }: Omit<Stretch<SortPosition>, 'limit'>,
   ): Promise<string | undefined> {
     const values: unknown[] = []
-    const where = [afterPlace(search, after, values, search.descending), afterPlace(search, before, values, !search.descending)]
+    const where = [
+      buildCursorCondition(search, after, values, search.descending),
+      buildCursorCondition(search, before, values, !search.descending),
+    ]
     const scan = { where, ascending: search.descending === fromEnd }
     const { rows } = await this.#database.query<{ fileId: string }>(
       buildScanSql(search, values, { ...scan, what: 'f.file_id AS "fileId"', page: `OFFSET ${maxScannedFiles - 1} LIMIT 2` }),
@@ -70,12 +86,12 @@ export class FileTextSearch {
   }
 
   /** Counts matching files among the newest ones. `isComplete` is false if older files were not read. */
-  async total(search: TextSearch): Promise<{ matching: number; isComplete: boolean }> {
+  async countMatches(search: TextSearch): Promise<{ matching: number; isComplete: boolean }> {
     const values: unknown[] = []
     const [end, { rows }] = await Promise.all([
-      this.findEnd(search, { fromEnd: false, after: undefined, before: undefined }),
+      this.findScanEnd(search, { fromEnd: false, after: undefined, before: undefined }),
       this.#database.query<{ matching: number }>(
-        `SELECT count(*)::int AS matching FROM (${matching(search, values, { where: [], ascending: false })}) f`,
+        `SELECT count(*)::int AS matching FROM (${buildMatchesSql(search, values, { where: [], ascending: false })}) f`,
         values,
       ),
     ])
@@ -95,7 +111,7 @@ function buildScanSql(
   values: unknown[],
   { where, ascending, what, page }: Scan & { what: string; page: string },
 ): string {
-  const conditions = [`f.tenant_id = $${values.push(tenantId)}`, inWindow(window, values), ...where]
+  const conditions = [`f.tenant_id = $${values.push(tenantId)}`, buildWindowCondition(window, values), ...where]
   if ('fileId' in text) conditions.push(`f.file_id = $${values.push(text.fileId)}`)
   else if ('checksum' in text) conditions.push(`f.checksum = $${values.push(text.checksum)}`)
   else if (contextIds?.length === 1) conditions.push(`f.context_id = $${values.push(contextIds[0])}`)
@@ -105,12 +121,12 @@ function buildScanSql(
 }
 
 /** Returns SQL for the matching files among those that the scan reads. */
-function matching(search: TextSearch, values: unknown[], scan: Scan): string {
+function buildMatchesSql(search: TextSearch, values: unknown[], scan: Scan): string {
   const { contextIds, namePrefix, text } = search
   const from = buildScanSql(search, values, { ...scan, what: columns, page: `LIMIT ${maxScannedFiles}` })
-  const conditions = ['true', ...attributeConditions(search)]
+  const conditions = ['true', ...buildAttributeConditions(search)]
   if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
-  if (namePrefix !== null) conditions.push(beginsWith(namePrefix, values))
+  if (namePrefix !== null) conditions.push(buildPrefixCondition(namePrefix, values))
   if ('name' in text)
     conditions.push(`strpos(lower(f.original_filename COLLATE "C"), lower($${values.push(text.name)}::text COLLATE "C")) > 0`)
   return `SELECT f.* FROM (${from}) f WHERE ${conditions.join(' AND ')}`

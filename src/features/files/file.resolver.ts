@@ -62,7 +62,7 @@ export class FileResolver {
     description: 'Returns the latest validation report of a file. An unknown ID returns the error `not_found`.',
   })
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#files.validation(attempt, fileId)
+    return this.#files.getValidationReport(attempt, fileId)
   }
 
   @Requires('metadata')
@@ -73,7 +73,7 @@ export class FileResolver {
     @CurrentAttempt() attempt: Attempt,
     @Args(() => FileValidationsArgs) { fileId, ...place }: FileValidationsArgs,
   ) {
-    return this.#files.reports(attempt, fileId, place)
+    return this.#files.listReports(attempt, fileId, place)
   }
 
   @Requires('upload')
@@ -122,7 +122,7 @@ export class FileResolver {
   @Requires('any')
   @FieldResolver(() => FileContext, { nullable: true, description: 'Context that contains the file.' })
   context(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.context', file.contextId, (ids) => this.#contexts.byIds(file.tenantId, ids))
+    return loadRelation(call, 'File.context', file.contextId, (ids) => this.#contexts.getByIds(file.tenantId, ids))
   }
 
   @Requires('metadata')
@@ -137,6 +137,6 @@ export class FileResolver {
     description: 'User or API key that uploaded the file. Null if it was deleted.',
   })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.uploaders(file.tenantId, ids))
+    return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.getUploadersByIds(file.tenantId, ids))
   }
 }

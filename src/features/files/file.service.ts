@@ -24,7 +24,7 @@ import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
 import { FileList } from './file-list.js'
 import { FileLookup, type StoredFile } from './file-lookup.js'
-import { FileSearch, maxSortedFiles, type Search, type SortedPlace } from './file-search.js'
+import { FileSearch, maxSortedFiles, type Search, type SortPosition } from './file-search.js'
 import { FileTextSearch, parseTextFilter, type TextFilter } from './file-text-search.js'
 
 /** Lifetime of a download URL, in seconds. */
@@ -32,10 +32,11 @@ const downloadSeconds = 300
 
 type CompleteFile = File & StoredFile
 
-type SearchOfFiles = Search & { text: TextFilter | null }
+type FileListSearch = Search & { text: TextFilter | null }
 type SearchWithText = Search & { text: TextFilter }
 
-const hasText = (search: SearchOfFiles | undefined): search is SearchWithText => search !== undefined && search.text !== null
+const hasSearchText = (search: FileListSearch | undefined): search is SearchWithText =>
+  search !== undefined && search.text !== null
 
 type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
@@ -77,7 +78,7 @@ export class FileService {
   }
 
   /** Returns the latest validation report of a file, even if the file is quarantined. */
-  async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
+  async getValidationReport(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#find(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
@@ -86,7 +87,11 @@ export class FileService {
   }
 
   /** Lists the validation reports of a file, newest first. */
-  async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
+  async listReports(
+    attempt: Attempt,
+    fileId: string,
+    place: { page: number; pageSize: number },
+  ): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#find(this.#basic, attempt, fileId)
     const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
@@ -111,12 +116,12 @@ export class FileService {
   }
 
   /** Returns files by ID, for GraphQL relations. */
-  byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
-    return this.#complete.findAll(tenantId, fileIds)
+  getByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
+    return this.#complete.findByIds(tenantId, fileIds)
   }
 
   /** Returns API keys and users by ID, for GraphQL relations. Deleted API keys and users are missing from the map. */
-  async uploaders(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
+  async getUploadersByIds(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
     const { rows } = await this.#db.pool.query<Uploader>(
       `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
        UNION ALL SELECT user_id, 'user', name FROM users WHERE tenant_id = $1 AND user_id = ANY($2)`,
@@ -128,14 +133,14 @@ export class FileService {
   /** Lists files, newest first unless the query specifies another order. */
   async list(attempt: Attempt, { page, pageSize, after, ...query }: FileQuery & PageArgs): Promise<Page<File>> {
     const search = await this.#toSearch(attempt, query)
-    if (!search || isPlain(search)) {
+    if (!search || isDefaultListing(search)) {
       const place = toPagePosition('file', { page, pageSize, after })
       if (!search) return toPage<File>([], 0, place)
       return this.#list.listPage(search, place)
     }
-    const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
+    const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
-    const [rows, total] = await Promise.all([this.#rows(search, stretch), this.#total(search)])
+    const [rows, total] = await Promise.all([this.#findRows(search, stretch), this.#countMatches(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
@@ -145,42 +150,43 @@ export class FileService {
   ): Promise<Connection<File>> {
     const search = await this.#toSearch(attempt, query)
     const sort = search?.sort ?? FileSort.created_at
-    const stretch = toListRange({ first, after, last, before }, parseSortedPlace(sort))
-    const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
+    const stretch = toListRange({ first, after, last, before }, parseSortPosition(sort))
+    const isNewestFirst = search && isDefaultListing(search) && !stretch.fromEnd && !stretch.before
     const rows = !search
       ? []
       : isNewestFirst
-        ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
-        : await this.#rows(search, stretch)
+        ? await this.#list.listAfter(search, stretch.after?.id, stretch.limit + 1)
+        : await this.#findRows(search, stretch)
     const connection = toConnection(rows, stretch, {
       cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
-        if (hasText(search)) return this.#textSearch.total(search).then((total) => (total.isComplete ? total.matching : null))
-        const total = search ? await this.#total(search) : 0
-        return search && !isCounted(search) && total >= maxSortedFiles ? null : total
+        if (hasSearchText(search))
+          return this.#textSearch.countMatches(search).then((total) => (total.isComplete ? total.matching : null))
+        const total = search ? await this.#countMatches(search) : 0
+        return search && !hasCounters(search) && total >= maxSortedFiles ? null : total
       },
     })
-    return hasText(search) && rows.length <= stretch.limit ? this.#withEnd(connection, search, stretch) : connection
+    return hasSearchText(search) && rows.length <= stretch.limit ? this.#addScanEnd(connection, search, stretch) : connection
   }
 
   /** If the search did not read all files, the next page of the connection must continue after the last file read. */
-  async #withEnd(connection: Connection<File>, search: SearchWithText, stretch: Stretch<SortedPlace>) {
-    const end = search.sort === 'created_at' ? await this.#textSearch.findEnd(search, stretch) : undefined
+  async #addScanEnd(connection: Connection<File>, search: SearchWithText, stretch: Stretch<SortPosition>) {
+    const end = search.sort === 'created_at' ? await this.#textSearch.findScanEnd(search, stretch) : undefined
     if (end === undefined) return connection
     const cursor = createCursor(end)
     const more = stretch.fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
     return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
   }
 
-  #rows(search: SearchOfFiles, stretch: Stretch<SortedPlace>): Promise<File[]> {
-    return hasText(search) ? this.#textSearch.rows(search, stretch) : this.#search.rows(search, stretch)
+  #findRows(search: FileListSearch, stretch: Stretch<SortPosition>): Promise<File[]> {
+    return hasSearchText(search) ? this.#textSearch.findRows(search, stretch) : this.#search.findRows(search, stretch)
   }
 
   /** Deletes files with a single call log row. The ledger commits the deletions together. */
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
-    const found = await this.#basic.findAll(
+    const found = await this.#basic.findByIds(
       actor.tenantId,
       ids.filter((id) => isId('file', id)),
     )
@@ -203,15 +209,12 @@ export class FileService {
   }
 
   /** Returns the total from counters if possible. Otherwise, counts the files up to a limit. */
-  async #total(search: SearchOfFiles): Promise<number> {
-    if (hasText(search)) return (await this.#textSearch.total(search)).matching
-    return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
+  async #countMatches(search: FileListSearch): Promise<number> {
+    if (hasSearchText(search)) return (await this.#textSearch.countMatches(search)).matching
+    return hasCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 
-  /**
-   * Creates a pre-signed download URL. The download is counted and logged before the URL is returned. A HEAD request creates,
-   * counts and logs nothing.
-   */
+  /** Creates a pre-signed download URL after the download is counted and logged. A HEAD request has no effect. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind !== 'local')
       throw badUserInput([
@@ -237,7 +240,7 @@ export class FileService {
   }
 
   /** Returns undefined if no file can match, because the context is unknown or an ID is malformed. */
-  async #toSearch(attempt: Attempt, query: FileQuery): Promise<SearchOfFiles | undefined> {
+  async #toSearch(attempt: Attempt, query: FileQuery): Promise<FileListSearch | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
     if (typeof query.context === 'string') {
@@ -277,17 +280,18 @@ const pageWithoutCursor =
   'must be 1 if the list has such filters or order. Use the cursor `after` from the Link header of the previous page'
 
 /** Returns true if the filter specifies at most a context and an uploader. */
-const isCounted = ({ contentType, namePrefix, text, window }: SearchOfFiles): boolean =>
+const hasCounters = ({ contentType, namePrefix, text, window }: FileListSearch): boolean =>
   text === null && contentType === null && namePrefix === null && window.from === null && window.until === null
 
-const isPlain = (search: SearchOfFiles): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
+const isDefaultListing = (search: FileListSearch): boolean =>
+  hasCounters(search) && search.sort === 'created_at' && search.descending
 
 const getSortKey = (file: File, sort: FileSort): string =>
   sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename
 
-const parseSortedPlace =
+const parseSortPosition =
   (sort: FileSort) =>
-  (cursor: string, field: string): SortedPlace => {
+  (cursor: string, field: string): SortPosition => {
     const id = parseIdCursor('file', cursor, field)
     if (sort === 'created_at') return { id }
     const key = parseKeyCursor(cursor, sort)

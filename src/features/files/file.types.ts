@@ -126,7 +126,7 @@ const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
 type SortOrder = keyof typeof SortOrder
 
 // Adds the filters that file pages and connections share.
-const filtered = <Place extends ClassType<object>>(place: Place) => {
+const withFilters = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
     @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
@@ -186,10 +186,10 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
 }
 
 @ArgsType()
-export class FilesArgs extends filtered(PageArgs) {}
+export class FilesArgs extends withFilters(PageArgs) {}
 
 @ArgsType()
-export class FilesConnectionArgs extends filtered(ConnectionArgs) {}
+export class FilesConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class ValidateFileArgs {
@@ -239,7 +239,7 @@ export class DeleteFilesArgs {
 }
 
 /** Returns the API response to a completed upload. */
-export const toFile = (file: UploadedFile, actor: Actor): File => ({
+export const toUploadResponse = (file: UploadedFile, actor: Actor): File => ({
   fileId: file.fileId,
   originalFilename: file.originalFilename,
   contentType: file.contentType,

@@ -55,17 +55,19 @@ export class SelfTest {
 export async function runSelfTest(client: ClientBase): Promise<void> {
   await client.query('BEGIN')
   try {
-    const file = await attempt('create', () => createContext(client))
-    await attempt('upload', () => write(client, file.tenantId, toUpload(file)))
-    await attempt('list', () => list(client, file))
-    await attempt('fold', () => fold(client, file.tenantId))
-    await attempt('delete', () => write(client, file.tenantId, { deletion: { actor: createSystemActor(file.tenantId), file } }))
+    const file = await runStatements('create', () => prepareTestFile(client))
+    await runStatements('upload', () => commitEntry(client, file.tenantId, toUploadEntry(file)))
+    await runStatements('list', () => checkFileList(client, file))
+    await runStatements('fold', () => checkFold(client, file.tenantId))
+    await runStatements('delete', () =>
+      commitEntry(client, file.tenantId, { deletion: { actor: createSystemActor(file.tenantId), file } }),
+    )
   } finally {
     await client.query('ROLLBACK')
   }
 }
 
-async function attempt<T>(kind: StatementKind, work: () => Promise<T>): Promise<T> {
+async function runStatements<T>(kind: StatementKind, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -74,7 +76,7 @@ async function attempt<T>(kind: StatementKind, work: () => Promise<T>): Promise<
 }
 
 /** Creates a tenant with a context and a reserved blob path, and returns a file for this context. */
-async function createContext(client: ClientBase): Promise<UploadedFile> {
+async function prepareTestFile(client: ClientBase): Promise<UploadedFile> {
   const [tenantId, contextId, fileId] = [newId('ten'), newId('ctx'), newId('file')]
   const blobPath = `${tenantId}/self-test/${fileId}`
   await client.query(`INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ($1, 'Self-test', now(), now())`, [
@@ -106,7 +108,7 @@ async function createContext(client: ClientBase): Promise<UploadedFile> {
   }
 }
 
-function toUpload(file: UploadedFile): Entry {
+function toUploadEntry(file: UploadedFile): Entry {
   const { tenantId, fileId, contextId, contextKey } = file
   return {
     upload: { actor: createSystemActor(tenantId), file },
@@ -117,19 +119,19 @@ function toUpload(file: UploadedFile): Entry {
   }
 }
 
-async function write(client: ClientBase, tenantId: string, entry: Entry): Promise<void> {
+async function commitEntry(client: ClientBase, tenantId: string, entry: Entry): Promise<void> {
   const { rows } = await client.query<{ refusals: Rejection[] }>(createMoveStatement(tenantId, [entry]))
   const [rejection] = rows[0]!.refusals
   if (rejection) throw new Error(`The ledger rejected the entry: ${JSON.stringify(rejection)}`)
 }
 
-async function list(client: ClientBase, { tenantId, fileId, contextId }: UploadedFile): Promise<void> {
+async function checkFileList(client: ClientBase, { tenantId, fileId, contextId }: UploadedFile): Promise<void> {
   const filter = { tenantId, contextIds: [contextId], uploadedBy: null }
   const { data } = await new FileList(client).listPage(filter, { page: 1, pageSize: 20 })
   if (data.length !== 1 || data[0]!.fileId !== fileId) throw new Error('The list does not contain the uploaded file.')
 }
 
-async function fold(client: ClientBase, tenantId: string): Promise<void> {
+async function checkFold(client: ClientBase, tenantId: string): Promise<void> {
   await foldTenants(client, [tenantId])
   const { rows } = await client.query<{ uploads: number }>(
     `SELECT upload_success AS uploads FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'total'`,

@@ -21,14 +21,14 @@ export class SignedDownloads {
 
   constructor(database: Queries) {
     this.#database = database
-    this.#batches = new TenantBatches((tenantId, requested) => this.#load(tenantId, requested))
+    this.#batches = new TenantBatches((tenantId, requested) => this.#loadFiles(tenantId, requested))
   }
 
   /**
    * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the URL's
    * credential is no longer active.
    */
-  async find(signed: SignedDownload): Promise<ServedRow | null> {
+  async findFile(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.find(signed)
     if (!file) return null
     if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
@@ -41,7 +41,7 @@ export class SignedDownloads {
    * Throws 403 if a single-use download URL was already used. Of several simultaneous requests, exactly one succeeds, even on
    * different replicas.
    */
-  async consume({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
+  async consumeSingleUseUrl({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
     const { rowCount } = await detectLostCommit(
@@ -53,7 +53,7 @@ export class SignedDownloads {
     if (rowCount === 0) throw forbidden('This single-use download URL was already used. Request a new one.')
   }
 
-  async #load(tenantId: string, requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
+  async #loadFiles(tenantId: string, requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
     const { rows } = await this.#database.query<ServedRow & { place: number }>({
       name: 'files-for-download',
       text: `SELECT requested.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
@@ -69,7 +69,7 @@ export class SignedDownloads {
   }
 }
 
-const everyMs = 500
+const checkIntervalMs = 500
 
 type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
@@ -78,7 +78,7 @@ export class DownloadAborter {
   readonly #pool: Pool
   readonly #watched = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined
-  #asking = false
+  #isChecking = false
 
   constructor(pool: Pool) {
     this.#pool = pool
@@ -88,7 +88,7 @@ export class DownloadAborter {
   watch({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
     const watched = { tenantId, fileId, cut }
     this.#watched.add(watched)
-    this.#timer ??= setInterval(() => void this.#look(), everyMs).unref()
+    this.#timer ??= setInterval(() => void this.#abortQuarantined(), checkIntervalMs).unref()
     return () => this.#watched.delete(watched)
   }
 
@@ -96,14 +96,14 @@ export class DownloadAborter {
     clearInterval(this.#timer)
   }
 
-  async #look(): Promise<void> {
+  async #abortQuarantined(): Promise<void> {
     if (this.#watched.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
       return
     }
-    if (this.#asking) return
-    this.#asking = true
+    if (this.#isChecking) return
+    this.#isChecking = true
     try {
       const all = [...this.#watched]
       const { rows } = await this.#pool.query<{ id: string }>(
@@ -115,7 +115,7 @@ export class DownloadAborter {
     } catch {
       // The database is unavailable. The next check covers the same downloads.
     } finally {
-      this.#asking = false
+      this.#isChecking = false
     }
   }
 }

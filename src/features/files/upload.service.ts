@@ -17,8 +17,8 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import { blobFolder, type FileContext } from '../contexts/context.types.js'
-import { type File, fromStoredResponse, toFile } from './file.types.js'
+import { type FileContext, getBlobFolder } from '../contexts/context.types.js'
+import { type File, fromStoredResponse, toUploadResponse } from './file.types.js'
 import { addLinkMetadata, narrowRules } from './link-rules.js'
 
 // Maximum number of attempts per upload. An attempt fails if the rules of the context change, or if the reservation of the
@@ -33,7 +33,7 @@ interface Received {
 }
 
 /** Properties of a file that the client sends before the content. */
-interface Announcement {
+interface UploadDescription {
   context: string
   filename: string
   /** File size, or null if the client does not know it yet. */
@@ -75,7 +75,7 @@ export class UploadService {
    * or the reason why the file could not be checked or stored.
    */
   async upload(attempt: Attempt, input: UploadInput): Promise<File> {
-    const received = await this.#receive(attempt, input)
+    const received = await this.#receiveFile(attempt, input)
     const { filename, spooled } = received
     try {
       faultPoint('upload.spooled')
@@ -105,9 +105,9 @@ export class UploadService {
 
   /** Returns the validation report that an upload would get, without storing the file, using quota or counting a blocked file. */
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
-    const received = await this.#receive(attempt, input)
+    const received = await this.#receiveFile(attempt, input)
     try {
-      return await this.#inspect(attempt, received)
+      return await this.#inspectFile(attempt, received)
     } finally {
       await received.spooled.dispose()
     }
@@ -117,14 +117,14 @@ export class UploadService {
    * Rejects an upload before its first byte if the context, the file name, the size or a quota does not allow it. All of them are
    * checked again after the last byte.
    */
-  async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
+  async checkBeforeUpload(attempt: Attempt, input: UploadDescription): Promise<{ filename: string; limit: number }> {
     const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = cleanFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
     if (!policy.allowedExtensions.includes(getExtension(filename)) || sizeBytes > limit) {
-      const report = await this.#inspect(attempt, { policy, filename, spooled: { sizeBytes } }, { announced: true })
-      throw await this.#reject(attempt, { policy, filename }, report)
+      const report = await this.#inspectFile(attempt, { policy, filename, spooled: { sizeBytes } }, { announced: true })
+      throw await this.#commitRejection(attempt, { policy, filename }, report)
     }
     const contextUsage = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
     if (contextUsage.held + sizeBytes > contextUsage.quota && sizeBytes > 0)
@@ -135,7 +135,7 @@ export class UploadService {
     return { filename, limit }
   }
 
-  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
+  async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
     const policy = await this.#findActivePolicy(attempt, input.context)
     const filename = cleanFilename(await input.file.name())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
@@ -146,7 +146,7 @@ export class UploadService {
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const { contexts } = this.#parts
-    const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findOnce(actor, contextKey))
+    const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findCached(actor, contextKey))
     const { uploadLink } = actor
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
@@ -179,21 +179,21 @@ export class UploadService {
     metadata: Record<string, unknown>,
     answer?: (response: Record<string, unknown>) => IdempotentResponse,
   ): Promise<File> {
-    const report = await this.#inspect(attempt, { policy, filename, spooled })
+    const report = await this.#inspectFile(attempt, { policy, filename, spooled })
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
       // The commit of an accepted upload compares the rules itself. A file that was aborted at the size limit cannot be inspected
       // again.
       if (content) await this.#assertPolicyUnchanged(attempt, policy)
-      throw await this.#reject(attempt, { policy, filename }, report)
+      throw await this.#commitRejection(attempt, { policy, filename }, report)
     }
 
     const { actor } = attempt
     const fileId = newId('file')
     const createdAt = getIdTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
-    const folder = blobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
+    const folder = getBlobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
     const blobPath = await this.#parts.ledger.announce('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
@@ -213,9 +213,9 @@ export class UploadService {
       ...(this.#parts.isAdoption && { isAdopted: true }),
     }
     attempt.involve({ fileId })
-    const accepted = toFile(file, actor)
+    const accepted = toUploadResponse(file, actor)
     const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: answer?.({ ...accepted }) }
-    await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejected(folder, blobPath, error))
+    await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))
     faultPoint('upload.committed')
     if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
     return accepted
@@ -231,7 +231,7 @@ export class UploadService {
     if (!isSame) throw new StaleWriteError('rules')
   }
 
-  #inspect(
+  #inspectFile(
     attempt: Attempt,
     { policy, filename, spooled }: Omit<Received, 'spooled'> & { spooled: Pick<Spooled, 'content' | 'sizeBytes'> },
     options: { announced?: true } = {},
@@ -257,7 +257,7 @@ export class UploadService {
    * Deletes the blob of a rejected commit and rethrows the error. If the outcome of the commit is unknown, a file may use the
    * blob.
    */
-  async #removeRejected(folder: string, path: string, error: unknown): Promise<never> {
+  async #removeRejectedBlob(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.#parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
     // `not_found` means that the upload link was revoked or used up in the meantime.
@@ -268,7 +268,7 @@ export class UploadService {
   }
 
   /** Commits the call log entry, counter, report and event of a rejected file. Returns the error for the client. */
-  async #reject(
+  async #commitRejection(
     attempt: Attempt,
     { policy, filename }: { policy: FileContext; filename: string },
     report: ValidationReport,

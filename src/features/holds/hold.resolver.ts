@@ -28,7 +28,7 @@ export class HoldResolver {
       'Puts a file on hold, or replaces the reason of its hold. The file cannot be deleted, expire or be purged until the hold is released.',
   })
   holdFile(@By() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
-    return this.#holds.put(actor, fileId, reason)
+    return this.#holds.placeHold(actor, fileId, reason)
   }
 
   @Requires('admin')
@@ -36,7 +36,7 @@ export class HoldResolver {
     description: 'Releases the hold of a file. If the file is not on hold, the error is `not_found`.',
   })
   releaseHold(@By() actor: Actor, @FileId() fileId: string) {
-    return this.#holds.lift(actor, fileId)
+    return this.#holds.releaseHold(actor, fileId)
   }
 
   @Requires('admin')
@@ -45,6 +45,6 @@ export class HoldResolver {
     description: 'Hold that prevents deletion of the file. Null if the file is not on hold.',
   })
   hold(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.hold', file.fileId, (ids) => this.#holds.byFile(file.tenantId, ids))
+    return loadRelation(call, 'File.hold', file.fileId, (ids) => this.#holds.getByFileIds(file.tenantId, ids))
   }
 }

@@ -9,7 +9,7 @@ import { isId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { Hold } from './hold.types.js'
 
-interface HeldFile {
+interface FileWithHold {
   original_filename: string
   context_key: string
   reason: string | null
@@ -41,12 +41,12 @@ export class HoldService {
   }
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
-    const contextIds = await this.#contexts.idsIn(actor, context)
+    const contextIds = await this.#contexts.getAccessibleIds(actor, context)
     return listLatestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Returns holds by file ID, for GraphQL relations. */
-  async byFile(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
+  async getByFileIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
     const { rows } = await this.#db.pool.query<Hold>(
       `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
       [tenantId, fileIds],
@@ -55,38 +55,38 @@ export class HoldService {
   }
 
   /** Places a hold on a file, or replaces the reason of its hold. Throws 404 if the file does not exist or is in the trash. */
-  put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
+  placeHold(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
-      const file = await lockFile(tx, actor, fileId)
+      const file = await findFileWithHold(tx, actor, fileId)
       const isNew = file.reason !== reason
       if (isNew)
         await tx.$executeRaw`INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at)
           VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
           ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
       const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
-      return { result: hold, entry: isNew ? { audit: [toAuditRow(actor, fileId, file, { change: 'held', reason })] } : [] }
+      return { result: hold, entry: isNew ? { audit: [toHoldAudit(actor, fileId, file, { change: 'held', reason })] } : [] }
     })
   }
 
   /** Releases the hold of a file. Throws 404 if the file is not on hold. */
-  lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
+  releaseHold(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
-      const file = await lockFile(tx, actor, fileId)
+      const file = await findFileWithHold(tx, actor, fileId)
       const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
       if (count === 0) throw notFound('hold', fileId)
       return {
         result: { fileId },
-        entry: { audit: [toAuditRow(actor, fileId, file, { change: 'unheld', reason: file.reason })] },
+        entry: { audit: [toHoldAudit(actor, fileId, file, { change: 'unheld', reason: file.reason })] },
       }
     })
   }
 }
 
-async function lockFile(tx: Transaction, actor: Actor, fileId: string): Promise<HeldFile> {
+async function findFileWithHold(tx: Transaction, actor: Actor, fileId: string): Promise<FileWithHold> {
   if (!isId('file', fileId)) throw notFound('file', fileId)
-  const [file] = await tx.$queryRaw<HeldFile[]>`
+  const [file] = await tx.$queryRaw<FileWithHold[]>`
     SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
       LEFT JOIN holds h ON h.tenant_id = ${actor.tenantId} AND h.file_id = f.file_id
     WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId}`
@@ -94,7 +94,7 @@ async function lockFile(tx: Transaction, actor: Actor, fileId: string): Promise<
   return file
 }
 
-const toAuditRow = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
+const toHoldAudit = (actor: Actor, fileId: string, file: FileWithHold, details: Record<string, unknown>): AuditRow =>
   createFileAuditRow(
     actor,
     'updated',

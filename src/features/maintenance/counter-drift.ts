@@ -13,14 +13,14 @@ interface Horizons {
  * tenants. Rows before `callsSince` and `auditsSince` are not recounted, because the service has deleted them. Each tenant is
  * read in its own snapshot, because no counter includes rows of several tenants.
  */
-export async function counterDrift(
+export async function countCounterErrors(
   client: ClientBase,
   { tenantId, ...horizons }: Horizons & { tenantId: string | null },
 ): Promise<number> {
-  if (tenantId !== null) return countDrift(client, tenantId, horizons)
+  if (tenantId !== null) return countTenantErrors(client, tenantId, horizons)
   const { rows } = await client.query<{ tenant_id: string }>(tenantsWithRows)
   let drift = 0
-  for (const row of rows) drift += await countDrift(client, row.tenant_id, horizons)
+  for (const row of rows) drift += await countTenantErrors(client, row.tenant_id, horizons)
   return drift
 }
 
@@ -29,7 +29,11 @@ const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage
   .map((table) => `SELECT tenant_id FROM ${table}`)
   .join(' UNION ')
 
-async function countDrift(client: ClientBase, tenantId: string, { callsSince, auditsSince = null }: Horizons): Promise<number> {
+async function countTenantErrors(
+  client: ClientBase,
+  tenantId: string,
+  { callsSince, auditsSince = null }: Horizons,
+): Promise<number> {
   let drift = 0
   const count = async (statement: string, values: unknown[]) => {
     drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)

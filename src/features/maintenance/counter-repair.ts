@@ -3,7 +3,7 @@ import { getStartOfStoredHours, type UsageColumn, usageColumns } from '../../led
 import { foldLockSpace } from '../../ledger/fold.js'
 import { getCurrentTime } from '../../platform/clock.js'
 import { inTransactionOn } from '../../platform/db/transaction.js'
-import { callColumns, counterDrift, heldFiles, loggedCalls } from './counter-drift.js'
+import { callColumns, countCounterErrors, heldFiles, loggedCalls } from './counter-drift.js'
 
 interface Horizons {
   callsSince: Date | null
@@ -17,7 +17,7 @@ export interface Repair {
 }
 
 /**
- * Corrects the differences that `counterDrift` finds, in one transaction per tenant. Uploads and changes of the tenant wait,
+ * Corrects the differences that `countCounterErrors` finds, in one transaction per tenant. Uploads and changes of the tenant wait,
  * because the transaction holds the tenant's lock and fold lock. Counters of rows that no longer exist, such as deleted files,
  * are adjusted to agree with the remaining counters.
  */
@@ -25,7 +25,7 @@ export async function repairCounters(client: ClientBase, horizons: Horizons): Pr
   const repairs: Repair[] = []
   const { rows: tenants } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id')
   for (const { tenant_id: tenantId } of tenants) {
-    if ((await counterDrift(client, { tenantId, ...horizons })) === 0) continue
+    if ((await countCounterErrors(client, { tenantId, ...horizons })) === 0) continue
     const changed = await repairTenant(client, tenantId, horizons)
     repairs.push(...changed.map((what) => ({ tenantId, what })))
   }
@@ -80,10 +80,11 @@ WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)
 ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = excluded.files
 RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files AS what`
 
-const toSums = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+const buildSumsSql = (columns: readonly UsageColumn[]) =>
+  columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
 /** Returns SQL that replaces the counters of a grain that differ from the query `sound`, among the rows that match `within`. */
-const counters = (
+const buildUsageRepairSql = (
   grain: 'hour' | 'day' | 'total',
   columns: readonly UsageColumn[],
   { sound, within }: { sound: string; within: string },
@@ -98,7 +99,7 @@ RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char
 
 // Counts logged calls, except for calls that are not folded yet. The counters of contexts stay unchanged, because log rows do not
 // contain the context.
-const hours = counters('hour', callColumns, {
+const hours = buildUsageRepairSql('hour', callColumns, {
   sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
     FROM ${loggedCalls} l FULL JOIN (
       SELECT s.subject, d.hour AS bucket, ${callColumns.map((column) => `sum(d.${column})::bigint AS ${column}`).join(', ')}
@@ -107,14 +108,14 @@ const hours = counters('hour', callColumns, {
   within: `bucket >= $2 AND subject NOT LIKE 'ctx_%'`,
 })
 
-const days = counters('day', usageColumns, {
-  sound: `SELECT subject, date_trunc('day', bucket, 'UTC') AS bucket, ${toSums(usageColumns)} FROM usage_counters
+const days = buildUsageRepairSql('day', usageColumns, {
+  sound: `SELECT subject, date_trunc('day', bucket, 'UTC') AS bucket, ${buildSumsSql(usageColumns)} FROM usage_counters
     WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 2`,
   within: 'bucket >= $2',
 })
 
-const sums = counters('total', usageColumns, {
-  sound: `SELECT subject, to_timestamp(0) AS bucket, ${toSums(usageColumns)} FROM usage_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
+const sums = buildUsageRepairSql('total', usageColumns, {
+  sound: `SELECT subject, to_timestamp(0) AS bucket, ${buildSumsSql(usageColumns)} FROM usage_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
   within: 'true',
 })
 
@@ -128,7 +129,7 @@ INSERT INTO usage_deltas (tenant_id, hour, files_uploaded, files_deleted, bytes_
 SELECT $1, date_trunc('hour', now(), 'UTC'), greatest(files, 0), greatest(-files, 0), greatest(bytes, 0), greatest(-bytes, 0) FROM gap WHERE files <> 0 OR bytes <> 0
 RETURNING 'files that came and went: ' || (files_uploaded - files_deleted) || ' files, ' || (bytes_uploaded - bytes_deleted) || ' bytes' AS what`
 
-const auditCounters = (grain: 'hour' | 'day' | 'total', { sound, within }: { sound: string; within: string }) => `
+const buildAuditRepairSql = (grain: 'hour' | 'day' | 'total', { sound, within }: { sound: string; within: string }) => `
 WITH sound AS (${sound})
 INSERT INTO audit_counters AS c (tenant_id, audit_type, action, grain, bucket, entries)
 SELECT $1, audit_type, action, '${grain}', bucket, coalesce(s.entries, 0)
@@ -137,14 +138,14 @@ WHERE coalesce(s.entries, 0) <> coalesce(k.entries, 0)
 ON CONFLICT (tenant_id, grain, bucket, audit_type, action) DO UPDATE SET entries = excluded.entries
 RETURNING 'audit entries, ${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', '${grain === 'hour' ? 'YYYY-MM-DD HH24:MI' : 'YYYY-MM-DD'}') END || ', ' || audit_type || ' ' || action || ': ' || entries AS what`
 
-const auditLogged = (grain: 'hour' | 'day') =>
-  auditCounters(grain, {
+const buildAuditRecountSql = (grain: 'hour' | 'day') =>
+  buildAuditRepairSql(grain, {
     sound: `SELECT audit_type, action, date_trunc('${grain}', created_at, 'UTC') AS bucket, count(*) AS entries FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3`,
     within: 'bucket >= $2',
   })
-const [auditHours, auditDays] = [auditLogged('hour'), auditLogged('day')]
+const [auditHours, auditDays] = [buildAuditRecountSql('hour'), buildAuditRecountSql('day')]
 
-const auditSums = auditCounters('total', {
+const auditSums = buildAuditRepairSql('total', {
   sound: `SELECT audit_type, action, to_timestamp(0) AS bucket, sum(entries)::bigint AS entries FROM audit_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1, 2`,
   within: 'true',
 })

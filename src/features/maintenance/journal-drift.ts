@@ -24,7 +24,7 @@ const tileWidth = 256
  * Returns the number of errors in journals, such as gaps, wrong hashes, and entries that differ from their rows. `whole`
  * recomputes all hashes. Otherwise, only the last entries and the frontier are checked, at a constant cost.
  */
-export async function journalDrift(
+export async function countJournalErrors(
   client: ClientBase,
   { tenantId, whole }: { tenantId: string | null; whole: boolean },
 ): Promise<number> {
@@ -35,7 +35,7 @@ export async function journalDrift(
   let drift = 0
   for (const { tenant_id } of rows) {
     const check = async () => {
-      const head = await readHead(client, tenant_id)
+      const head = await readJournalHead(client, tenant_id)
       return !head ? 0 : whole ? countAllErrors(client, head) : countErrorsAtEnd(client, head)
     }
     drift += await inTransactionOn(client, check, readOnlySnapshot)
@@ -43,7 +43,7 @@ export async function journalDrift(
   return drift
 }
 
-async function readHead(client: ClientBase, tenantId: string): Promise<Head | undefined> {
+async function readJournalHead(client: ClientBase, tenantId: string): Promise<Head | undefined> {
   const { rows } = await client.query<Head>(
     'SELECT tenant_id AS "tenantId", journal_length::float8 AS length, journal_frontier AS frontier FROM tenant_heads WHERE tenant_id = $1',
     [tenantId],
@@ -61,8 +61,8 @@ async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
   let before: Row | undefined
   for await (const row of readRows(client, head.tenantId, 0)) {
     drift += row.sequence - (before?.sequence ?? 0) - 1
-    drift += countErrors(row, before)
-    tree.add(hashLeaf(row.entry))
+    drift += countRowErrors(row, before)
+    tree.addLeaf(hashLeaf(row.entry))
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
@@ -81,7 +81,7 @@ async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number>
   const from = Math.max(0, length - tileWidth)
   for await (const row of readRows(client, tenantId, from)) {
     drift += row.sequence - (before?.sequence ?? from) - 1
-    drift += countErrors(row, before)
+    drift += countRowErrors(row, before)
     before = row
   }
   drift += Math.abs(length - (before?.sequence ?? from))
@@ -100,7 +100,7 @@ async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number>
 }
 
 /** Returns the number of errors in a journal row: in its event, its leaf hash and its time. */
-function countErrors(row: Row, before: Row | undefined): number {
+function countRowErrors(row: Row, before: Row | undefined): number {
   const isLeaf = row.leaf.equals(hashLeaf(row.entry))
   const isLater = !before || row.occurred_at >= before.occurred_at
   return Number(!isValidEvent(row)) + Number(!isLeaf) + Number(!isLater)
@@ -147,7 +147,7 @@ class Tree {
     this.#onNode = onNode
   }
 
-  add(leaf: Buffer): void {
+  addLeaf(leaf: Buffer): void {
     let node = leaf
     let place = this.#length++
     for (let height = 1; place % 2 === 1; height++) {

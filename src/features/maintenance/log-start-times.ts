@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { now, startOfDay, startOfHour } from '../../platform/clock.js'
 
-interface Dropped {
+interface SavedStartTimes {
   calls: string | null
   audits: string | null
 }
@@ -15,7 +15,7 @@ const stateKey = 'logs_dropped_until'
 export class LogStartTimes {
   readonly #pool: Pool
   readonly #days: { calls: number | undefined; audits: number | undefined }
-  #dropped: Dropped = { calls: null, audits: null }
+  #saved: SavedStartTimes = { calls: null, audits: null }
 
   private constructor(pool: Pool, days: { calls: number | undefined; audits: number | undefined }) {
     this.#pool = pool
@@ -32,32 +32,34 @@ export class LogStartTimes {
    * Returns the start of the retained call log, or null if it is unlimited. It is a full hour, so that counters match the
    * remaining rows.
    */
-  readonly calls = (): Date | null => later(daysAgo(this.#days.calls, startOfHour), this.#dropped.calls)
+  readonly calls = (): Date | null => getLater(daysAgo(this.#days.calls, startOfHour), this.#saved.calls)
 
   /** Returns the start of the retained audit log, which is a full day, or null if the log is unlimited. */
-  readonly audits = (): Date | null => later(daysAgo(this.#days.audits, startOfDay), this.#dropped.audits)
+  readonly audits = (): Date | null => getLater(daysAgo(this.#days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
-    const { rows } = await this.#pool.query<{ value: Dropped }>('SELECT value FROM service_state WHERE key = $1', [stateKey])
-    if (rows[0]) this.#dropped = rows[0].value
+    const { rows } = await this.#pool.query<{ value: SavedStartTimes }>('SELECT value FROM service_state WHERE key = $1', [
+      stateKey,
+    ])
+    if (rows[0]) this.#saved = rows[0].value
   }
 
   /** Saves the start times before rows are deleted, so that no total includes deleted rows. */
-  async announce(): Promise<void> {
-    const { rows } = await this.#pool.query<{ value: Dropped }>(
+  async saveStartTimes(): Promise<void> {
+    const { rows } = await this.#pool.query<{ value: SavedStartTimes }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())
        ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at,
          value = jsonb_build_object('calls', greatest(s.value->>'calls', $2::text), 'audits', greatest(s.value->>'audits', $3::text)) RETURNING value`,
       [stateKey, this.calls()?.toISOString() ?? null, this.audits()?.toISOString() ?? null],
     )
-    this.#dropped = rows[0]!.value
+    this.#saved = rows[0]!.value
   }
 }
 
 const daysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
   days === undefined ? null : floor(new Date(now() - days * 86_400_000))
 
-const later = (a: Date | null, b: string | null): Date | null => {
+const getLater = (a: Date | null, b: string | null): Date | null => {
   const other = b === null ? null : new Date(b)
   return !a ? other : !other || a > other ? a : other
 }

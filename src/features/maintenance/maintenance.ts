@@ -14,7 +14,7 @@ import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.servic
 import type { LogStartTimes } from './log-start-times.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
-import { dropExpired, dropOldHours, dropOldLinks } from './retention.js'
+import { deleteExpiredLogs, deleteOldHourlyCounters, deleteOldUploadLinks } from './retention.js'
 import type { StorageHealth } from './storage-health.service.js'
 import { isSweepPaused, Sweeper } from './sweeper.js'
 
@@ -60,8 +60,8 @@ export class Maintenance {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#reconciler = new Reconciler(parts)
-    parts.serviceEvents.on('blobsReleased', () => this.#sweepSoon())
-    parts.serviceEvents.on('committed', ({ deletion }) => deletion && this.#sweepSoon())
+    parts.serviceEvents.on('blobsReleased', () => this.#scheduleSweep())
+    parts.serviceEvents.on('committed', ({ deletion }) => deletion && this.#scheduleSweep())
   }
 
   start(): void {
@@ -83,27 +83,29 @@ export class Maintenance {
     )
     const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
     this.#sweep = () => sweeper.sweep(goOn)
-    this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(this.#sweep))
-    this.#every(minute / 2, 'quarantine', async () => {
+    this.#schedule(minute / 2, 'sweep', () => orphanedUploads.updateDueTimes().then(this.#sweep))
+    this.#schedule(minute / 2, 'quarantine', async () => {
       if ((await quarantineMoves.moveAll()) > 0) await this.#sweep?.()
     })
-    this.#every(60 * minute, 'unfinished uploads to the bucket', () => storage.abortUploads())
-    this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
-    this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
-    this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
-    this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
-    this.#every(60 * minute, 'upload links', () => dropOldLinks(database.pool))
-    this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
-    this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
-    this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
-    this.#every(60 * minute, 'sessions', () => signIns.sweep())
-    this.#repeat(this.#expiring, 5 * minute, 'expiry', () => this.#expire())
+    this.#schedule(60 * minute, 'unfinished uploads to the bucket', () => storage.abortUploads())
+    this.#schedule(60 * minute, 'partitions', () => ensurePartitions(database.pool))
+    this.#schedule(minute, 'tenant deletions', () => tenants.deletion.finishAll())
+    this.#schedule(60 * minute, 'retention', () => deleteExpiredLogs(database.pool, horizons))
+    this.#schedule(24 * 60 * minute, 'old hours', () => deleteOldHourlyCounters(database.pool))
+    this.#schedule(60 * minute, 'upload links', () => deleteOldUploadLinks(database.pool))
+    this.#schedule(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
+    this.#schedule(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
+    this.#schedule(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
+    this.#schedule(60 * minute, 'sessions', () => signIns.sweep())
+    this.#scheduleInQueue(this.#expiring, 5 * minute, 'expiry', () => this.#expireFiles())
     if (config.reconcileIntervalHours > 0)
-      this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
+      this.#scheduleInQueue(this.#reconciling, minute, 'reconcile', () =>
+        this.#reconciler.continueComparison(config.reconcileIntervalHours),
+      )
   }
 
   // Expiry may take a long time, so other tasks do not wait for it.
-  #expire(): Promise<unknown> {
+  #expireFiles(): Promise<unknown> {
     const { expiry, logger } = this.#parts
     return expiry.expire({
       goOn: () => !this.#closed,
@@ -113,7 +115,7 @@ export class Maintenance {
   }
 
   /** Starts a sweep within a second after a deletion, because signed URLs work until the blob is deleted. */
-  #sweepSoon(): void {
+  #scheduleSweep(): void {
     if (!this.#sweep || this.#closed) return
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined
@@ -130,15 +132,15 @@ export class Maintenance {
     this.#reconciler.stop()
     this.#parts.tenants.deletion.stop()
     await Promise.all([this.#running.done, this.#reconciling.done, this.#sweeping.done, this.#expiring.done])
-    await this.#parts.orphanedUploads.hasten().catch(() => {})
+    await this.#parts.orphanedUploads.updateDueTimes().catch(() => {})
   }
 
   // Periodic tasks run one after another and share one connection.
-  #every(ms: number, what: string, task: () => Promise<unknown>): void {
-    this.#repeat(this.#running, ms, what, task)
+  #schedule(ms: number, what: string, task: () => Promise<unknown>): void {
+    this.#scheduleInQueue(this.#running, ms, what, task)
   }
 
-  #repeat(queue: { done: Promise<unknown> }, ms: number, what: string, task: () => Promise<unknown>): void {
+  #scheduleInQueue(queue: { done: Promise<unknown> }, ms: number, what: string, task: () => Promise<unknown>): void {
     let queued = false
     const turn = () => {
       if (queued) return

@@ -21,12 +21,12 @@ export class OrphanedUploads {
   }
 
   /** Schedules the blob at `path` for early deletion, unless a commit in progress uses it. */
-  note(path: string): void {
+  scheduleDeletion(path: string): void {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
   /** Brings forward the due times of the scheduled paths in the garbage journal. The next call retries locked paths. */
-  async hasten(): Promise<void> {
+  async updateDueTimes(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]
     const now = performance.now()

@@ -25,26 +25,26 @@ export async function proveStorage(storage: BlobStorage, unconditionalWrites: bo
   const prefix = `assay-proof/${newId('req')}`
   const proof = new StorageProof(storage, prefix)
   const results: GuaranteeResult[] = []
-  const run = async (guarantee: string, test: () => Promise<void>) => results.push({ guarantee, ...(await attempt(test)) })
+  const run = async (guarantee: string, test: () => Promise<void>) => results.push({ guarantee, ...(await runTest(test)) })
   try {
     await run('the store is writable and readable', () => storage.ready())
-    await run('a write never overwrites an object', () => proof.neverOverwrites())
+    await run('a write never overwrites an object', () => proof.testNoOverwrite())
     if (unconditionalWrites && results.at(-1)!.result === 'fail') results.at(-1)!.accepted = true
-    await run('content that does not match its checksum is rejected', () => proof.verifiesChecksums())
-    await run('small objects are returned completely', () => proof.returnsContent(1000))
-    await run('large objects, which are sent in parts, are returned completely', () => proof.returnsContent(17 * megabyte))
-    await run('a range is returned exactly', () => proof.returnsRanges())
-    await run('objects are listed in the order of their bytes', () => proof.listsInOrder())
-    await run('a copy is complete', () => proof.copies())
-    await run(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.signsUrls())
-    await run('a deleted object is not found, and can be deleted again', () => proof.deletes())
+    await run('content that does not match its checksum is rejected', () => proof.testChecksums())
+    await run('small objects are returned completely', () => proof.testContent(1000))
+    await run('large objects, which are sent in parts, are returned completely', () => proof.testContent(17 * megabyte))
+    await run('a range is returned exactly', () => proof.testRanges())
+    await run('objects are listed in the order of their bytes', () => proof.testListOrder())
+    await run('a copy is complete', () => proof.testCopy())
+    await run(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.testSignedUrls())
+    await run('a deleted object is not found, and can be deleted again', () => proof.testDeletion())
   } finally {
     await proof.cleanUp()
   }
   return results
 }
 
-async function attempt(test: () => Promise<void>): Promise<Pick<GuaranteeResult, 'result' | 'detail'>> {
+async function runTest(test: () => Promise<void>): Promise<Pick<GuaranteeResult, 'result' | 'detail'>> {
   try {
     await test()
     return { result: 'pass' }
@@ -64,40 +64,40 @@ class StorageProof {
     private readonly prefix: string,
   ) {}
 
-  async neverOverwrites(): Promise<void> {
+  async testNoOverwrite(): Promise<void> {
     if (this.storage instanceof BucketStorage) {
       const { conditionalWrites } = await this.storage.prove()
       assert(conditionalWrites !== 'unsupported', 'The store does not support conditional writes.')
       assert(conditionalWrites === 'kept', 'The store ignores the condition of a write.')
     }
-    const path = await this.#put('once', Buffer.from('first'))
+    const path = await this.#putObject('once', Buffer.from('first'))
     const second = await this.storage.put(path, memoryContent(Buffer.from('second')), type).catch((error) => error)
     assert(second instanceof BlobExistsError, 'A second write to the same path was accepted.')
-    assert((await this.#read(path)).toString() === 'first', 'The object was overwritten.')
+    assert((await this.#readObject(path)).toString() === 'first', 'The object was overwritten.')
   }
 
-  async verifiesChecksums(): Promise<void> {
+  async testChecksums(): Promise<void> {
     if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The file system receives no checksum.')
     const { checksums } = await this.storage.prove()
     assert(checksums === 'kept', 'The store accepted content with a wrong checksum.')
   }
 
-  async returnsContent(size: number): Promise<void> {
+  async testContent(size: number): Promise<void> {
     const bytes = randomBytes(size)
-    const path = await this.#put(`content-${size}`, bytes)
+    const path = await this.#putObject(`content-${size}`, bytes)
     assert((await this.storage.size(path)) === size, 'The size differs.')
-    assert((await this.#read(path)).equals(bytes), 'The content differs.')
+    assert((await this.#readObject(path)).equals(bytes), 'The content differs.')
   }
 
-  async returnsRanges(): Promise<void> {
+  async testRanges(): Promise<void> {
     const bytes = randomBytes(100)
-    const path = await this.#put('range', bytes)
-    assert((await this.#read(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'The bytes 10 to 19 differ.')
+    const path = await this.#putObject('range', bytes)
+    assert((await this.#readObject(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'The bytes 10 to 19 differ.')
   }
 
-  async listsInOrder(): Promise<void> {
+  async testListOrder(): Promise<void> {
     const paths: string[] = []
-    for (const name of ['list/a0', 'list/a', 'list/a-1']) paths.push(await this.#put(name, Buffer.from(name)))
+    for (const name of ['list/a0', 'list/a', 'list/a-1']) paths.push(await this.#putObject(name, Buffer.from(name)))
     const listed: string[] = []
     for await (const { path } of this.storage.list(`${this.prefix}/list/`)) {
       if (!path.startsWith(`${this.prefix}/list/`)) break
@@ -107,17 +107,17 @@ class StorageProof {
     assert(listed.join() === paths.join(), `The list contains ${listed.length} of ${paths.length} objects, or another order.`)
   }
 
-  async copies(): Promise<void> {
+  async testCopy(): Promise<void> {
     const bytes = randomBytes(1000)
-    const path = await this.#put('source', bytes)
-    const copy = this.#note('copy')
+    const path = await this.#putObject('source', bytes)
+    const copy = this.#registerPath('copy')
     await this.storage.copy(path, copy)
-    assert((await this.#read(copy)).equals(bytes), 'The content of the copy differs.')
+    assert((await this.#readObject(copy)).equals(bytes), 'The content of the copy differs.')
   }
 
-  async signsUrls(): Promise<void> {
+  async testSignedUrls(): Promise<void> {
     if (this.storage.kind === 'local') throw new NotApplicable('Download URLs lead to the service.')
-    const path = await this.#put('signed', Buffer.from('signed'))
+    const path = await this.#putObject('signed', Buffer.from('signed'))
     const file = { tenantId: '', fileId: '', by: '', filename: 'a file.txt', contentType: 'text/plain' }
     const url = await this.storage.signDownload({ ...file, path, expiresInSeconds: urlSeconds })
     const lifetime = /[?&]X-(?:Amz|Goog)-Expires=(\d+)/.exec(url)?.[1]
@@ -129,8 +129,8 @@ class StorageProof {
     assert(disposition.includes('a file.txt'), `Content-Disposition is '${disposition}'.`)
   }
 
-  async deletes(): Promise<void> {
-    const path = await this.#put('deleted', Buffer.from('deleted'))
+  async testDeletion(): Promise<void> {
+    const path = await this.#putObject('deleted', Buffer.from('deleted'))
     await this.storage.remove(path)
     await this.storage.remove(path)
     assert((await this.storage.size(path)) === null, 'The object still exists.')
@@ -140,23 +140,23 @@ class StorageProof {
     for (const path of this.#written) await this.storage.remove(path).catch(() => {})
   }
 
-  async #put(name: string, bytes: Buffer): Promise<string> {
-    const path = this.#note(name)
+  async #putObject(name: string, bytes: Buffer): Promise<string> {
+    const path = this.#registerPath(name)
     await this.storage.put(path, memoryContent(bytes), type)
     return path
   }
 
-  #note(name: string): string {
+  #registerPath(name: string): string {
     const path = `${this.prefix}/${name}`
     this.#written.add(path)
     return path
   }
 
-  async #read(path: string, range?: { start: number; end: number }): Promise<Buffer> {
+  async #readObject(path: string, range?: { start: number; end: number }): Promise<Buffer> {
     return Buffer.concat(await (await this.storage.open(path, range)).toArray())
   }
 }
 
-function assert(holds: boolean, problem: string): asserts holds {
-  if (!holds) throw new Error(problem)
+function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message)
 }

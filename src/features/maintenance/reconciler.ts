@@ -52,21 +52,21 @@ export class Reconciler {
   }
 
   /** Continues a due or unfinished comparison for at most `forMs`, unless another replica is working on it. */
-  async turn(intervalHours: number, forMs = 60_000): Promise<void> {
+  async continueComparison(intervalHours: number, forMs = 60_000): Promise<void> {
     const client = await this.#database.connectDedicated('assay reconciler')
     try {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
       if (!rows[0]?.locked) return
-      const state = await this.#state()
+      const state = await this.#loadState()
       if (state.finishedAt && now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
       const begun: State = state.finishedAt ? { after: '', startedAt: getCurrentTime().toISOString(), finishedAt: null } : state
-      await this.#pass(begun, performance.now() + forMs)
+      await this.#compareUntil(begun, performance.now() + forMs)
     } finally {
       await client.end()
     }
   }
 
-  async #pass(state: State, until: number): Promise<void> {
+  async #compareUntil(state: State, until: number): Promise<void> {
     const { pathsPerSecond, sample } = this.#pace
     let paths = 0
     const began = performance.now()
@@ -80,27 +80,28 @@ export class Reconciler {
       if (this.#stopped || (paths > 0 && performance.now() > until)) throw enough
       current = path
       if (++paths % pathsPerSecond !== 0) return
-      await this.#save({ ...state, after: done })
+      await this.#saveState({ ...state, after: done })
       await sleep(Math.max(0, began + (paths / pathsPerSecond) * 1000 - performance.now()))
     }
     try {
-      for await (const finding of this.#health.findings({ after: state.after, sample, onPath })) await this.#keep(finding)
+      for await (const finding of this.#health.listFindings({ after: state.after, sample, onPath }))
+        await this.#saveFinding(finding)
     } catch (error) {
       if (error !== enough) throw error
-      return this.#save({ ...state, after: done })
+      return this.#saveState({ ...state, after: done })
     }
     // Older findings did not occur again in this comparison, so they were repaired.
     const old = { foundAt: { lt: new Date(state.startedAt) } }
     const { storageFinding } = this.#database.prisma
     const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
     for (const { tenantId } of tenants) await storageFinding.deleteMany({ where: { tenantId, ...old } })
-    await this.#save({ ...state, after: '', finishedAt: getCurrentTime().toISOString() })
+    await this.#saveState({ ...state, after: '', finishedAt: getCurrentTime().toISOString() })
   }
 
-  async #keep(finding: Finding): Promise<void> {
+  async #saveFinding(finding: Finding): Promise<void> {
     this.#logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
     const { blobPath, kind, fileId } = finding
-    const tenantId = finding.tenantId ?? (await this.#findOwner(blobPath))
+    const tenantId = finding.tenantId ?? (await this.#findTenantOfBlob(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }
     const known = await this.#database.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
     await this.#database.prisma.storageFinding.upsert({
@@ -115,13 +116,13 @@ export class Reconciler {
   }
 
   /** Returns the tenant of a blob without a row. Blob paths begin with the tenant ID. */
-  async #findOwner(blobPath: string): Promise<string | null> {
+  async #findTenantOfBlob(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
     return tenant?.tenantId ?? null
   }
 
-  async #state(): Promise<State> {
+  async #loadState(): Promise<State> {
     const row = await this.#database.prisma.serviceState.findUnique({ where: { key: stateKey } })
     return (
       (row?.value as unknown as State | undefined) ?? {
@@ -132,7 +133,7 @@ export class Reconciler {
     )
   }
 
-  async #save(state: State): Promise<void> {
+  async #saveState(state: State): Promise<void> {
     const value = { ...state }
     await this.#database.prisma.serviceState.upsert({
       where: { key: stateKey },
@@ -146,7 +147,7 @@ export class Reconciler {
  * Returns the number of stored findings. The readiness check calls this function, which therefore avoids loading the Prisma
  * engine.
  */
-export async function storageFindings(pool: Pool): Promise<number> {
+export async function countStorageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count
 }

@@ -11,15 +11,15 @@ const rowsAtOnce = 1_000
  * Deletes log rows that exceed the retention period: whole months by dropping partitions, other rows in batches. Statistics keep
  * their counts.
  */
-export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
+export async function deleteExpiredLogs(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
   const [calls, audits] = [horizons.calls(), horizons.audits()]
   if (!calls && !audits) return { partitions: [], rows: 0 }
-  await horizons.announce()
+  await horizons.saveStartTimes()
   const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
   let rows = 0
-  if (calls) rows += await deleteFromAllTenants(pool, expiredRows('call_logs', 'call_id'), getFirstId('call', calls))
-  if (audits) rows += await deleteFromAllTenants(pool, expiredRows('audit_logs', 'audit_id'), getFirstId('aud', audits))
+  if (calls) rows += await deleteFromAllTenants(pool, buildDeleteExpiredSql('call_logs', 'call_id'), getFirstId('call', calls))
+  if (audits) rows += await deleteFromAllTenants(pool, buildDeleteExpiredSql('audit_logs', 'audit_id'), getFirstId('aud', audits))
   return { partitions, rows }
 }
 
@@ -27,9 +27,9 @@ export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<
  * Deletes hourly counters one day after the last query could need them. Daily counters remain. Returns the number of deleted
  * rows.
  */
-export async function dropOldHours(pool: Pool): Promise<number> {
+export async function deleteOldHourlyCounters(pool: Pool): Promise<number> {
   const days = storedHoursDays + 1
-  const usage = await ofAllTenants(pool, async (tenantId) => {
+  const usage = await deleteForAllTenants(pool, async (tenantId) => {
     const { rows } = await pool.query<{ subject: string; bucket: Date }>(oldHours, [tenantId, days])
     if (rows.length === 0) return 0
     const { rowCount } = await pool.query(
@@ -46,13 +46,13 @@ export async function dropOldHours(pool: Pool): Promise<number> {
 const storedLinkDays = 90
 
 /** Deletes upload links that expired more than `storedLinkDays` ago. Returns their number. */
-export const dropOldLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
+export const deleteOldUploadLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
 
 const oldLinks = `
 DELETE FROM upload_links WHERE tenant_id = $1 AND link_id IN (SELECT link_id FROM upload_links
   WHERE tenant_id = $1 AND expires_at < now() - make_interval(days => $2) LIMIT ${rowsAtOnce})`
 
-const expiredRows = (table: string, id: string) => `
+const buildDeleteExpiredSql = (table: string, id: string) => `
 DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${id} FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 ORDER BY ${id} LIMIT ${rowsAtOnce})`
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
@@ -72,10 +72,10 @@ WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audi
 
 /** Deletes rows of all tenants in batches, so that each statement holds its locks briefly. */
 const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
-  ofAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
+  deleteForAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
 
 /** Calls `deleteBatch` for one tenant after another, each until it deletes nothing. Returns the number of deleted rows. */
-async function ofAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
+async function deleteForAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
   for (let after = ''; ; ) {
     const { rows } = await pool.query<{ tenant_id: string }>(

@@ -4,9 +4,9 @@ import type { Database } from '../../platform/db/client.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import { isBlobPath } from '../../platform/storage/blob-path.js'
 import type { BlobStorage, StoredBlob } from '../../platform/storage/blob-storage.js'
-import { counterDrift } from './counter-drift.js'
+import { countCounterErrors } from './counter-drift.js'
 import { type Repair, repairCounters } from './counter-repair.js'
-import { journalDrift } from './journal-drift.js'
+import { countJournalErrors } from './journal-drift.js'
 import type { LogStartTimes } from './log-start-times.js'
 
 /** Number of inconsistencies of each kind. All numbers are 0 if the storage is healthy. */
@@ -58,13 +58,15 @@ export class StorageHealth {
     whole?: boolean
   } = {}): Promise<HealthCounts> {
     const counts: HealthCounts = {
-      countersDrift: await this.#countersDrift(tenantId ?? null),
+      countersDrift: await this.#countCounterErrors(tenantId ?? null),
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await this.#withOwnConnection((client) => journalDrift(client, { tenantId: tenantId ?? null, whole })),
+      journalDrift: await this.#runWithDedicatedConnection((client) =>
+        countJournalErrors(client, { tenantId: tenantId ?? null, whole }),
+      ),
     }
-    for await (const { kind } of this.findings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
+    for await (const { kind } of this.listFindings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
       if (kind === 'file_without_blob') counts.filesWithoutBlob++
       else if (kind === 'blob_without_file') counts.blobsWithoutFile++
       else counts.corrupted++
@@ -76,7 +78,7 @@ export class StorageHealth {
    * Compares the sorted lists of rows and blobs. Each difference is checked again, because uploads and deletions continue in the
    * meantime.
    */
-  async *findings({
+  async *listFindings({
     prefix = '',
     after,
     deep = false,
@@ -90,8 +92,8 @@ export class StorageHealth {
     onPath?: (path: string) => void | Promise<void>
   } = {}): AsyncGenerator<Finding> {
     const start = after ?? prefix
-    const rows = this.#rows(start, prefix)[Symbol.asyncIterator]()
-    const blobs = this.#blobs(start, prefix)[Symbol.asyncIterator]()
+    const rows = this.#listRows(start, prefix)[Symbol.asyncIterator]()
+    const blobs = this.#listBlobs(start, prefix)[Symbol.asyncIterator]()
     let row = await rows.next()
     let blob = await blobs.next()
     while (!row.done || !blob.done) {
@@ -120,19 +122,19 @@ export class StorageHealth {
 
   /** Corrects counters that differ from the rows that they count. Returns the corrected counters. */
   repairCounters(): Promise<Repair[]> {
-    return this.#withOwnConnection((client) => repairCounters(client, this.#logStartTimes()))
+    return this.#runWithDedicatedConnection((client) => repairCounters(client, this.#getLogStartTimes()))
   }
 
-  #countersDrift(tenantId: string | null): Promise<number> {
-    return this.#withOwnConnection((client) => counterDrift(client, { tenantId, ...this.#logStartTimes() }))
+  #countCounterErrors(tenantId: string | null): Promise<number> {
+    return this.#runWithDedicatedConnection((client) => countCounterErrors(client, { tenantId, ...this.#getLogStartTimes() }))
   }
 
-  #logStartTimes(): { callsSince: Date | null; auditsSince: Date | null } {
+  #getLogStartTimes(): { callsSince: Date | null; auditsSince: Date | null } {
     return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
   }
 
   /** Runs `work` on a dedicated connection, because a recount takes a long time. */
-  async #withOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+  async #runWithDedicatedConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#database.connectDedicated('assay verify')
     try {
       return await work(client)
@@ -141,10 +143,10 @@ export class StorageHealth {
     }
   }
 
-  async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
+  async *#listRows(start: string, prefix: string): AsyncGenerator<FileRow> {
     for (let after = start; ; ) {
       const { rows } = await this.#database.pool.query<FileRow>(
-        `SELECT * FROM (${toRowsStatement('files')} UNION ALL ${toRowsStatement('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
+        `SELECT * FROM (${buildRowsSql('files')} UNION ALL ${buildRowsSql('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
         [getTenantId(after), after, rowsAtOnce],
       )
       for (const row of rows) {
@@ -156,7 +158,7 @@ export class StorageHealth {
     }
   }
 
-  async *#blobs(start: string, prefix: string): AsyncGenerator<StoredBlob> {
+  async *#listBlobs(start: string, prefix: string): AsyncGenerator<StoredBlob> {
     for await (const blob of this.#storage.list(start)) {
       if (!blob.path.startsWith(prefix)) return
       yield blob
@@ -212,7 +214,7 @@ export class StorageHealth {
 }
 
 /** Returns SQL for the rows that have a blob. Trashed files still have theirs. */
-const toRowsStatement = (table: 'files' | 'trash') =>
+const buildRowsSql = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const referenceStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'

@@ -9,7 +9,7 @@ const atOnce = 8
 // Failures after which a batch ends, because each request to an unavailable store takes the full time-out.
 const maxFailures = 8
 
-interface Taken {
+interface ClaimedBlob {
   tenant_id: string
   blob_path: string
 }
@@ -48,9 +48,9 @@ export class Sweeper {
   }
 
   async #sweepBatch(): Promise<{ removed: number; failed: number }> {
-    const taken = await this.#take()
+    const taken = await this.#claimDueBlobs()
     faultPoint('sweep.taken')
-    const removed: Taken[] = []
+    const removed: ClaimedBlob[] = []
     let failed = 0
     const queue = [...taken]
     const work = async () => {
@@ -69,37 +69,37 @@ export class Sweeper {
     }
     await Promise.all(Array.from({ length: atOnce }, work))
     faultPoint('sweep.removed')
-    await this.#forget(removed)
+    await this.#deleteRows(removed)
     faultPoint('sweep.forgotten')
     const gone = new Set(removed)
-    await this.#postpone(taken.filter((row) => !gone.has(row)))
+    await this.#postponeRows(taken.filter((row) => !gone.has(row)))
     return { removed: removed.length, failed }
   }
 
   // Never returns blobs of stored or trashed files, even if the journal contains them. Another replica may have marked the same
   // rows first.
-  async #take(): Promise<Taken[]> {
-    const { rows: due } = await this.#pool.query<Taken>(
-      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
+  async #claimDueBlobs(): Promise<ClaimedBlob[]> {
+    const { rows: due } = await this.#pool.query<ClaimedBlob>(
+      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${buildNoFileCondition('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
       [batch],
     )
-    return this.#change<Taken>(
+    return this.#updatePerTenant<ClaimedBlob>(
       due,
       `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
-       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${noFile('$1')} FOR UPDATE OF d SKIP LOCKED) due
+       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${buildNoFileCondition('$1')} FOR UPDATE OF d SKIP LOCKED) due
        WHERE g.tenant_id = $1 AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
     )
   }
 
-  async #forget(rows: Taken[]): Promise<void> {
-    await this.#change(rows, `DELETE FROM blob_garbage WHERE ${taken}`)
+  async #deleteRows(rows: ClaimedBlob[]): Promise<void> {
+    await this.#updatePerTenant(rows, `DELETE FROM blob_garbage WHERE ${taken}`)
   }
 
-  async #postpone(rows: Taken[]): Promise<void> {
-    await this.#change(rows, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
+  async #postponeRows(rows: ClaimedBlob[]): Promise<void> {
+    await this.#updatePerTenant(rows, `UPDATE blob_garbage SET due_at = now() + interval '1 minute' WHERE ${taken}`)
   }
 
-  #change<Row extends object>(rows: Taken[], statement: string): Promise<Row[]> {
+  #updatePerTenant<Row extends object>(rows: ClaimedBlob[], statement: string): Promise<Row[]> {
     return processRowsByTenant(rows, async (tenantId, own) => {
       const paths = own.map(({ blob_path: path }) => path)
       return (await this.#pool.query<Row>(statement, [tenantId, paths])).rows
@@ -107,7 +107,7 @@ export class Sweeper {
   }
 }
 
-const noFile = (tenant: string) =>
+const buildNoFileCondition = (tenant: string) =>
   ['files', 'trash']
     .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = ${tenant} AND f.blob_path = d.blob_path)`)
     .join(' AND ')

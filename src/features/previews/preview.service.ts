@@ -49,7 +49,7 @@ export class PreviewService {
     maxSize: maxCacheBytes,
     sizeCalculation: (rendered) => 512 + ('image' in rendered ? rendered.image.length : 0),
     fetchMethod: async (_key, _stale, { context, options }) => {
-      const rendered = await this.#render(context)
+      const rendered = await this.#renderPreview(context)
       if ('problem' in rendered) options.ttl = problemTtlMs
       return rendered
     },
@@ -73,9 +73,9 @@ export class PreviewService {
    */
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
     const file = await this.#files.get(attempt, args.fileId)
-    const kind = getKind(file.contentType)
+    const kind = getPreviewKind(file.contentType)
     if (!kind) throw createNoPreviewError(file, `files of type ${file.contentType} have none`)
-    if (kind === 'text') return this.#text(file)
+    if (kind === 'text') return this.#createTextPreview(file)
     if (file.sizeBytes > maxRenderedBytes)
       throw createNoPreviewError(file, `it is larger than ${maxRenderedBytes / megabyte} MiB`)
     const { fileId, size } = args
@@ -88,7 +88,7 @@ export class PreviewService {
     return { ...empty, fileId, contentType: 'image/webp', image: data, width, height, pageCount: pages }
   }
 
-  async #render({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
+  async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
     const leave = this.#slots.enter(file.tenantId)
     try {
       const opened = await this.#contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
@@ -105,7 +105,7 @@ export class PreviewService {
     }
   }
 
-  async #text(file: File): Promise<FilePreview> {
+  async #createTextPreview(file: File): Promise<FilePreview> {
     const { fileId, sizeBytes } = file
     const end = Math.min(sizeBytes, maxTextBytes) - 1
     const bytes = end < 0 ? [] : await this.#readStart(file, end)
@@ -130,7 +130,7 @@ const empty = { image: null, text: null, width: null, height: null, pageCount: 1
 const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/tiff'])
 const textTypes = /^(text\/|application\/(json|xml|x-ndjson|jsonl|yaml|x-yaml|toml|sql)$|.+\+(json|xml)$)/
 
-function getKind(contentType: string): Kind | undefined {
+function getPreviewKind(contentType: string): Kind | undefined {
   const type = contentType.split(';')[0]!.trim()
   if (imageTypes.has(type)) return 'image'
   if (type === 'application/pdf') return 'pdf'

@@ -36,15 +36,15 @@ export function createLogHandler(parts: Parts): RequestHandler {
     router.all(path, rejectMethod)
   }
   mount(`${prefix}/checkpoint`, async (tenantId, response) => {
-    const { note } = await log.checkpoint(tenantId)
+    const { note } = await log.createCheckpoint(tenantId)
     response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(note)
   })
   mount(`${prefix}/key`, async (tenantId, response) => {
-    response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(`${await log.verifierKey(tenantId)}\n`)
+    response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(`${await log.getVerifierKey(tenantId)}\n`)
   })
   mount(/^\/api\/v1\/log\/tile\//, async (tenantId, response, path) => {
     const tile = parseTilePath(path.slice(tiles.length))
-    const bytes = tile && (await log.tile(tenantId, tile))
+    const bytes = tile && (await log.readTile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
     // A tile is immutable, but the same path returns different logs to different tenants.
     response.set({
@@ -58,8 +58,8 @@ export function createLogHandler(parts: Parts): RequestHandler {
 }
 
 async function handleRequest(parts: Parts, request: Request, response: Response, answer: LogEndpoint): Promise<void> {
-  const token = getToken(request)
-  const call = token === undefined ? await parts.createCall(request) : await readersCall(parts, request, token)
+  const token = getLogToken(request)
+  const call = token === undefined ? await parts.createCall(request) : await createReaderCall(parts, request, token)
   try {
     await call.run('data', token === undefined ? adminEndpoint : readerEndpoint, ({ actor }) => {
       response.set(call.responseHeaders)
@@ -72,7 +72,7 @@ async function handleRequest(parts: Parts, request: Request, response: Response,
 }
 
 /** Creates a call that can only read the log. */
-async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
+async function createReaderCall(parts: Parts, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
   const reader = await parts.logShares.findReader(token, { isSuspect: await parts.hasFailedOften(ip) })
@@ -96,7 +96,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
 }
 
 /** Returns the log token, or undefined if the request has several Authorization headers. Such a request is rejected. */
-function getToken({ rawHeaders }: Request): string | undefined {
+function getLogToken({ rawHeaders }: Request): string | undefined {
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
   return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined
 }

@@ -36,8 +36,8 @@ interface FoundReader extends LogReader {
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
-  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented))
-  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented), {
+  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findReaders(presented))
+  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
     minPauseMs: suspectPauseMs,
   })
 
@@ -94,7 +94,7 @@ export class LogShareService {
     return found && found.expiresAt.getTime() > now() ? found : undefined
   }
 
-  async #find(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
+  async #findReaders(presented: readonly PresentedToken[]): Promise<(FoundReader | null)[]> {
     const { rows } = await this.#db.pool.query<FoundReader & { tokenHash: Buffer }>({
       name: 'log-shares-presented',
       text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",

@@ -45,7 +45,7 @@ export class LogService {
   }
 
   /** Creates a checkpoint that covers every change confirmed before this call. */
-  async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
+  async createCheckpoint(tenantId: string): Promise<SignedCheckpoint> {
     const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
       text: `SELECT journal_length AS size, journal_frontier AS frontier, ${await this.#durability.getExpression()} AS durable FROM tenant_heads WHERE tenant_id = $1`,
@@ -58,15 +58,15 @@ export class LogService {
     return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), checkpoint.origin, key) }
   }
 
-  async verifierKey(tenantId: string): Promise<string> {
+  async getVerifierKey(tenantId: string): Promise<string> {
     return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), parseKeyPair(await this.#keys.current()).publicKey)
   }
 
   /** Returns a tile, or undefined if the log is too short to contain it. */
-  async tile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
+  async readTile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
     const from = place * tileWidth
     const found =
-      level === 'entries' ? await this.#entries(tenantId, from, width) : await this.#hashes(tenantId, level, from, width)
+      level === 'entries' ? await this.#readEntries(tenantId, from, width) : await this.#readHashes(tenantId, level, from, width)
     if (found.length < width) return undefined
     return level === 'entries' ? encodeEntryBundle(found as string[]) : Buffer.concat(found as Buffer[])
   }
@@ -75,12 +75,12 @@ export class LogService {
    * Returns the inclusion proof (RFC 6962) of an entry among the first `size` entries: the hashes from the leaf to the root.
    * Reads at most one tile per level.
    */
-  proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
-    return this.#roots(tenantId, getSiblingSubtrees(index, size))
+  getInclusionProof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
+    return this.#computeRoots(tenantId, getSiblingSubtrees(index, size))
   }
 
   /** Checks whether the log extends a saved checkpoint. Returns the error as a sentence, or undefined if the check succeeds. */
-  async findNoteError(note: string): Promise<string | undefined> {
+  async findCheckpointError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
     if (!kept || !checkpoint) return 'This is not a log checkpoint. Store the response of GET /log/checkpoint without changes.'
@@ -89,17 +89,17 @@ export class LogService {
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
       return `The checkpoint of ${toPrintable(origin)} was changed, or was not signed with a key of this service.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
-    const { size: length } = await this.checkpoint(tenantId)
+    const { size: length } = await this.createCheckpoint(tenantId)
     if (length < size)
       return `The log ${toPrintable(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
-    const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
+    const [found] = await this.#computeRoots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined
       : `The first ${size} entries of the log ${toPrintable(origin)} do not match the checkpoint.`
   }
 
   /** Computes the root hashes of ranges of leaves from the stored hashes. */
-  async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
+  async #computeRoots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()
     const { rows } = await this.#pool.query<{ level: number; place: number; hash: Buffer }>({
@@ -129,7 +129,7 @@ export class LogService {
     return wanted.map((parts) => computeRoot(parts.map(rootOfRun)))
   }
 
-  async #entries(tenantId: string, from: number, width: number): Promise<string[]> {
+  async #readEntries(tenantId: string, from: number, width: number): Promise<string[]> {
     const { rows } = await this.#pool.query<{ entry: string }>({
       name: 'log-entries',
       text: 'SELECT entry FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence',
@@ -138,7 +138,7 @@ export class LogService {
     return rows.map(({ entry }) => entry)
   }
 
-  async #hashes(tenantId: string, level: number, from: number, width: number): Promise<Buffer[]> {
+  async #readHashes(tenantId: string, level: number, from: number, width: number): Promise<Buffer[]> {
     const text =
       level === 0
         ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND $2 = 0 AND sequence > $3 AND sequence <= $4 ORDER BY sequence'

@@ -31,8 +31,8 @@ export class ProofResolver {
   @Requires('admin', { tenantWide: true })
   @Query(() => LogCheckpoint, { description: 'Returns the current signed checkpoint of the transparency log.' })
   async logCheckpoint(@By() { tenantId }: Actor): Promise<LogCheckpoint> {
-    const { origin, size, root, note } = await this.#log.checkpoint(tenantId)
-    const verifierKey = await this.#log.verifierKey(tenantId)
+    const { origin, size, root, note } = await this.#log.createCheckpoint(tenantId)
+    const verifierKey = await this.#log.getVerifierKey(tenantId)
     return { origin, size, rootHash: root.toString('base64'), checkpoint: note, verifierKey }
   }
 

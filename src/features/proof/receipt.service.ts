@@ -56,20 +56,20 @@ export class ReceiptService {
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
   ): Promise<{ receipt: string }> {
     if (fileId && callId) throw badUserInput([{ field: 'callId', message: 'must not be combined with `fileId`' }])
-    if (fileId) return this.#issue(attempt, 'file', fileId)
-    if (callId) return this.#issue(attempt, 'call', callId)
+    if (fileId) return this.#issueReceipt(attempt, 'file', fileId)
+    if (callId) return this.#issueReceipt(attempt, 'call', callId)
     throw badUserInput([{ field: 'fileId', message: 'is required unless `callId` is specified' }])
   }
 
-  async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
+  async #issueReceipt(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
     // The call log does not contain rejected uploads of dashboard users. Their receipts are identified by the event ID.
     const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
-    const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
-    if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
+    const verdict = isKnown ? await this.#findVerdict(attempt, noun, id) : undefined
+    if (!verdict || !(await this.#addToCallLog(attempt, verdict))) throw notFound(noun, id)
     // The checkpoint must be read after the entry, so that it covers the entry.
-    const { origin, size, note } = await this.#log.checkpoint(tenantId)
-    const proof = await this.#log.proof(tenantId, verdict.index, size)
+    const { origin, size, note } = await this.#log.createCheckpoint(tenantId)
+    const proof = await this.#log.getInclusionProof(tenantId, verdict.index, size)
     const key = await this.#keys.current()
     const log = {
       origin,
@@ -83,7 +83,7 @@ export class ReceiptService {
     return { receipt: await signReceipt(receipt, { id: key.id, privateKey: parseKeyPair(key).privateKey }) }
   }
 
-  async #verdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {
+  async #findVerdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {
     const { tenantId } = attempt.actor
     const { rows } = await this.#db.pool.query<Verdict>({
       name: 'log-verdict',
@@ -93,11 +93,11 @@ export class ReceiptService {
     })
     if (rows[0] || noun === 'file') return rows[0]
     const { operation, status, fileId } = await this.#callLogs.get(attempt.actor, id)
-    return operation === 'upload' && status === 'success' && fileId ? this.#verdict(attempt, 'file', fileId) : undefined
+    return operation === 'upload' && status === 'success' && fileId ? this.#findVerdict(attempt, 'file', fileId) : undefined
   }
 
   /** Returns false if the actor has no access to the context. Otherwise, adds the file and the context to the call log entry. */
-  async #involve(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
+  async #addToCallLog(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
     // A context that was deleted is accessible only to actors without context restrictions.
@@ -123,14 +123,14 @@ function toClaims({ subject, type, entry, checks }: Verdict) {
     outcome: type === 'file.accepted' ? ('accepted' as const) : ('rejected' as const),
     reason: text('reason'),
     checks: checks?.checks ?? [],
-    engine: checks?.engine ? toEngine(checks.engine) : null,
+    engine: checks?.engine ? toEngineClaim(checks.engine) : null,
     uploaded_by: text('uploaded_by'),
     ...(linkId !== null && { upload_link_id: linkId }),
     uploaded_at: getIdTime(subject).toISOString(),
   }
 }
 
-const toEngine = ({ name, version, signaturesVersion, signaturesDate }: EngineIdentity) => ({
+const toEngineClaim = ({ name, version, signaturesVersion, signaturesDate }: EngineIdentity) => ({
   name,
   version,
   signatures_version: signaturesVersion,

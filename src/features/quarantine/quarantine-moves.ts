@@ -7,7 +7,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 const maxMoves = 100
 const maxPaths = 3
 
-interface Place {
+interface QuarantinedFileKey {
   tenantId: string
   fileId: string
 }
@@ -41,7 +41,7 @@ export class QuarantineMoves {
   /** Moves the objects whose move was interrupted by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
     if (this.#storage.kind === 'local') return 0
-    const { rows } = await this.#db.pool.query<Place>(
+    const { rows } = await this.#db.pool.query<QuarantinedFileKey>(
       `SELECT tenant_id AS "tenantId", file_id AS "fileId" FROM quarantine WHERE move_due_at <= now() ORDER BY move_due_at LIMIT ${maxMoves}`,
     )
     let moved = 0
@@ -50,7 +50,7 @@ export class QuarantineMoves {
   }
 
   /** Moves an object, and reports an error instead of throwing it. `moveAll` retries the move within a minute. */
-  async tryMove(place: Place): Promise<boolean> {
+  async tryMove(place: QuarantinedFileKey): Promise<boolean> {
     try {
       return await this.move(place)
     } catch (error) {
@@ -60,19 +60,19 @@ export class QuarantineMoves {
   }
 
   /** Returns false if the object was already moved, or if another replica is moving it. */
-  async move({ tenantId, fileId }: Place): Promise<boolean> {
+  async move({ tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const { rows } = await this.#db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
        WHERE q.tenant_id = $1 AND q.file_id = $2 AND q.move_due_at <= now() AND f.tenant_id = q.tenant_id AND f.file_id = q.file_id RETURNING f.blob_path AS path`,
       [tenantId, fileId],
     )
     if (!rows[0]) return false
-    for (let paths = 1; paths <= maxPaths; paths++) if (await this.#moveFrom(rows[0].path, { tenantId, fileId })) return true
+    for (let paths = 1; paths <= maxPaths; paths++) if (await this.#moveToNewPath(rows[0].path, { tenantId, fileId })) return true
     throw new Error(`File '${fileId}' was not moved: the sweep took ${maxPaths} paths that were reserved for it.`)
   }
 
   /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
-  async #moveFrom(from: string, { tenantId, fileId }: Place): Promise<boolean> {
+  async #moveToNewPath(from: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const place = `${tenantId}/quarantine`
     const to = await this.#paths.takePath(tenantId, place)
     await this.#storage.copy(from, to)

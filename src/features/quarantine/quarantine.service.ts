@@ -16,7 +16,7 @@ import type { QuarantinedFile } from './quarantine.types.js'
 import type { QuarantineMoves } from './quarantine-moves.js'
 
 /** An infected file, and the lease token of the replica that scanned it. */
-export interface Infected {
+export interface InfectedFile {
   tenantId: string
   contextId: string
   fileId: string
@@ -25,7 +25,7 @@ export interface Infected {
   report: ValidationReport
 }
 
-interface Held {
+interface QuarantinedRow {
   fileId: string
   contextKey: string
   contextId: string
@@ -75,12 +75,12 @@ export class QuarantineService {
    * Quarantines an infected file. Does nothing if the file is deleted or leased by another replica. If it is already quarantined,
    * only adds the report.
    */
-  async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
+  async quarantineFile({ tenantId, contextId, fileId, originalFilename, token, report }: InfectedFile): Promise<void> {
     const { viruses, signatures } = toDetection(report)
     // If `moveSeconds` is null, the due time of the move is null too. Local objects are not moved.
     const moveSeconds = this.#storage.kind === 'local' ? null : 0
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
-      const file = await this.#taken(tx, { tenantId, fileId, token })
+      const file = await this.#endLease(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
       await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
       const { isNew } = file
@@ -106,7 +106,7 @@ export class QuarantineService {
    * Commits an infected file that is quarantined from the beginning, so that no replica ever serves it. No download URL points to
    * its object.
    */
-  async addNew(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
+  async commitAsQuarantined(entry: Entry & Required<Pick<Entry, 'upload'>>, report: ValidationReport): Promise<void> {
     const { file } = entry.upload!
     const { tenantId, fileId, contextId } = file
     const { viruses, signatures } = toDetection(report)
@@ -124,14 +124,14 @@ export class QuarantineService {
 
   /** Lists quarantined files, most recently quarantined first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
-    const contextIds = await this.#contexts.idsIn(actor, context)
+    const contextIds = await this.#contexts.getAccessibleIds(actor, context)
     return listLatestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Releases a file until a scan with other signatures finds a virus. Throws 404 if the file is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
-      const file = await this.#held(tx, actor, fileId)
+      const file = await this.#findQuarantinedFile(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       const audit = createFileAuditRow(actor, 'updated', file, { change: 'released', reason })
@@ -143,7 +143,7 @@ export class QuarantineService {
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     await this.#ledger.change(tenantId, async (tx) => {
-      await this.#held(tx, actor, fileId)
+      await this.#findQuarantinedFile(tx, actor, fileId)
       const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
       if (audit.length === 0) throw createOnHoldError(fileId)
       return { result: undefined, entry: { audit } }
@@ -153,9 +153,9 @@ export class QuarantineService {
   }
 
   /** Ends the lease of a scanned file. Returns undefined if the file was deleted or its lease was lost. */
-  async #taken(
+  async #endLease(
     tx: Transaction,
-    { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
+    { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>,
   ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
     // A restored file may be quarantined only until its scan, so a virus that is found in it counts as new.
@@ -166,10 +166,10 @@ export class QuarantineService {
     return file
   }
 
-  async #held(tx: Transaction, actor: Actor, fileId: string): Promise<Held> {
+  async #findQuarantinedFile(tx: Transaction, actor: Actor, fileId: string): Promise<QuarantinedRow> {
     const [file] = isId('file', fileId)
       ? await tx.$queryRaw<
-          Held[]
+          QuarantinedRow[]
         >`SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename" FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
           WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId} AND f.quarantined_at IS NOT NULL FOR UPDATE OF f`
       : []

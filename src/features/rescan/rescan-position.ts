@@ -25,9 +25,9 @@ export interface LeasedFile {
  * the context.
  */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
-  inTransaction(pool, (client) => advance(client, context, signatures))
+  inTransaction(pool, (client) => advancePosition(client, context, signatures))
 
-async function advance(
+async function advancePosition(
   client: PoolClient,
   { tenantId, contextId, token }: LeaseOwner,
   signatures: string,
@@ -38,7 +38,7 @@ async function advance(
   )
   if (!rowCount) return undefined
   const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
-    `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = $1 AND f.context_id = w.context_id
+    `SELECT f.file_id, ${buildIsDoneCondition(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = $1 AND f.context_id = w.context_id
        AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
      WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
     [tenantId, contextId, signatures],
@@ -77,7 +77,7 @@ async function advance(
  * change of the signatures, a requested rescan repeats all scans except those that found a virus, because an admin may have
  * released these files.
  */
-export function isDone(signatures: string, parameter: string): string {
+export function buildIsDoneCondition(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)
     ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
     : `r.report->>'outcome' = 'rejected'`

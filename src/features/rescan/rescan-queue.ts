@@ -2,7 +2,14 @@ import type { Pool } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
 import { getLeaseEndSql, getLeaseReleaseSql, isLeaseFree, renewLease } from '../../platform/db/lease.js'
-import { isDone, type LeasedFile, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
+import {
+  buildIsDoneCondition,
+  type LeasedFile,
+  type LeaseOwner,
+  leaseNextFiles,
+  leaseSeconds,
+  maxBatchFiles,
+} from './rescan-position.js'
 
 /** A file that is due for a rescan. */
 export interface DueFile {
@@ -54,12 +61,15 @@ export class RescanQueue {
    * Leases files that no other replica has leased, or returns undefined if none exist. `isNewest` means that no replica has seen
    * newer signatures.
    */
-  async take({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
-    return (await this.#takeDue({ signatures, isNewest }, token)) ?? (await this.#takeNext(signatures, token))
+  async leaseBatch(
+    { signatures, isNewest }: { signatures: string; isNewest: boolean },
+    token: string,
+  ): Promise<Batch | undefined> {
+    return (await this.#leaseDue({ signatures, isNewest }, token)) ?? (await this.#leaseNext(signatures, token))
   }
 
   /** Saves the results of files that are still leased with the token. Returns their number. */
-  async keep({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
+  async saveResults({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
     const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
       file_id: fileId,
       validated_at: report?.validatedAt ?? null,
@@ -79,7 +89,7 @@ export class RescanQueue {
   }
 
   /** Extends the leases of the files in a batch. */
-  async renew({ tenantId, token }: Batch): Promise<void> {
+  async renewLeases({ tenantId, token }: Batch): Promise<void> {
     await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
 
@@ -87,13 +97,13 @@ export class RescanQueue {
    * Releases a batch and delays it by `seconds`. The attempt counts only for `suspects`, during whose scan the scanner became
    * unavailable.
    */
-  async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
+  async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
        WHERE tenant_id = $1 AND lease_token = $2`,
       [tenantId, token, seconds, suspects],
     )
-    await this.#pause(tenantId, contextId)
+    await this.#pauseRescan(tenantId, contextId)
   }
 
   /** Releases one file of a batch until its next attempt. */
@@ -106,14 +116,14 @@ export class RescanQueue {
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$4')}, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND lease_token = $3`,
       [tenantId, fileId, token, seconds, attempts, failure],
     )
-    await this.#pause(tenantId, contextId)
+    await this.#pauseRescan(tenantId, contextId)
   }
 
   /**
    * Returns the current blob path of a file, or undefined if the file was deleted. The path changes if a quarantined object is
    * moved.
    */
-  async blobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
+  async getBlobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
       [tenantId, fileId],
@@ -133,16 +143,16 @@ export class RescanQueue {
    * Finishes rescans that have no files left. After ten minutes, the newest files are checked once more, because uploads that
    * were in progress at the start of the rescan may have used the previous signatures.
    */
-  async finish(): Promise<void> {
+  async finishRescans(): Promise<void> {
     const { rows } = await this.#pool.query<ContextRow>(
       `SELECT w.tenant_id, w.context_id FROM rescans w WHERE w.walked AND (w.finished_at IS NULL OR (NOT w.settled AND w.started_at < now() - interval '10 minutes'))
          AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = w.tenant_id AND q.context_id = w.context_id) LIMIT 1000`,
       [],
     )
-    for (const { tenant_id, context_id } of rows) await this.finishOne(tenant_id, context_id)
+    for (const { tenant_id, context_id } of rows) await this.finishRescan(tenant_id, context_id)
   }
 
-  async finishOne(tenantId: string, contextId: string): Promise<void> {
+  async finishRescan(tenantId: string, contextId: string): Promise<void> {
     await this.#pool.query(
       `UPDATE rescans w SET finished_at = now(), paused_at = NULL WHERE w.tenant_id = $1 AND w.context_id = $2 AND w.walked AND w.finished_at IS NULL
          AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = $1 AND q.context_id = $2)`,
@@ -160,10 +170,13 @@ export class RescanQueue {
    * file that crashes the service or the scanner costs no other file an attempt. A scanner with older signatures gets no files
    * that wait for newer ones.
    */
-  async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
+  async #leaseDue(
+    { signatures, isNewest }: { signatures: string; isNewest: boolean },
+    token: string,
+  ): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
+       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOthersCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
       isNewest ? [] : [signatures],
     )
     if (!rows[0]) return undefined
@@ -172,16 +185,16 @@ export class RescanQueue {
       `UPDATE rescan_queue q SET leased_until = ${getLeaseEndSql('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
-           ${isNewest ? '' : `AND NOT ${waitsForOthers('d', '$6', '$1')}`}
+           ${isNewest ? '' : `AND NOT ${buildWaitsForOthersCondition('d', '$6', '$1')}`}
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id, q.attempts, q.failure`,
       [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
     )
-    return this.#toBatch({ tenantId, contextId, token }, signatures, taken)
+    return this.#loadBatch({ tenantId, contextId, token }, signatures, taken)
   }
 
   /** Leases the next files of the context that was processed least recently. */
-  async #takeNext(signatures: string, token: string): Promise<Batch | undefined> {
+  async #leaseNext(signatures: string, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
       [signatures],
@@ -189,7 +202,7 @@ export class RescanQueue {
     for (const { tenant_id: tenantId, context_id: contextId } of rows) {
       const context = { tenantId, contextId, token }
       const leases = await leaseNextFiles(this.#pool, context, signatures)
-      if (leases) return this.#toBatch(context, signatures, leases)
+      if (leases) return this.#loadBatch(context, signatures, leases)
     }
     return undefined
   }
@@ -198,7 +211,7 @@ export class RescanQueue {
    * Counts leased files as processed if they are deleted, already scanned, or in a context that no longer scans. Returns the
    * other files.
    */
-  async #toBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
+  async #loadBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
     const described = await this.#findDueFiles(context, signatures, [...byId.keys()])
     const files = described.map((file) => {
@@ -208,7 +221,7 @@ export class RescanQueue {
     })
     const batch = { ...context, files }
     if (byId.size > 0)
-      await this.keep(
+      await this.saveResults(
         batch,
         signatures,
         [...byId.keys()].map((fileId) => ({ fileId, report: null, bytes: 0, failed: false })),
@@ -217,7 +230,7 @@ export class RescanQueue {
   }
 
   /** Marks a rescan as paused until the next file of its context is scanned. */
-  async #pause(tenantId: string, contextId: string): Promise<void> {
+  async #pauseRescan(tenantId: string, contextId: string): Promise<void> {
     await this.#pool.query(
       'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
       [tenantId, contextId],
@@ -236,7 +249,7 @@ export class RescanQueue {
        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
          LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = f.context_id
          JOIN LATERAL (SELECT report FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id ORDER BY validated_at DESC LIMIT 1) r ON true
-       WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${isDone(signatures, '$4')} ORDER BY f.file_id DESC`,
+       WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${buildIsDoneCondition(signatures, '$4')} ORDER BY f.file_id DESC`,
       [tenantId, contextId, fileIds, signatures],
     )
     return rows
@@ -247,6 +260,6 @@ export class RescanQueue {
  * Returns an SQL condition that is true if a restored file in `queued` is quarantined until it is scanned with signatures other
  * than `parameter`.
  */
-const waitsForOthers = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
+const buildWaitsForOthersCondition = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

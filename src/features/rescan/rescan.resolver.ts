@@ -19,7 +19,7 @@ export class RescanResolver {
   @Requires('admin')
   @Query(() => RescanProgress, { description: 'Returns the progress of the latest rescan of a context.' })
   contextRescan(@By() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#rescans.progress(actor, contextKey)
+    return this.#rescans.getProgress(actor, contextKey)
   }
 
   @Requires('admin')
@@ -28,14 +28,14 @@ export class RescanResolver {
       'Rescans the files of a context in the background, newest first. A rescan in progress continues. A context without virus scans is skipped.',
   })
   rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#rescans.begin(actor, contextKey)
+    return this.#rescans.startRescan(actor, contextKey)
   }
 
   @Requires('admin')
   @FieldResolver(() => RescanProgress, { nullable: true, description: 'Progress of the latest rescan of the context.' })
   rescanProgress(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
-      this.#rescans.progresses(context.tenantId, ids),
+      this.#rescans.getProgressByContextIds(context.tenantId, ids),
     )
   }
 }

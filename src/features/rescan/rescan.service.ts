@@ -46,7 +46,7 @@ export class RescanService {
   /**
    * Returns the current signatures of the scanner. Throws `scannerUnavailable` if the scanner is unavailable or not configured.
    */
-  async signatures(): Promise<Signatures> {
+  async getScannerSignatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so files cannot be rescanned. Set SCANNER_URL.')
@@ -54,23 +54,23 @@ export class RescanService {
   }
 
   /** Starts a rescan of a context, unless one is in progress. Throws 404 if the context does not exist. */
-  async begin(actor: Actor, contextKey: string): Promise<RescanProgress> {
+  async startRescan(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
-      const { signatures } = await this.signatures()
+      const { signatures } = await this.getScannerSignatures()
       await detectLostCommit(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
       this.#serviceEvents.emit('rescanRequested')
     }
-    return this.#getProgress(context)
+    return this.#findProgress(context)
   }
 
   /** Returns the rescan progress of a context. Throws 404 if the context does not exist. */
-  async progress(actor: Actor, contextKey: string): Promise<RescanProgress> {
-    return this.#getProgress(await this.#contexts.get(actor, contextKey))
+  async getProgress(actor: Actor, contextKey: string): Promise<RescanProgress> {
+    return this.#findProgress(await this.#contexts.get(actor, contextKey))
   }
 
   /** Returns the rescan progress by context ID, for GraphQL relations. */
-  async progresses(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
+  async getProgressByContextIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
     const { rows } = await this.#db.pool.query<Row>({
       name: 'rescans',
       text: `SELECT c.context_id AS "contextId", c.context_key AS "contextKey", c.scan_for_viruses AS "isScanning", w.signatures, coalesce(greatest(w.files, w.passed), 0)::bigint AS files,
@@ -84,8 +84,8 @@ export class RescanService {
   }
 
   /** Starts rescans in all contexts that need one with these signatures, unless another replica has seen newer signatures. */
-  async notice(current: Signatures): Promise<void> {
-    const newest = await this.#newest(current)
+  async startDueRescans(current: Signatures): Promise<void> {
+    const newest = await this.#updateNewestSignatures(current)
     if (newest !== current.signatures) return
     const { rows } = await this.#db.pool.query<{ tenant_id: string }>(tenantsToBegin, [newest])
     for (const { tenant_id: tenantId } of rows) await this.#db.pool.query(beginningEverywhere, [tenantId, newest])
@@ -95,19 +95,19 @@ export class RescanService {
    * Returns the newest signatures that any replica has seen, or null if no scanner is configured. A restored file waits until it
    * is scanned with these signatures. If no signatures are known, every restored file waits.
    */
-  async newestSignatures(): Promise<string | null> {
+  async getNewestSignatures(): Promise<string | null> {
     const identity = await (await this.#scanner)?.identity().catch(() => undefined)
     if (identity?.name === 'none') return null
     const current = identity && { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
-    return (await this.#newest(current)) ?? 'unknown'
+    return (await this.#updateNewestSignatures(current)) ?? 'unknown'
   }
 
   /** Returns true if no replica has seen newer signatures. */
   async isNewest(signatures: string): Promise<boolean> {
-    return (await this.#newest(undefined)) === signatures
+    return (await this.#updateNewestSignatures(undefined)) === signatures
   }
 
-  async #newest(current: Signatures | undefined): Promise<string | undefined> {
+  async #updateNewestSignatures(current: Signatures | undefined): Promise<string | undefined> {
     const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
       stateKey,
     ])
@@ -139,7 +139,7 @@ export class RescanService {
   /**
    * Counts the files of all tenants that failed in current rescans, for the readiness check. Returns undefined if no file failed.
    */
-  async failures(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
+  async getFailureSummary(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
     const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
        FROM (SELECT count(*)::int AS files, max(failure) AS failure FROM rescan_queue WHERE failure IS NOT NULL) q,
@@ -150,15 +150,15 @@ export class RescanService {
   }
 
   /** Returns counts across all tenants, for the metrics. */
-  async counts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
+  async getCounts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
     const { rows } = await this.#db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
       `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
     )
     return rows[0]!
   }
 
-  async #getProgress({ tenantId, contextId, contextKey }: FileContext): Promise<RescanProgress> {
-    const progress = (await this.progresses(tenantId, [contextId])).get(contextId)
+  async #findProgress({ tenantId, contextId, contextKey }: FileContext): Promise<RescanProgress> {
+    const progress = (await this.getProgressByContextIds(tenantId, [contextId])).get(contextId)
     if (!progress) throw notFound('context', contextKey)
     return progress
   }
@@ -190,18 +190,18 @@ SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM fil
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
 // A rescan in progress continues with new signatures even if the context's policy is off, because an admin may have requested it.
-const needsRescan = (signatures: string) =>
+const buildNeedsRescanCondition = (signatures: string) =>
   `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
 
 const tenantsToBegin = `
 SELECT DISTINCT t.tenant_id FROM file_totals t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
-  LEFT JOIN rescans o ON o.tenant_id = t.tenant_id AND o.context_id = t.context_id WHERE ${needsRescan('$1')}`
+  LEFT JOIN rescans o ON o.tenant_id = t.tenant_id AND o.context_id = t.context_id WHERE ${buildNeedsRescanCondition('$1')}`
 
 const beginningEverywhere = `
 INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
 SELECT $1, c.context_id, $2, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
   LEFT JOIN rescans o ON o.tenant_id = $1 AND o.context_id = c.context_id
-WHERE c.tenant_id = $1 AND ${needsRescan('$2')}
+WHERE c.tenant_id = $1 AND ${buildNeedsRescanCondition('$2')}
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
 // SQL expression for the newest signatures.

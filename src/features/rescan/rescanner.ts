@@ -63,7 +63,7 @@ export class Rescanner {
   readonly #pace: Pace
   readonly #closed = new AbortController()
   #noticed = { signatures: '', at: Number.NEGATIVE_INFINITY }
-  #isAway = false
+  #isScannerUnavailable = false
   #running: Promise<void> | undefined
   #wake = () => {}
 
@@ -78,16 +78,16 @@ export class Rescanner {
   }
 
   /** Scans one batch of files. Returns false if no file is due. */
-  async turn(): Promise<boolean> {
+  async scanNextBatch(): Promise<boolean> {
     const { queue, rescans } = this.#parts
-    const current = await this.#signatures()
+    const current = await this.#getSignatures()
     if (!current) return false
-    await this.#notice(current)
+    await this.#startDueRescans(current)
     const { signatures } = current
-    const batch = await queue.take({ signatures, isNewest: await rescans.isNewest(signatures) }, newId('req'))
+    const batch = await queue.leaseBatch({ signatures, isNewest: await rescans.isNewest(signatures) }, newId('req'))
     if (!batch) return false
     await this.#scanBatch(batch, signatures)
-    await queue.finishOne(batch.tenantId, batch.contextId)
+    await queue.finishRescan(batch.tenantId, batch.contextId)
     return true
   }
 
@@ -101,7 +101,7 @@ export class Rescanner {
     while (!this.#closed.signal.aborted) {
       let waitMs = idleMs
       try {
-        if (await this.turn()) continue
+        if (await this.scanNextBatch()) continue
       } catch (error) {
         if (this.#closed.signal.aborted) return
         waitMs = pauseSeconds * 1000
@@ -112,33 +112,33 @@ export class Rescanner {
   }
 
   /** Returns undefined if the scanner is unavailable or not configured. */
-  async #signatures(): Promise<Signatures | undefined> {
+  async #getSignatures(): Promise<Signatures | undefined> {
     try {
-      const signatures = await this.#parts.rescans.signatures()
-      this.#isAway = false
+      const signatures = await this.#parts.rescans.getScannerSignatures()
+      this.#isScannerUnavailable = false
       return signatures
     } catch (error) {
       if (!(error instanceof AssayError)) throw error
-      if (!this.#isAway) await this.#parts.queue.pauseAll()
-      this.#isAway = true
+      if (!this.#isScannerUnavailable) await this.#parts.queue.pauseAll()
+      this.#isScannerUnavailable = true
       return undefined
     }
   }
 
-  async #notice(current: Signatures): Promise<void> {
+  async #startDueRescans(current: Signatures): Promise<void> {
     const { signatures } = current
     const { at, signatures: before } = this.#noticed
     if (signatures === before && performance.now() - at < signatureCheckIntervalMs) return
     const { rescans, queue } = this.#parts
-    await rescans.notice(current)
-    await queue.finish()
+    await rescans.startDueRescans(current)
+    await queue.finishRescans()
     this.#noticed = { signatures, at: performance.now() }
   }
 
   /** Scans a batch and saves results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.#parts
-    const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewIntervalMs).unref()
+    const renewing = setInterval(() => void queue.renewLeases(batch).catch(() => {}), renewIntervalMs).unref()
     const waiting = [...batch.files]
     const suspects: string[] = []
     let results: Result[] = []
@@ -147,13 +147,13 @@ export class Rescanner {
       const ready = results
       results = []
       savedAt = performance.now()
-      if (ready.length > 0) await queue.keep(batch, signatures, ready)
+      if (ready.length > 0) await queue.saveResults(batch, signatures, ready)
     }
     let failure: unknown
     const work = async () => {
       for (let file = waiting.shift(); file && failure === undefined; file = waiting.shift()) {
         try {
-          const result = await this.#scanOne(batch, file, signatures)
+          const result = await this.#scanFile(batch, file, signatures)
           if (result) results.push(result)
           faultPoint('rescan.scanned')
           if (performance.now() - savedAt > saveIntervalMs) await flush()
@@ -175,22 +175,22 @@ export class Rescanner {
     }
     if (failure === undefined) return
     await flush().catch(() => {})
-    await queue.giveBack(batch, this.#closed.signal.aborted ? 0 : pauseSeconds, suspects).catch(() => {})
+    await queue.releaseBatch(batch, this.#closed.signal.aborted ? 0 : pauseSeconds, suspects).catch(() => {})
     throw failure
   }
 
   /**
    * Returns undefined if the file was quarantined or will be retried. Throws if the rest of the batch cannot be scanned either.
    */
-  async #scanOne(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
+  async #scanFile(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
     const { signal } = this.#closed
     if (file.attempts > maxAttempts)
-      return this.#giveUp(batch, file, signatures, { failure: file.failure ?? failures.stopped, reason: file.failure })
+      return this.#abandonFile(batch, file, signatures, { failure: file.failure ?? failures.stopped, reason: file.failure })
     await this.#pace.waitForBytes(file.sizeBytes, signal)
     let report: ValidationReport
     try {
-      const opened = await this.#open(batch, file)
-      if (!opened) return await this.#unreadable(batch, file)
+      const opened = await this.#openContent(batch, file)
+      if (!opened) return await this.#reportUnreadable(batch, file)
       try {
         const { content } = opened
         report = await this.#parts.inspector.inspect(toRescan({ ...file, content, signal, owner: background }))
@@ -199,7 +199,7 @@ export class Rescanner {
       }
     } catch (error) {
       signal.throwIfAborted()
-      return this.#scanFailed(batch, file, signatures, error)
+      return this.#handleScanError(batch, file, signatures, error)
     }
     const isInfected = report.outcome === 'rejected'
     if (isInfected) await this.#quarantine(batch, file, report)
@@ -208,17 +208,17 @@ export class Rescanner {
   }
 
   /** Opens the content at its current path, because a quarantined object may have been moved after the batch was leased. */
-  async #open(batch: Batch, file: DueFile) {
+  async #openContent(batch: Batch, file: DueFile) {
     const { contents, queue } = this.#parts
     const opened = await contents.open(file)
     if (opened) return opened
-    const blobPath = await queue.blobPath(batch, file.fileId)
+    const blobPath = await queue.getBlobPath(batch, file.fileId)
     return blobPath === undefined || blobPath === file.blobPath ? undefined : contents.open({ ...file, blobPath })
   }
 
-  async #unreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
+  async #reportUnreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
     const unread = { fileId, report: null, bytes: 0 }
-    if ((await this.#parts.queue.blobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
+    if ((await this.#parts.queue.getBlobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
     this.#parts.logger.error({ file_id: fileId }, 'A file was not rescanned: its stored content is missing or damaged.')
     this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: sizeBytes })
     return { ...unread, failed: true, failure: failures.content }
@@ -227,7 +227,7 @@ export class Rescanner {
   async #quarantine(batch: Batch, file: DueFile, report: ValidationReport): Promise<void> {
     const { quarantine, logger } = this.#parts
     try {
-      await quarantine.add({ ...batch, ...file, report })
+      await quarantine.quarantineFile({ ...batch, ...file, report })
     } catch (error) {
       logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. The service retries.')
       // Retries are unlimited, because an infected file must not remain available. Throws if the database is unavailable.
@@ -236,7 +236,7 @@ export class Rescanner {
   }
 
   /** Counts a failure that the file caused. Throws if the scanner or the store is unavailable, so that the batch waits. */
-  async #scanFailed(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
+  async #handleScanError(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertAvailable()
     const code = error instanceof AssayError ? error.code : undefined
@@ -244,7 +244,7 @@ export class Rescanner {
       code === 'scanner_unavailable' ? failures.scanner : code === 'storage_unavailable' ? failures.storage : failures.other
     const reason = code === 'scanner_unavailable' ? (error as AssayError).message : null
     this.#parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be rescanned.')
-    if (file.attempts >= maxAttempts) return this.#giveUp(batch, file, signatures, { failure, reason })
+    if (file.attempts >= maxAttempts) return this.#abandonFile(batch, file, signatures, { failure, reason })
     await this.#retryLater(batch, file, failure)
     return undefined
   }
@@ -265,7 +265,7 @@ export class Rescanner {
     return this.#parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
   }
 
-  async #giveUp(
+  async #abandonFile(
     batch: Batch,
     file: DueFile,
     signatures: string,
@@ -280,7 +280,7 @@ export class Rescanner {
     }
     logger.error({ file_id: file.fileId, failure }, `A file was not rescanned: ${maxAttempts} attempts failed.`)
     this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
-    const report = reportUnscanned(file.report, { reason: reason ?? sentence(failure), attempts: maxAttempts, engine })
+    const report = reportUnscanned(file.report, { reason: reason ?? toSentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
   }
 
@@ -296,4 +296,4 @@ export class Rescanner {
   }
 }
 
-const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}.`
+const toSentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}.`

@@ -7,7 +7,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { LocalStorage } from '../../platform/storage/local/local.js'
 import type { DueFile } from './rescan-queue.js'
 
-interface Opened {
+interface OpenedContent {
   content: Content
   dispose(): Promise<void>
 }
@@ -34,9 +34,9 @@ export class StoredContents {
    * Returns undefined if the content is missing or differs from the uploaded content. Throws `storageUnavailable` if the store is
    * unavailable.
    */
-  async open(file: Stored): Promise<Opened | undefined> {
+  async open(file: Stored): Promise<OpenedContent | undefined> {
     try {
-      return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetch(file)
+      return this.#storage instanceof LocalStorage ? await this.#openLocal(this.#storage, file) : await this.#fetchToSpool(file)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return undefined
       throw error
@@ -48,7 +48,7 @@ export class StoredContents {
     await Promise.all([this.#storage.ready(), this.#spool.ready()])
   }
 
-  async #local(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
+  async #openLocal(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
     if ((await storage.size(blobPath)) !== sizeBytes) return undefined
     if (sizeBytes <= maxBytesInMemory) {
       const bytes = Buffer.concat(await (await storage.open(blobPath)).toArray())
@@ -57,11 +57,11 @@ export class StoredContents {
     const path = storage.getFile(blobPath)
     if (!this.#inSpool) return { content: fileContent(path, sizeBytes, checksum), dispose: async () => {} }
     const linked = await this.#spool.link(path)
-    if (!linked) return this.#fetch({ blobPath, sizeBytes, checksum })
+    if (!linked) return this.#fetchToSpool({ blobPath, sizeBytes, checksum })
     return { content: fileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }
 
-  async #fetch({ blobPath, sizeBytes, checksum }: Stored): Promise<Opened | undefined> {
+  async #fetchToSpool({ blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
     const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, {
       expected: sizeBytes,
     })

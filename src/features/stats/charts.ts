@@ -23,20 +23,20 @@ const dayMs = 86_400_000
 const nameOf = createStatementNamer('charts')
 
 /** Returns the Monday on which the week of a date starts, in UTC. */
-const getWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
+const startOfWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
 
 const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }
 const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
 
 /** Returns the start time of each bucket in milliseconds, in ascending order. The last bucket is the current one. */
-export function getBuckets(period: ChartPeriod, days: number | null | undefined, now = getCurrentTime()): number[] {
+export function getBucketStarts(period: ChartPeriod, days: number | null | undefined, now = getCurrentTime()): number[] {
   const length = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'
       ? [startOfHour(now), hourMs, startOfHour(now).getTime() - (length * 24 - 1) * hourMs]
       : period === 'daily'
         ? [startOfDay(now), dayMs, startOfDay(now).getTime() - (length - 1) * dayMs]
-        : [getWeek(now), 7 * dayMs, getWeek(new Date(now.getTime() - (length - 1) * dayMs)).getTime()]
+        : [startOfWeek(now), 7 * dayMs, startOfWeek(new Date(now.getTime() - (length - 1) * dayMs)).getTime()]
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
@@ -56,14 +56,14 @@ export class Charts {
     this.#db = db
   }
 
-  async apiCalls(actor: Actor, args: Args): Promise<Chart<ApiCallsPoint>> {
+  async getApiCalls(actor: Actor, args: Args): Promise<Chart<ApiCallsPoint>> {
     const columns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
-    const { buckets, getUsage } = await this.#count(actor, args, columns)
+    const { buckets, getUsage } = await this.#sumCounters(actor, args, columns)
     return toChart(args, buckets, (bucket) => ({ timestamp: new Date(bucket), ...countCalls(getUsage(bucket)) }))
   }
 
-  async uploads(actor: Actor, args: Args): Promise<Chart<UploadsPoint>> {
-    const { buckets, getUsage } = await this.#count(actor, args, ['files_uploaded', 'bytes_uploaded'])
+  async getUploads(actor: Actor, args: Args): Promise<Chart<UploadsPoint>> {
+    const { buckets, getUsage } = await this.#sumCounters(actor, args, ['files_uploaded', 'bytes_uploaded'])
     return toChart(args, buckets, (bucket) => {
       const usage = getUsage(bucket)
       return { timestamp: new Date(bucket), count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
@@ -71,9 +71,9 @@ export class Charts {
   }
 
   /** Computes the storage at the end of each bucket, backwards from the current storage. */
-  async storage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
+  async getStorage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
-    const { buckets, getUsage, current } = await this.#count(actor, args, columns)
+    const { buckets, getUsage, current } = await this.#sumCounters(actor, args, columns)
     let { files, bytes } = current
     const dataPoints: StoragePoint[] = []
     for (const bucket of buckets.toReversed()) {
@@ -86,8 +86,8 @@ export class Charts {
   }
 
   /** Sums the given columns in each bucket. Other columns are 0 or missing. */
-  async #count(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
-    const buckets = getBuckets(period, days)
+  async #sumCounters(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
+    const buckets = getBucketStarts(period, days)
     const start = `date_trunc('${units[period]}', bucket, 'UTC')`
     const sums = columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
     const text = `SELECT coalesce(h.files, 0)::bigint AS files, coalesce(h.bytes, 0)::bigint AS bytes, (

@@ -20,7 +20,7 @@ export function formatBytes(bytes: number): string {
 /**
  * Returns the change in percent, rounded to one decimal. If yesterday's value is 0, returns 0 for no change and 100 otherwise.
  */
-export function changePercent(today: number, yesterday: number): number {
+export function calculateChangePercent(today: number, yesterday: number): number {
   if (yesterday === 0) return today === 0 ? 0 : 100
   return Math.round(((today - yesterday) / yesterday) * 1000) / 10
 }

@@ -30,25 +30,25 @@ export class StatsResolver {
   @Requires('metadata', { tenantWide: true })
   @Query(() => Stats, { description: 'Returns the statistics overview of the tenant.' })
   stats(@By() actor: Actor) {
-    return this.#stats.overview(actor)
+    return this.#stats.getOverview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
   apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.#charts.apiCalls(actor, args)
+    return this.#charts.getApiCalls(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
   storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
-    return this.#charts.storage(actor, args)
+    return this.#charts.getStorage(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
   uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
-    return this.#charts.uploads(actor, args)
+    return this.#charts.getUploads(actor, args)
   }
 
   @Requires('metadata')
@@ -57,7 +57,7 @@ export class StatsResolver {
     complexity: costByContext,
   })
   apiCallsByContext(@By() actor: Actor) {
-    return this.#stats.apiCallsByContext(actor)
+    return this.#stats.getApiCallsByContext(actor)
   }
 
   @Requires('metadata')
@@ -66,6 +66,6 @@ export class StatsResolver {
     complexity: costByContext,
   })
   filesByContext(@By() actor: Actor) {
-    return this.#stats.filesByContext(actor)
+    return this.#stats.getFilesByContext(actor)
   }
 }

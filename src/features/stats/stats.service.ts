@@ -4,7 +4,7 @@ import { getCurrentTime, startOfDay } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { type BlockReasonField, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 import { megabyte } from '../../platform/units.js'
-import { changePercent, formatBytes } from './format-bytes.js'
+import { calculateChangePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
 
 /** Usage counters of one bucket. */
@@ -14,7 +14,7 @@ export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 
 const dayMs = 86_400_000
 
 /** Returns SQL that sums the counters of tenant $1 in matching buckets as one JSON object. */
-const selectUsage = (where: string) =>
+const buildUsageSql = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
 /** Computes statistics only from counters, so that their cost does not depend on the size of the logs. */
@@ -25,7 +25,7 @@ export class StatsService {
     this.#db = db
   }
 
-  async overview(actor: Actor): Promise<Stats> {
+  async getOverview(actor: Actor): Promise<Stats> {
     const today = startOfDay(getCurrentTime())
     // A single statement reads all numbers, so that they come from the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
@@ -37,9 +37,9 @@ export class StatsService {
   }
 
   /** Returns API call counts for all contexts of the tenant, most calls first. */
-  async apiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
+  async getApiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
-      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${selectUsage("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
+      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${buildUsageSql("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
        FROM file_contexts c WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
       [actor.tenantId, actor.contexts],
     )
@@ -49,7 +49,7 @@ export class StatsService {
   }
 
   /** Returns file counts and sizes for all contexts of the tenant, largest first. */
-  async filesByContext(actor: Actor): Promise<ContextFiles[]> {
+  async getFilesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
@@ -77,9 +77,9 @@ SELECT t.storage_quota_mb AS quota_mb,
   (SELECT count(*) FROM file_contexts WHERE tenant_id = $1) AS contexts,
   (SELECT count(*) FROM api_keys WHERE tenant_id = $1) AS api_keys,
   coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes,
-  (${selectUsage("u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz")}) AS today,
-  (${selectUsage("u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz")}) AS yesterday,
-  (${selectUsage("u.subject = '' AND u.grain = 'total'")}) AS total,
+  (${buildUsageSql("u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz")}) AS today,
+  (${buildUsageSql("u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz")}) AS yesterday,
+  (${buildUsageSql("u.subject = '' AND u.grain = 'total'")}) AS total,
   (SELECT coalesce(jsonb_agg(l), '[]') FROM (
      SELECT c.context_key AS "contextKey", c.display_name AS "contextName", h.files AS count, h.bytes AS "totalBytes"
      FROM file_totals h JOIN file_contexts c ON c.tenant_id = h.tenant_id AND c.context_id = h.context_id
@@ -104,7 +104,7 @@ function toStats(row: OverviewRow): Stats {
     apiCalls: {
       today: calls.total,
       yesterday: callsYesterday,
-      changePercent: changePercent(calls.total, callsYesterday),
+      changePercent: calculateChangePercent(calls.total, callsYesterday),
       byOperation: calls.byOperation,
       byStatus: { success: calls.success, failure: calls.failure },
     },
@@ -121,13 +121,13 @@ function toStats(row: OverviewRow): Stats {
       total: total.files_uploaded,
       today: today.files_uploaded,
       yesterday: yesterday.files_uploaded,
-      changePercent: changePercent(today.files_uploaded, yesterday.files_uploaded),
+      changePercent: calculateChangePercent(today.files_uploaded, yesterday.files_uploaded),
     },
     security: {
       filesBlockedTotal: countBlocked(total),
       blockedToday: countBlocked(today),
       blockedYesterday: countBlocked(yesterday),
-      changePercent: changePercent(countBlocked(today), countBlocked(yesterday)),
+      changePercent: calculateChangePercent(countBlocked(today), countBlocked(yesterday)),
       byReason: Object.fromEntries(blockReasons.map((reason) => [toReasonField(reason), total[reason]])) as Record<
         BlockReasonField,
         number

@@ -41,7 +41,7 @@ export async function bootstrap(
       password: adminPassword ?? null,
     })
     await saveState(database, { done: true })
-    const welcome = await services.welcomes.invite(user.userId)
+    const welcome = await services.welcomes.createWelcomeToken(user.userId)
     return { apiKey: configuredSecret ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
     await client.end()

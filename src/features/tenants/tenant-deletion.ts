@@ -54,7 +54,7 @@ export class TenantDeletion {
   }
 
   async isStarted(tenantId: string): Promise<boolean> {
-    const state = await this.#state(tenantId)
+    const state = await this.#loadState(tenantId)
     return state !== undefined && !state.complete
   }
 
@@ -76,8 +76,8 @@ export class TenantDeletion {
    * parallel, so the number stays stored for a day, for whichever ends last.
    */
   async finish(tenantId: string): Promise<number> {
-    for (let pass = 1; !(await this.#pass(tenantId)); pass++)
-      if (this.#stopped || pass === maxPasses) return (await this.#state(tenantId))?.files ?? 0
+    for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
+      if (this.#stopped || pass === maxPasses) return (await this.#loadState(tenantId))?.files ?? 0
     await this.#waitForOlderTransactions()
     // Transactions that started while the tenant existed may have written rows.
     await this.#deleteRows(tenantId)
@@ -94,7 +94,7 @@ export class TenantDeletion {
   }
 
   /** Returns true if the tenant's own row was deleted. */
-  async #pass(tenantId: string): Promise<boolean> {
+  async #runPass(tenantId: string): Promise<boolean> {
     try {
       await this.#deleteRows(tenantId)
       if (this.#stopped) return false
@@ -109,25 +109,25 @@ export class TenantDeletion {
   }
 
   async #deleteRows(tenantId: string): Promise<void> {
-    await this.#inBatches(tenantId, 'files', (range) => this.#deleteFiles('files', tenantId, range))
-    await this.#inBatches(tenantId, 'trash', (range) => this.#deleteFiles('trash', tenantId, range))
-    await this.#inBatches(tenantId, 'upload_parts', ({ where, values }) =>
-      this.#delete(deleteParts(where), [tenantId, ...values]),
+    await this.#deleteInBatches(tenantId, 'files', (range) => this.#deleteFiles('files', tenantId, range))
+    await this.#deleteInBatches(tenantId, 'trash', (range) => this.#deleteFiles('trash', tenantId, range))
+    await this.#deleteInBatches(tenantId, 'upload_parts', ({ where, values }) =>
+      this.#runDelete(buildDeletePartsSql(where), [tenantId, ...values]),
     )
     for (const table of plainTables)
-      await this.#inBatches(tenantId, table, ({ where, values }) =>
-        this.#delete(`DELETE FROM ${table} WHERE tenant_id = $1${where}`, [tenantId, ...values]),
+      await this.#deleteInBatches(tenantId, table, ({ where, values }) =>
+        this.#runDelete(`DELETE FROM ${table} WHERE tenant_id = $1${where}`, [tenantId, ...values]),
       )
   }
 
-  async #delete(statement: string, values: unknown[]): Promise<void> {
+  async #runDelete(statement: string, values: unknown[]): Promise<void> {
     this.#progress.rows += (await this.#pool.query(statement, values)).rowCount ?? 0
   }
 
   /** Deletes and counts files, and schedules the deletion of their blobs in the same transaction. */
   async #deleteFiles(table: 'files' | 'trash', tenantId: string, { where, values }: Range): Promise<void> {
     const files = await inTransaction(this.#pool, async (client) => {
-      const { rowCount } = await client.query(deleteFiles(table, where), [tenantId, ...values])
+      const { rowCount } = await client.query(buildDeleteFilesSql(table, where), [tenantId, ...values])
       // In a distributed database, `service_state` is on another node, so it needs a separate statement.
       await client.query(
         `UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + $2) WHERE key = $1`,
@@ -142,12 +142,12 @@ export class TenantDeletion {
    * Deletes the tenant's rows from a table in the order of a key column. Each batch begins at the end of the previous one, so
    * that no scan reads deleted rows. The number of rows per batch is adjusted to the duration of the previous batch.
    */
-  async #inBatches(tenantId: string, table: Table, deleteRange: (range: Range) => Promise<void>): Promise<void> {
+  async #deleteInBatches(tenantId: string, table: Table, deleteRange: (range: Range) => Promise<void>): Promise<void> {
     const column = batchColumns[table]
     let after: string | undefined
     for (let rows = batchRows.first; !this.#stopped; ) {
       const began = performance.now()
-      const last = column === null ? undefined : await this.#endOfBatch(tenantId, { table, column, after, rows })
+      const last = column === null ? undefined : await this.#findBatchEnd(tenantId, { table, column, after, rows })
       const values = [after, last].filter((bound) => bound !== undefined)
       const lower = after === undefined ? '' : ` AND ${column} > $2`
       const upper = last === undefined ? '' : ` AND ${column} <= $${values.length + 1}`
@@ -161,7 +161,7 @@ export class TenantDeletion {
   }
 
   /** Returns the key of the last row in the batch, or undefined if at most `rows` rows remain. */
-  async #endOfBatch(
+  async #findBatchEnd(
     tenantId: string,
     { table, column, after, rows: count }: { table: Table; column: string; after: string | undefined; rows: number },
   ): Promise<string | undefined> {
@@ -184,7 +184,7 @@ export class TenantDeletion {
     }
   }
 
-  async #state(tenantId: string): Promise<State | undefined> {
+  async #loadState(tenantId: string): Promise<State | undefined> {
     const { rows } = await this.#pool.query<{ value: State }>('SELECT value FROM service_state WHERE key = $1', [
       keyPrefix + tenantId,
     ])
@@ -253,12 +253,12 @@ const plainTables = [
 ]
 
 // The row count of this statement is the number of deleted files.
-const deleteFiles = (table: 'files' | 'trash', where: string) => `
+const buildDeleteFilesSql = (table: 'files' | 'trash', where: string) => `
 WITH deleted AS (DELETE FROM ${table} WHERE tenant_id = $1${where} RETURNING blob_path)
 INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM deleted
 ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
 
 // Schedules the deletion of blobs that belong to unfinished uploads.
-const deleteParts = (where: string) => `
+const buildDeletePartsSql = (where: string) => `
 WITH deleted AS (DELETE FROM upload_parts WHERE tenant_id = $1${where} RETURNING blob_path)
 UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM deleted)`

@@ -48,7 +48,7 @@ export class TenantService {
 
   /** Updates the tenant. Throws 400 if the quota exceeds the maximum that the operator set. */
   update(actor: Actor, input: UpdateTenantInput): Promise<Tenant> {
-    return this.#change(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
+    return this.#updateTenant(actor, ({ storageQuotaMb, storageQuotaCeilingMb: ceiling }) => {
       const quotaMb = input.storageQuotaMb ?? 0
       // A quota above the maximum can still be lowered in steps.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
@@ -61,17 +61,17 @@ export class TenantService {
 
   /** Sets whether users need a second factor. The setting also applies to open sessions. */
   requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
-    return this.#change(actor, () => ({ secondFactorRequired }))
+    return this.#updateTenant(actor, () => ({ secondFactorRequired }))
   }
 
   /** Sets the quota and the maximum quota that admins of the tenant can set. Only the operator can call it. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertQuota(quotaMb)
-    return this.#change(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
+    return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
   /** Returns the unused bytes of the quota. Uploads with a larger Content-Length are rejected before their body is read. */
-  async remainingBytes(tenantId: string): Promise<number> {
+  async getRemainingBytes(tenantId: string): Promise<number> {
     const { quota, held } = await this.getQuota(createSystemActor(tenantId))
     return Math.max(0, quota - held)
   }
@@ -103,7 +103,7 @@ export class TenantService {
       await tx.tenantHead.create({ data: { tenantId } })
       return {
         result: { tenantId, name },
-        entry: { audit: [tenantAudit(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
+        entry: { audit: [toTenantAudit(createSystemActor(tenantId), 'created', row, { storage_quota_mb: row.storageQuotaMb })] },
       }
     })
   }
@@ -131,10 +131,10 @@ export class TenantService {
     return { tenantId, files: await this.deletion.finish(tenantId) }
   }
 
-  async #change(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
-    await this.#changeRow(actor, plan, (before, after) => {
+  async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {
+    await this.#updateRow(actor, plan, (before, after) => {
       const changed = getChanges(before, after)
-      return Object.keys(changed).length > 0 ? [tenantAudit(actor, 'updated', after, { changed })] : []
+      return Object.keys(changed).length > 0 ? [toTenantAudit(actor, 'updated', after, { changed })] : []
     })
     return this.get(actor)
   }
@@ -148,13 +148,13 @@ export class TenantService {
       return { status }
     }
     const action = status === 'active' ? 'enabled' : 'disabled'
-    await this.#changeRow(actor, plan, (before, after) => [
-      tenantAudit(actor, action, after, { previous_status: before.status, new_status: status }),
+    await this.#updateRow(actor, plan, (before, after) => [
+      toTenantAudit(actor, action, after, { previous_status: before.status, new_status: status }),
     ])
     return { tenantId, status }
   }
 
-  #changeRow(
+  #updateRow(
     { tenantId }: Actor,
     plan: (before: TenantRow) => Partial<TenantRow>,
     getAudit: (before: TenantRow, after: TenantRow) => AuditRow[],
@@ -192,7 +192,7 @@ function assertQuota(quotaMb: number): void {
     throw badUserInput([{ field: 'quota-mb', message: 'must be between 1 and 2147483647' }])
 }
 
-const tenantAudit = (
+const toTenantAudit = (
   actor: Actor,
   action: AuditRow['action'],
   { tenantId, name }: TenantRow,

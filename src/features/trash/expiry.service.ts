@@ -5,19 +5,19 @@ import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
-import { purgeDue } from './purge.js'
+import { purgeDueFiles } from './purge.js'
 
 const tenantsAtOnce = 200
 // Limits the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
 /** Number of files that one run deleted and purged. */
-export interface Expired {
+export interface ExpiryResult {
   deleted: number
   purged: number
 }
 
-interface Due {
+interface DueContext {
   tenant_id: string
   context_id: string
   has_old_files: boolean
@@ -50,14 +50,14 @@ export class ExpiryService {
   }: {
     goOn?: () => boolean
     onFailed: (context: string, error: unknown) => void
-  }): Promise<Expired> {
-    const total: Expired = { deleted: 0, purged: 0 }
+  }): Promise<ExpiryResult> {
+    const total: ExpiryResult = { deleted: 0, purged: 0 }
     for (let after = ''; goOn(); ) {
-      const { tenants, due } = await this.#due(after)
+      const { tenants, due } = await this.#findDueContexts(after)
       for (const context of due)
         try {
-          if (context.has_old_trash) total.purged += await this.#purge(context, goOn)
-          if (context.has_old_files) total.deleted += await this.#delete(context, goOn)
+          if (context.has_old_trash) total.purged += await this.#purgeExpired(context, goOn)
+          if (context.has_old_files) total.deleted += await this.#deleteExpired(context, goOn)
         } catch (error) {
           onFailed(context.context_id, error)
         }
@@ -71,26 +71,27 @@ export class ExpiryService {
    * Returns the contexts of the next tenants that have expired files, in random order, so that replicas start with different
    * contexts.
    */
-  async #due(after: string): Promise<{ tenants: string[]; due: Due[] }> {
+  async #findDueContexts(after: string): Promise<{ tenants: string[]; due: DueContext[] }> {
     const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
       `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
       [after],
     )
     const tenants = rows.map(({ tenant_id }) => tenant_id)
-    const due: Due[] = []
+    const due: DueContext[] = []
     for (const tenantId of tenants)
       due.push(
-        ...(await this.#db.pool.query<Due>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] })).rows,
+        ...(await this.#db.pool.query<DueContext>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }))
+          .rows,
       )
     return { tenants, due: toRandomOrder(due) }
   }
 
-  async #purge({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
+  async #purgeExpired({ tenant_id: tenantId, context_id: contextId }: DueContext, goOn: () => boolean): Promise<number> {
     let purged = 0
     for (;;) {
-      const count = await this.#paced(goOn, () =>
+      const count = await this.#runWithPause(goOn, () =>
         this.#ledger.change(tenantId, async (tx) => {
-          const audit = await purgeDue(tx, tenantId, { contextId, limit: filesAtOnce })
+          const audit = await purgeDueFiles(tx, tenantId, { contextId, limit: filesAtOnce })
           faultPoint('expiry.purging')
           return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
         }),
@@ -104,13 +105,13 @@ export class ExpiryService {
   }
 
   /** Deletes expired files, oldest first, up to the first file that has not expired. */
-  async #delete({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
+  async #deleteExpired({ tenant_id: tenantId, context_id: contextId }: DueContext, goOn: () => boolean): Promise<number> {
     let deleted = 0
     for (let after = ''; ; ) {
-      const batch = await this.#paced(goOn, () =>
+      const batch = await this.#runWithPause(goOn, () =>
         this.#ledger.change(tenantId, async (tx) => {
           const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
-          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => toDeletion(tenantId, row))
+          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => toDeletionEntry(tenantId, row))
           faultPoint('expiry.deleting')
           const isOver = rows.length < filesAtOnce || !rows.at(-1)!.is_due
           return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.file_id }, entry }
@@ -128,7 +129,7 @@ export class ExpiryService {
    * Returns undefined if the run must stop. Pauses after a batch for at least the batch's duration, so that other calls can
    * proceed.
    */
-  async #paced<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
+  async #runWithPause<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
     if (!goOn()) return undefined
     const began = performance.now()
     const result = await batch()
@@ -172,7 +173,7 @@ SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes
 FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
 WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT ${filesAtOnce}`
 
-const toDeletion = (tenantId: string, row: OldFile): Entry => ({
+const toDeletionEntry = (tenantId: string, row: OldFile): Entry => ({
   deletion: {
     actor: createSystemActor(tenantId),
     file: {

@@ -5,7 +5,7 @@ import type { Actor } from '../../platform/actor.js'
 import { createSystemActor } from '../../platform/actor.js'
 
 /** Purges a file from the trash, regardless of its purge date. */
-export const purge = (
+export const purgeFile = (
   tx: Transaction,
   actor: Actor,
   { fileId, contextIds }: { fileId: string; contextIds: readonly string[] | null },
@@ -17,7 +17,7 @@ export const purge = (
   })
 
 /** Purges files of a context that exceed their time in the trash, oldest first. */
-export const purgeDue = (
+export const purgeDueFiles = (
   tx: Transaction,
   tenantId: string,
   { contextId, limit }: { contextId: string; limit: number },

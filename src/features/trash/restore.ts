@@ -6,7 +6,7 @@ import { conflict, notFound } from '../../platform/errors/errors.js'
 
 /**
  * SQL condition that is true if the current policy of context `c` allows trashed file `t` to be restored. Other trashed files are
- * not listed and cannot be restored, even before `purgeDue` deletes them.
+ * not listed and cannot be restored, even before `purgeDueFiles` deletes them.
  */
 export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
@@ -17,7 +17,7 @@ interface TrashedRow {
   status: string
 }
 
-export interface Restored {
+export interface RestoreResult {
   context: { contextId: string; contextKey: string }
   audit: AuditRow[]
   /** True if the file is quarantined until it is scanned. */
@@ -29,11 +29,11 @@ export interface Restored {
  * without a report by these signatures is quarantined until it is scanned. `isMoved` means that the store requires quarantined
  * objects to be moved.
  */
-export async function restore(
+export async function restoreFile(
   tx: Transaction,
   actor: Actor,
   { fileId, signatures, isMoved }: { fileId: string; signatures: string | null; isMoved: boolean },
-): Promise<Restored> {
+): Promise<RestoreResult> {
   const [row] = await tx.$queryRawUnsafe<TrashedRow[]>(
     `SELECT t.original_filename, t.context_id, c.context_key, c.status FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
      WHERE t.tenant_id = $1 AND t.file_id = $2 AND ($3::text[] IS NULL OR t.context_id = ANY ($3)) AND ${isRestorable}`,

@@ -12,8 +12,8 @@ import type { FileContextService } from '../contexts/context.service.js'
 import type { FileService } from '../files/file.service.js'
 import type { File } from '../files/file.types.js'
 import type { ServiceEvents } from '../service-events.js'
-import { purge } from './purge.js'
-import { isRestorable, restore } from './restore.js'
+import { purgeFile } from './purge.js'
+import { isRestorable, restoreFile } from './restore.js'
 import type { TrashedFile } from './trash.types.js'
 
 interface Parts {
@@ -21,8 +21,8 @@ interface Parts {
   ledger: Ledger
   contexts: FileContextService
   files: FileService
-  /** `newestSignatures` returns null if no scanner is configured. */
-  rescans: { newestSignatures(): Promise<string | null> }
+  /** `getNewestSignatures` returns null if no scanner is configured. */
+  rescans: { getNewestSignatures(): Promise<string | null> }
   storage: Pick<BlobStorage, 'kind'>
   quarantineMoves: { tryMove(file: { tenantId: string; fileId: string }): Promise<boolean> }
   serviceEvents: ServiceEvents
@@ -46,7 +46,7 @@ export class TrashService {
   }
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
-    const contextIds = await this.#parts.contexts.idsIn(actor, context)
+    const contextIds = await this.#parts.contexts.getAccessibleIds(actor, context)
     return listLatestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
@@ -55,9 +55,9 @@ export class TrashService {
     const { actor } = attempt
     const { ledger, rescans, storage, files } = this.#parts
     if (!isId('file', fileId)) throw notFound('file', fileId)
-    const signatures = await rescans.newestSignatures()
+    const signatures = await rescans.getNewestSignatures()
     const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
-      const restored = await restore(tx, actor, { fileId, signatures, isMoved: storage.kind !== 'local' })
+      const restored = await restoreFile(tx, actor, { fileId, signatures, isMoved: storage.kind !== 'local' })
       faultPoint('restore.moved')
       return { result: restored, entry: { audit: restored.audit } }
     })
@@ -68,7 +68,7 @@ export class TrashService {
       this.#parts.serviceEvents.emit('rescanRequested')
     }
     attempt.involve({ fileId, context })
-    const file = (await files.byIds(actor.tenantId, [fileId])).get(fileId)
+    const file = (await files.getByIds(actor.tenantId, [fileId])).get(fileId)
     // The file was deleted again in the meantime.
     if (!file) throw notFound('file', fileId)
     return file
@@ -79,7 +79,7 @@ export class TrashService {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)
     await this.#parts.ledger.change(actor.tenantId, async (tx) => {
-      const audit = await purge(tx, actor, { fileId, contextIds: actor.contexts })
+      const audit = await purgeFile(tx, actor, { fileId, contextIds: actor.contexts })
       if (audit.length === 0) throw notFound('file', fileId)
       faultPoint('purge.removed')
       return { result: undefined, entry: { audit } }

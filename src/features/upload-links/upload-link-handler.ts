@@ -49,7 +49,7 @@ type Answer = (parts: Parts, linkRequest: LinkRequest) => Promise<void> | void
 export function createUploadLinkHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mount = (path: string | string[], methods: Record<string, Answer>) =>
-    router.all(path, (request, response) => answer(parts, request as Request & IdentifiedRequest, response, methods))
+    router.all(path, (request, response) => handleLinkRequest(parts, request as Request & IdentifiedRequest, response, methods))
   router.get('/upload/:token', (request: Request, response, next) =>
     prefersPage(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
   )
@@ -62,7 +62,7 @@ export function createUploadLinkHandler(parts: Parts): RequestHandler {
   return router
 }
 
-async function answer(
+async function handleLinkRequest(
   parts: Parts,
   request: Request & IdentifiedRequest,
   response: Response,
@@ -91,14 +91,14 @@ async function answer(
 async function authenticate(parts: Parts, request: Request & IdentifiedRequest): Promise<PresentedLink> {
   const { lookup } = parts
   const { address } = request
-  const link = await lookup.present(String(request.params.token), { isSuspect: await parts.hasFailedOften(address) })
-  if (link && (!isUsedUp(link) || (await isRepeated(parts, request, link)))) return link
+  const link = await lookup.findByToken(String(request.params.token), { isSuspect: await parts.hasFailedOften(address) })
+  if (link && (!isUsedUp(link) || (await isRetry(parts, request, link)))) return link
   await parts.countRejectedCredential(address)
   throw invalidUploadLink()
 }
 
 /** Returns true if the request retries an upload that already has a response. */
-async function isRepeated({ lookup, tus }: Parts, request: Request, link: PresentedLink): Promise<boolean> {
+async function isRetry({ lookup, tus }: Parts, request: Request, link: PresentedLink): Promise<boolean> {
   const { uploadId } = request.params
   if (uploadId !== undefined)
     return (
@@ -106,7 +106,7 @@ async function isRepeated({ lookup, tus }: Parts, request: Request, link: Presen
       tus.hasOutcome(toLinkActor(link, noOrigin), String(uploadId))
     )
   const key = request.headers['idempotency-key']
-  return typeof key === 'string' && ['POST', 'PUT'].includes(request.method) && lookup.hasAnswered(link, key)
+  return typeof key === 'string' && ['POST', 'PUT'].includes(request.method) && lookup.hasResponse(link, key)
 }
 
 const noOrigin = { ip: '', userAgent: '' }
@@ -156,12 +156,12 @@ async function sendRules(_parts: Parts, { response, link, createCall }: LinkRequ
 }
 
 const uploadForm: Answer = ({ upload }, { request, response, link, createCall }) =>
-  upload(request, response, createCall(), toTarget(link))
+  upload(request, response, createCall(), toUploadTarget(link))
 
 const uploadBody: Answer = ({ upload }, { request, response, link, createCall }) =>
-  upload(request, response, createCall(), { ...toTarget(link), filename: String(request.params.filename) })
+  upload(request, response, createCall(), { ...toUploadTarget(link), filename: String(request.params.filename) })
 
-const toTarget = (link: PresentedLink) => ({
+const toUploadTarget = (link: PresentedLink) => ({
   context: link.contextKey,
   maxBytes: toCurrentLimits(link).maxSizeMb * megabyte,
 })

@@ -42,8 +42,8 @@ type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
 /** Finds upload links by their tokens. Nothing is cached, so that every request uses the current state and the database clock. */
 export class UploadLinkLookup {
   readonly #pool: Pool
-  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented))
-  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented), {
+  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findLinks(presented))
+  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findLinks(presented), {
     minPauseMs: suspectPauseMs,
   })
 
@@ -55,7 +55,7 @@ export class UploadLinkLookup {
    * Returns the link of a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
    * returned. `isSuspect` is true for IP addresses with many failed attempts. Their tokens share at most one query per second.
    */
-  async present(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
+  async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
     const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
     if (!tenant || !link || !secret) return undefined
     const lookups = isSuspect ? this.#suspectLookups : this.#lookups
@@ -64,7 +64,7 @@ export class UploadLinkLookup {
   }
 
   /** Returns true if the link has already answered a request with this Idempotency-Key. */
-  async hasAnswered({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
+  async hasResponse({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',
       [tenantId, linkId, key],
@@ -72,7 +72,7 @@ export class UploadLinkLookup {
     return rowCount === 1
   }
 
-  async #find(presented: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
+  async #findLinks(presented: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
     const { rows } = await this.#pool.query<FoundLink>({
       name: 'upload-links-presented',
       text: findStatement,

@@ -47,7 +47,7 @@ export function toUploadLink({ contextExtensions, contextSizeMb, ...row }: LinkR
 }
 
 /** Throws 400 if the link would allow more than its context. `requestName` returns the name of a field in the request. */
-export function assertWithinContext(
+export function assertWithinContextLimits(
   { maxSizeMb, allowedExtensions, sha256, maxFiles }: CreateUploadLinkInput,
   context: FileContext,
   requestName: (field: string) => string,

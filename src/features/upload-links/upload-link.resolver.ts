@@ -59,6 +59,6 @@ export class UploadLinkResolver {
   })
   uploadLinkOfFile(@CurrentCall() call: Call, @Root() file: File) {
     const actor = call.requireActor()
-    return loadRelation(call, 'File.uploadLink', file.fileId, (ids) => this.#links.byFiles(actor, ids))
+    return loadRelation(call, 'File.uploadLink', file.fileId, (ids) => this.#links.getByFileIds(actor, ids))
   }
 }

@@ -9,7 +9,7 @@ import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
 import {
-  assertWithinContext,
+  assertWithinContextLimits,
   type LinkRow,
   linkColumns,
   normalizeExtensions,
@@ -47,7 +47,7 @@ export class UploadLinkService {
     const context = await this.#contexts.get(actor, input.context)
     const { contextId, contextKey, status } = context
     if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
-    assertWithinContext(input, context, requestName)
+    assertWithinContextLimits(input, context, requestName)
     const linkId = newId('ulk')
     const { token, hash } = newRowToken('ulk', tenantId, linkId)
     const values = [
@@ -74,7 +74,7 @@ export class UploadLinkService {
   /** Lists the links of the tenant, newest first. An actor without scope `admin` sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
     const place = toPagePosition('ulk', args)
-    const filter = [actor.tenantId, await this.#contexts.idsIn(actor, context), toOwnerFilter(actor), status ?? null]
+    const filter = [actor.tenantId, await this.#contexts.getAccessibleIds(actor, context), toOwnerFilter(actor), status ?? null]
     const where = `l.tenant_id = $1 AND ($2::text[] IS NULL OR l.context_id = ANY ($2)) AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text IS NULL OR ${statusColumn} = $4)`
     const { skip, take } = toSkipAndTake(place)
     const [{ rows }, counted] = await Promise.all([
@@ -89,13 +89,13 @@ export class UploadLinkService {
 
   /** Returns a link. Throws 404 if it does not exist, or if another actor created it and the caller lacks scope `admin`. */
   async get(actor: Actor, linkId: string): Promise<UploadLink> {
-    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toSelection(actor, linkId))
+    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toSelectionValues(actor, linkId))
     if (!rows[0]) throw notFound('upload link', linkId)
     return toUploadLink(rows[0])
   }
 
   /** Returns links by the IDs of the files that were uploaded through them. Omits links that the actor cannot see. */
-  async byFiles(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
+  async getByFileIds(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
     const { rows } = await this.#db.pool.query<LinkRow & { fileId: string }>(
       `SELECT u.file_id AS "fileId", ${linkColumns} ${source} JOIN upload_link_files u ON u.tenant_id = l.tenant_id AND u.link_id = l.link_id
        WHERE l.tenant_id = $1 AND u.tenant_id = $1 AND u.file_id = ANY ($2) AND ($3::text IS NULL OR l.created_by = $3)`,
@@ -111,7 +111,7 @@ export class UploadLinkService {
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor
     const row = await this.#ledger.change(tenantId, async (tx) => {
-      const selection = toSelection(actor, linkId)
+      const selection = toSelectionValues(actor, linkId)
       const [found] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, ...selection)
       if (!found) throw notFound('upload link', linkId)
       if (found.status === 'revoked') return { result: found, entry: [] }
@@ -148,7 +148,7 @@ const source = 'FROM upload_links l LEFT JOIN file_contexts c ON c.tenant_id = l
 const selectStatement = `SELECT ${linkColumns} ${source} WHERE l.tenant_id = $1 AND l.link_id = $2
   AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text[] IS NULL OR l.context_id = ANY ($4))`
 
-const toSelection = (actor: Actor, linkId: string) => [
+const toSelectionValues = (actor: Actor, linkId: string) => [
   actor.tenantId,
   isId('ulk', linkId) ? linkId : '',
   toOwnerFilter(actor),

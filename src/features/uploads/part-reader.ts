@@ -18,12 +18,12 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
         yield chunk
       }
     } catch (error) {
-      throw incomplete(path, error)
+      throw createIncompletePartError(path, error)
     }
-    if (left !== 0) throw incomplete(path, new Error(`${left} of its ${size} bytes are missing.`))
+    if (left !== 0) throw createIncompletePartError(path, new Error(`${left} of its ${size} bytes are missing.`))
   }
   if (more) yield* readChunks(more.stream())
 }
 
-const incomplete = (path: string, cause: unknown) =>
+const createIncompletePartError = (path: string, cause: unknown) =>
   storageUnavailable('A part of the upload cannot be read. Retry later.', new Error(`'${path}'`, { cause }))

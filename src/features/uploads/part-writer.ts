@@ -7,7 +7,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { countPartsToMerge } from './merge-parts.js'
 import { readParts } from './part-reader.js'
 import type { ResumableUpload, ResumableUploadService } from './resumable-upload.service.js'
-import { interruption } from './upload-lock.js'
+import { createInterruptedError } from './upload-lock.js'
 import { QuotaExceededError } from './upload-quota.js'
 
 export interface PartWriterParts {
@@ -31,25 +31,25 @@ export class PartWriter {
   }
 
   /** Returns the upload with its new offset after the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
-  async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
+  async appendBytes(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
     const { rows, storage, spool } = this.#parts
     const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.#token)
-    if (reserved === null) throw interruption()
+    if (reserved === null) throw createInterruptedError()
     if (!reserved) throw new QuotaExceededError(quotas, content.size)
-    const small = await rows.smallParts(upload)
+    const small = await rows.getSmallParts(upload)
     const sizes = small.map(({ size }) => size)
     const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))
-    if (merged.length === 0) await this.#store(upload, upload.offsetBytes, content)
+    if (merged.length === 0) await this.#storePart(upload, upload.offsetBytes, content)
     else {
       const size = merged.reduce((sum, part) => sum + part.size, content.size)
       const whole = await spool.take(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
-      await this.#store(upload, merged[0]!.start, whole.content!).finally(() => whole.dispose())
+      await this.#storePart(upload, merged[0]!.start, whole.content!).finally(() => whole.dispose())
     }
     faultPoint('part.kept')
     return { ...upload, offsetBytes: upload.offsetBytes + content.size }
   }
 
-  async #store(upload: ResumableUpload, start: number, content: Content): Promise<void> {
+  async #storePart(upload: ResumableUpload, start: number, content: Content): Promise<void> {
     const { rows, paths, storage } = this.#parts
     const place = `${upload.tenantId}/_uploads`
     for (let tries = 1; ; tries++) {
@@ -63,7 +63,7 @@ export class PartWriter {
         throw error
       })
       if (result === 'added') return
-      if (result === 'overtaken') throw interruption()
+      if (result === 'overtaken') throw createInterruptedError()
       // The sweep took the reserved paths early, for example because a clock was changed.
       paths.discard(place)
       if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')

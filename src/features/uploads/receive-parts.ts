@@ -13,7 +13,7 @@ const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024
 
-interface Reception {
+interface ReceiveOptions {
   spool: Spool
   /** Maximum number of bytes in the request body. */
   maxBytes: number
@@ -37,7 +37,7 @@ export class BodyTooLong extends Error {
  * Stores a request body in parts, each while the next one is received. If the body ends early, because the client disconnects,
  * stalls or sends another request for the upload, all received bytes are stored before the error is thrown.
  */
-export async function receiveParts(request: IncomingMessage, reception: Reception): Promise<void> {
+export async function receiveParts(request: IncomingMessage, reception: ReceiveOptions): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception
   const expected = Number(request.headers['content-length'] ?? 0)
   const source = new PassThrough({ highWaterMark: 256 * 1024 })
@@ -55,7 +55,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   request.pipe(source)
   try {
     while (!body.ended) {
-      const part = Readable.from(body.part(), { objectMode: false })
+      const part = Readable.from(body.readPart(), { objectMode: false })
       const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
       try {
         await storing
@@ -85,17 +85,17 @@ class BodyParts {
   received = 0
   ended = false
   readonly #incoming: AsyncIterator<Buffer>
-  readonly #reception: Reception
+  readonly #reception: ReceiveOptions
 
-  constructor(incoming: AsyncIterator<Buffer>, reception: Reception) {
+  constructor(incoming: AsyncIterator<Buffer>, reception: ReceiveOptions) {
     this.#incoming = incoming
     this.#reception = reception
   }
 
-  async *part(): AsyncGenerator<Buffer> {
+  async *readPart(): AsyncGenerator<Buffer> {
     const { maxBytes: most, checksum } = this.#reception
     const began = performance.now()
-    for (let size = 0; checksum || !isFull(size, began); ) {
+    for (let size = 0; checksum || !isPartFull(size, began); ) {
       // A `for await` loop would close the body at the end of a part.
       const next = await this.#incoming.next()
       if (next.done) {
@@ -111,7 +111,7 @@ class BodyParts {
   }
 }
 
-const isFull = (size: number, began: number): boolean =>
+const isPartFull = (size: number, began: number): boolean =>
   size >= partBytes || (size >= minEarlyBytes && performance.now() - began > partMs)
 
 function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined): void {
@@ -131,9 +131,9 @@ const toResumableError = (error: AssayError): AssayError =>
  * Throws if the body has more than `left` bytes, for requests that add no bytes to their upload. Without a Content-Length, reads
  * the body up to the first excess byte.
  */
-export async function rejectBytesBeyond(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
+export async function assertNoExcessBytes(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
-  if (Number(length ?? 0) > left) throw beyondLength(left)
+  if (Number(length ?? 0) > left) throw createExcessBytesError(left)
   if (encoding === undefined) return
   let received = 0
   let unwatch = () => {}
@@ -142,7 +142,8 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
   })
   const source = new PassThrough()
   const count = async () => {
-    for await (const chunk of readChunks(request.pipe(source))) if ((received += chunk.length) > left) throw beyondLength(left)
+    for await (const chunk of readChunks(request.pipe(source)))
+      if ((received += chunk.length) > left) throw createExcessBytesError(left)
   }
   try {
     await Promise.race([count(), stopped])
@@ -154,5 +155,5 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
 }
 
 /** Returns the error for bytes that exceed the declared length. */
-export const beyondLength = (left: number) =>
+export const createExcessBytesError = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most ${left}, the number of bytes remaining in the upload` }])

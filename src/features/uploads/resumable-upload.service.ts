@@ -125,7 +125,7 @@ export class ResumableUploadService {
   }
 
   /** Renews the lease of an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
-  keepLocked(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
+  startRenewingLock(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
     const lease = toLease(tenantId, uploadId, token)
     return startLeaseRenewal(lease, async () => {
       const row = await renewLease<{ wanted: boolean }>(this.#db, lease, 'lock_wanted AS wanted')
@@ -147,7 +147,7 @@ export class ResumableUploadService {
   }
 
   /** Returns all parts of an upload in order. */
-  async parts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
+  async getParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte',
       [tenantId, uploadId],
@@ -156,7 +156,7 @@ export class ResumableUploadService {
   }
 
   /** Returns the small parts at the end of an upload, in order. All of them follow the last large part. */
-  async smallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
+  async getSmallParts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte DESC LIMIT $3',
       [tenantId, uploadId, maxSmallParts],
@@ -237,7 +237,7 @@ export class ResumableUploadService {
   }
 
   /** Stores the outcome of an upload for 24 hours and deletes its parts. An existing outcome is not replaced. */
-  async decide({ tenantId, uploadId }: ResumableUpload, outcome: Outcome): Promise<void> {
+  async saveOutcome({ tenantId, uploadId }: ResumableUpload, outcome: Outcome): Promise<void> {
     await this.#db.query(
       `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
           WHERE tenant_id = $1 AND upload_id = $2 AND decided_at IS NULL RETURNING upload_id),
@@ -264,7 +264,7 @@ export class ResumableUploadService {
         const answer = await this.#db.query<{ upload_id: string }>(
           `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id IN (SELECT upload_id FROM resumable_uploads
               WHERE tenant_id = $1 AND upload_id = ANY ($2) AND expires_at <= now() FOR UPDATE SKIP LOCKED) RETURNING upload_id),
-            ${deleteParts('gone')},
+            ${buildDeletePartsSql('gone')},
             freed AS (${dueNow})
           SELECT upload_id FROM gone`,
           [tenantId, own.map((row) => row.upload_id)],
@@ -285,10 +285,10 @@ const toLease = (tenantId: string, uploadId: string, token: string): Lease => ({
   seconds: leaseSeconds,
 })
 
-const deleteParts = (uploads: string) =>
+const buildDeletePartsSql = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
-const createReleaseSql = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
+const createReleaseSql = (uploads: string) => `${buildDeletePartsSql(uploads)} ${dueNow}`
 
 /** Throws 404 if the tenant of the upload was deleted in the meantime. */
 function assertTenantExists<Quotas extends UploadQuotas>(quotas: Quotas, uploadId: string): Quotas {

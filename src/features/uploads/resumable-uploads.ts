@@ -9,7 +9,7 @@ import { sendContinue } from '../../api/bodies/request-body.js'
 import type { Actor } from '../../platform/actor.js'
 import { AssayError, badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
-import { beyondLength } from './receive-parts.js'
+import { createExcessBytesError } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import {
   assertVersion,
@@ -17,14 +17,21 @@ import {
   checksumAlgorithms,
   extensions,
   getMethod,
-  hasBody,
+  hasUploadBody,
   ProtocolError,
   parseCreation,
   tusVersion,
   validatePatch,
 } from './tus-request.js'
 import { UploadLock } from './upload-lock.js'
-import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload, wrongOffset } from './upload-store.js'
+import {
+  assertNotPostponed,
+  createUnknownUploadError,
+  createWrongOffsetError,
+  Decided,
+  type StoreParts,
+  UploadStore,
+} from './upload-store.js'
 
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
@@ -59,17 +66,17 @@ interface UploadRequest extends ProtocolRequest {
 }
 
 /** Creates the handler for resumable uploads, which implements tus 1.0.0 (https://tus.io). */
-export function createResumableUploads(parts: Parts): RequestHandler {
+export function createResumableUploadHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.all([path, `${path}/:uploadId`], async (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
-    await handleProtocol(parts, { request, response, collection: path, uploadId }, () => parts.createCall(request))
+    await handleProtocolRequest(parts, { request, response, collection: path, uploadId }, () => parts.createCall(request))
   })
   return router
 }
 
 /** Handles a request of the tus protocol. `createCall` authenticates the request. */
-async function handleProtocol(
+async function handleProtocolRequest(
   parts: ProtocolParts,
   protocolRequest: ProtocolRequest,
   createCall: () => Promise<Call>,
@@ -82,17 +89,17 @@ async function handleProtocol(
   if (method === 'OPTIONS') return void response.status(204).end()
   const turn: UploadRequest = { ...protocolRequest, call: await createCall(), method }
   try {
-    await answer(parts, turn)
+    await handleUploadRequest(parts, turn)
   } catch (error) {
-    sendFailure(parts, turn, error)
+    sendUploadError(parts, turn, error)
   }
 }
 
 /** Creates the handler for resumable uploads through upload links. */
-export const createLinkProtocol = (parts: ProtocolParts, maxUploadBytes: number) => ({
+export const createLinkUploadProtocol = (parts: ProtocolParts, maxUploadBytes: number) => ({
   headers: getProtocolHeaders(maxUploadBytes),
   exposedHeaders,
-  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocol(parts, request, createCall),
+  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocolRequest(parts, request, createCall),
   /** Returns true if the upload was accepted or rejected, and false if it is unknown. */
   hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
     try {
@@ -130,7 +137,7 @@ export const exposedHeaders = [
 
 const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
-async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
+async function handleUploadRequest(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
   const { call, method, request } = turn
   // A rejected creation is logged as a rejected upload. Later requests are logged once, at the end of the upload.
   if (method === 'POST')
@@ -154,7 +161,9 @@ async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> 
       return runProtocol(parts, turn)
     })
   if (method === 'GET')
-    return call.withBody(unloggedUpload, async () => sendStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
+    return call.withBody(unloggedUpload, async () =>
+      sendUploadStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId)),
+    )
   return call.withBody(unloggedUpload, async () => {
     assertVersion(request.headers)
     return runProtocol(parts, turn)
@@ -171,7 +180,7 @@ async function runProtocol(
   const id = isNew ? newId('upl') : uploadId
   const lock = new UploadLock(parts.rows, call.requireActor(), { isNew })
   const store = new UploadStore(parts, { call, request, lock, creation })
-  let fault: unknown
+  let tusError: unknown
   const server = new Server({
     path: collection,
     datastore: store,
@@ -180,14 +189,14 @@ async function runProtocol(
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
     onResponseError: (_request, error) => {
-      fault = error
+      tusError = error
     },
   })
-  if (method === 'PATCH' || (isNew && hasBody(request.headers))) sendContinue(request, response)
+  if (method === 'PATCH' || (isNew && hasUploadBody(request.headers))) sendContinue(request, response)
   const tusResponse = await server.handleWeb(
     new globalThis.Request(`http://assay${request.path}`, { method, headers: pickHeaders(request) }),
   )
-  if (fault !== undefined) throw await toServiceError(parts, request, call, id, fault)
+  if (tusError !== undefined) throw await toServiceError(parts, request, call, id, tusError)
   if (!tusResponse || tusResponse.status >= 400)
     throw badUserInput([{ field: 'request', message: ((await tusResponse?.text()) ?? '').trim() }])
   response.set(call.responseHeaders)
@@ -215,22 +224,22 @@ async function toServiceError(
   request: IncomingMessage,
   call: Call,
   id: string,
-  fault: unknown,
+  tusError: unknown,
 ): Promise<unknown> {
-  const { status_code: status, body = '' } = fault as { status_code?: number; body?: string }
-  if (fault instanceof Error || status === undefined) return fault
-  if (status === 404) return unknownUpload(id)
+  const { status_code: status, body = '' } = tusError as { status_code?: number; body?: string }
+  if (tusError instanceof Error || status === undefined) return tusError
+  if (status === 404) return createUnknownUploadError(id)
   if (status === 400 && request.headers['upload-length'] !== undefined)
     return badUserInput([
       { field: 'Upload-Length', message: 'can be declared only once, and must not be less than the received bytes' },
     ])
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
-  if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
-  return wrongOffset(offsetBytes)
+  if (status === 413) return createExcessBytesError((sizeBytes ?? 0) - offsetBytes)
+  return createWrongOffsetError(offsetBytes)
 }
 
-function sendFailure({ onError }: ProtocolParts, turn: UploadRequest, error: unknown): void {
+function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
@@ -260,7 +269,7 @@ function sendOutcome({ request, response, call, method }: UploadRequest, { uploa
 }
 
 /** Sends the status of an upload as JSON, which is not part of the tus protocol. */
-function sendStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
+function sendUploadStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
   response.set(call.responseHeaders)
   sendJson(response, 200, {

@@ -53,22 +53,22 @@ export function assertVersion(headers: IncomingHttpHeaders): void {
  */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
-  const faults: FieldError[] = []
-  const fault = (field: string, message: string) => void faults.push({ field, message })
+  const errors: FieldError[] = []
+  const addError = (field: string, message: string) => void errors.push({ field, message })
   const length = headers['upload-length']
   const deferred = headers['upload-defer-length']
   if ((length === undefined) === (deferred === undefined))
-    fault('Upload-Length', 'or Upload-Defer-Length must be sent, and not both')
-  if (length !== undefined && parseWholeNumber(length) === undefined) fault('Upload-Length', 'must be a whole number of bytes')
-  if (deferred !== undefined && deferred !== '1') fault('Upload-Defer-Length', 'must be 1')
+    addError('Upload-Length', 'or Upload-Defer-Length must be sent, and not both')
+  if (length !== undefined && parseWholeNumber(length) === undefined) addError('Upload-Length', 'must be a whole number of bytes')
+  if (deferred !== undefined && deferred !== '1') addError('Upload-Defer-Length', 'must be 1')
   if (headers['upload-concat'] !== undefined)
-    fault('Upload-Concat', 'is not supported: send the file as one upload, without parallel parts')
-  if (hasBody(headers)) faults.push(...findBodyErrors(request))
+    addError('Upload-Concat', 'is not supported: send the file as one upload, without parallel parts')
+  if (hasUploadBody(headers)) errors.push(...findBodyErrors(request))
   const key = headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(String(key)))
-    fault('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-  const described = parseDescription(String(headers['upload-metadata'] ?? ''), contextKey, faults)
-  if (faults.length > 0) throw badUserInput(faults)
+    addError('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
+  const described = parseDescription(String(headers['upload-metadata'] ?? ''), contextKey, errors)
+  if (errors.length > 0) throw badUserInput(errors)
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
@@ -76,13 +76,13 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
 export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
   if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
-  const faults = findBodyErrors(request)
+  const errors = findBodyErrors(request)
   const offset = headers['upload-offset']
-  if (parseWholeNumber(offset) === undefined) faults.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
+  if (parseWholeNumber(offset) === undefined) errors.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
   const length = headers['upload-length']
   if (length !== undefined && parseWholeNumber(length) === undefined)
-    faults.push({ field: 'Upload-Length', message: 'must be a whole number of bytes' })
-  if (faults.length > 0) throw badUserInput(faults)
+    errors.push({ field: 'Upload-Length', message: 'must be a whole number of bytes' })
+  if (errors.length > 0) throw badUserInput(errors)
 }
 
 /** Expected digest of a request body. */
@@ -100,7 +100,7 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
 }
 
 /** Returns true if the content type is that of tus. Otherwise, the body of a creation request is not part of the upload. */
-export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
+export const hasUploadBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {
   rejectEncoding(request)
@@ -112,13 +112,13 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
 // Unknown keys are ignored, because tus allows arbitrary keys and clients send many.
-function parseDescription(uploadMetadata: string, contextKey: string | undefined, faults: FieldError[]): Description {
+function parseDescription(uploadMetadata: string, contextKey: string | undefined, errors: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let values: Record<string, string | null> = {}
   try {
     if (uploadMetadata !== '') values = Metadata.parse(uploadMetadata)
   } catch {
-    faults.push({
+    errors.push({
       field: 'Upload-Metadata',
       message: 'must be comma-separated pairs of a key, a space and a base64 value',
     })
@@ -127,23 +127,23 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
   try {
     described.filename = cleanFilename(values.filename ?? '')
   } catch {
-    faults.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
+    errors.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
   }
   described.context = contextKey ?? values.context ?? ''
   if (contextKey !== undefined && typeof values.context === 'string' && values.context !== contextKey)
-    faults.push({ field: 'context', message: 'must be omitted: the upload link decides it' })
-  if (typeof values.metadata === 'string') described.metadata = readMetadata(values.metadata, faults)
-  faults.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
+    errors.push({ field: 'context', message: 'must be omitted: the upload link decides it' })
+  if (typeof values.metadata === 'string') described.metadata = parseMetadata(values.metadata, errors)
+  errors.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
   return described
 }
 
-function readMetadata(text: string, faults: FieldError[]): Record<string, unknown> {
+function parseMetadata(text: string, errors: FieldError[]): Record<string, unknown> {
   const inexact = findImpreciseNumber(text)
   try {
     const value = JSON.parse(text)
     if (inexact === undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  faults.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : impreciseNumberMessage(inexact) })
+  errors.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : impreciseNumberMessage(inexact) })
   return {}
 }
 

@@ -50,8 +50,8 @@ export class UploadLock implements Locker, Lock {
 
   /** Starts renewing the lease of the row. */
   renew(): void {
-    const onInterrupted = () => this.#interrupt.abort(interruption())
-    this.#renewing = this.#rows.keepLocked(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)
+    const onInterrupted = () => this.#interrupt.abort(createInterruptedError())
+    this.#renewing = this.#rows.startRenewingLock(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)
   }
 
   async unlock(): Promise<void> {
@@ -62,7 +62,7 @@ export class UploadLock implements Locker, Lock {
 }
 
 /** Returns the error for a request whose upload was taken over by another request. */
-export const interruption = () =>
+export const createInterruptedError = () =>
   conflict('Another request is already writing to this upload. Get the current offset with HEAD, then resume from there.', {
     resumable: true,
   })

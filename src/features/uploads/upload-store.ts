@@ -14,7 +14,7 @@ import type { UploadService } from '../files/upload.service.js'
 import { largePartBytes } from './merge-parts.js'
 import { readParts } from './part-reader.js'
 import { PartWriter, type PartWriterParts } from './part-writer.js'
-import { BodyTooLong, beyondLength, receiveParts, rejectBytesBeyond } from './receive-parts.js'
+import { assertNoExcessBytes, BodyTooLong, createExcessBytesError, receiveParts } from './receive-parts.js'
 import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
 import { type Creation, extensions, getMethod, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
@@ -68,7 +68,7 @@ export class UploadStore extends DataStore {
   override async create(upload: Upload): Promise<Upload> {
     const creation = this.#creation!
     const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
-      const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
+      const { filename, limit } = await this.#parts.uploads.checkBeforeUpload(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await detectLostCommit(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
@@ -79,7 +79,7 @@ export class UploadStore extends DataStore {
     this.#upload = made
     this.#lock.renew()
     // An empty upload is complete when it is created.
-    if (made.sizeBytes === 0) await this.#decide(made)
+    if (made.sizeBytes === 0) await this.#validateUpload(made)
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
   }
 
@@ -91,10 +91,10 @@ export class UploadStore extends DataStore {
     if (!known) {
       const isComplete = row.offsetBytes === row.sizeBytes
       if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
-        await this.#rejectBytesBeyond(row.sizeBytes)
+        await this.#assertNoExcessBytes(row.sizeBytes)
       if (row.outcome) throw new Decided(row, row.outcome)
       // The process that received the last byte died, or it could not validate the file.
-      if (isComplete) throw new Decided(row, await this.#retryDecision(row))
+      if (isComplete) throw new Decided(row, await this.#retryValidation(row))
     }
     return new Upload({
       id,
@@ -107,7 +107,7 @@ export class UploadStore extends DataStore {
 
   override async declareUploadLength(id: string, size: number): Promise<void> {
     const upload = this.#upload!
-    if (size > upload.maxBytes) return void (await this.#rejectSize(upload, size))
+    if (size > upload.maxBytes) return void (await this.#rejectTooLarge(upload, size))
     await this.#parts.rows.declareSize(upload.tenantId, id, size)
     this.#upload = { ...upload, sizeBytes: size, maxBytes: size }
   }
@@ -129,17 +129,17 @@ export class UploadStore extends DataStore {
         checksum: parseChecksum(this.#request.headers),
         interrupted: this.#lock.interrupted,
         storePart: async (content) => {
-          this.#upload = await writer.add(this.#upload!, content)
+          this.#upload = await writer.appendBytes(this.#upload!, content)
         },
       })
     } catch (error) {
       if (error instanceof QuotaExceededError) throw await this.#createQuotaError(this.#upload!, error)
       if (!(error instanceof BodyTooLong)) throw error
-      if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
-      await this.#rejectSize(this.#upload!, first + error.received)
+      if (upload.sizeBytes !== null) throw createExcessBytesError(upload.sizeBytes - first)
+      await this.#rejectTooLarge(this.#upload!, first + error.received)
     }
     const now = this.#upload!
-    if (now.offsetBytes === now.sizeBytes) await this.#decide(now)
+    if (now.offsetBytes === now.sizeBytes) await this.#validateUpload(now)
     return now.offsetBytes
   }
 
@@ -162,8 +162,12 @@ export class UploadStore extends DataStore {
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
-    await this.#conclude(upload, async (attempt) => {
-      await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
+    await this.#runAndSaveOutcome(upload, async (attempt) => {
+      await this.#parts.uploads.checkBeforeUpload(attempt, {
+        context,
+        filename,
+        sizeBytes: sizeBytes ?? offsetBytes + error.added,
+      })
       // If the upload can continue, this request is not logged as a call.
       attempt.outcome = { status: 'unlogged' }
       return undefined
@@ -179,35 +183,35 @@ export class UploadStore extends DataStore {
    * Handles a repeated PATCH of a complete upload, whose first response may have been lost. Its body must not exceed the upload's
    * length.
    */
-  #rejectBytesBeyond(size: number): Promise<void> {
+  #assertNoExcessBytes(size: number): Promise<void> {
     const left = size - Number(this.#request.headers['upload-offset'])
-    if (left < 0) throw wrongOffset(size)
-    return rejectBytesBeyond(this.#request, left, this.#call.admission.uploads.idleMs)
+    if (left < 0) throw createWrongOffsetError(size)
+    return assertNoExcessBytes(this.#request, left, this.#call.admission.uploads.idleMs)
   }
 
   /** Validates a complete upload again after an attempt without a verdict. The bytes are read only if the attempt can succeed. */
-  async #retryDecision(upload: ResumableUpload): Promise<Outcome> {
+  async #retryValidation(upload: ResumableUpload): Promise<Outcome> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
       await this.#parts
         .proveScanner(this.#actor, upload.contextKey)
-        .catch((error) => this.#postpone(upload, error, { isRead: false }))
-    return this.#decide(upload)
+        .catch((error) => this.#postponeValidation(upload, error, { isRead: false }))
+    return this.#validateUpload(upload)
   }
 
   /** Validates the stored bytes like any other upload. */
-  async #decide(upload: ResumableUpload): Promise<Outcome> {
+  async #validateUpload(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
-    const parts = await rows.parts(upload)
-    return this.#uploadReceived(upload, (limit) =>
+    const parts = await rows.getParts(upload)
+    return this.#uploadReceivedBytes(upload, (limit) =>
       spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
     ).catch((error) => {
       if (error instanceof Decided) throw error
-      return this.#postpone(upload, error, { isRead: true })
+      return this.#postponeValidation(upload, error, { isRead: true })
     })
   }
 
-  async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
+  async #postponeValidation(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = toPublicError(error)
     // If this statement fails, the next request retries immediately.
     if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
@@ -215,13 +219,13 @@ export class UploadStore extends DataStore {
   }
 
   /** Rejects an upload that is too large, like a single-request upload that exceeds the size limit. */
-  #rejectSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
-    return this.#uploadReceived(upload, async () => ({ sizeBytes, dispose: async () => {} }))
+  #rejectTooLarge(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
+    return this.#uploadReceivedBytes(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
 
-  async #uploadReceived(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
+  async #uploadReceivedBytes(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
     const { filename, contextKey, metadata } = upload
-    const outcome = await this.#conclude(upload, (attempt) =>
+    const outcome = await this.#runAndSaveOutcome(upload, (attempt) =>
       this.#parts.uploads.upload(attempt, {
         file: new IncomingFile(filename, receive),
         context: contextKey,
@@ -237,13 +241,16 @@ export class UploadStore extends DataStore {
    * Runs `work` as the single call of this upload and stores its outcome: the file, or the rejection that `work` throws. The
    * upload continues if `work` returns undefined.
    */
-  async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
+  async #runAndSaveOutcome(
+    upload: ResumableUpload,
+    work: (attempt: Attempt) => Promise<File | undefined>,
+  ): Promise<Outcome | undefined> {
     const outcome: Outcome | undefined = await this.#call
       .run('upload', uploadEndpoint, work, { isCounted: true })
-      .then((file) => file && { file: toFileResponse(file) }, toRejection)
+      .then((file) => file && { file: toFileResponse(file) }, toRejectedOutcome)
     if (!outcome) return undefined
     faultPoint('part.decided')
-    await this.#parts.rows.decide(upload, outcome)
+    await this.#parts.rows.saveOutcome(upload, outcome)
     this.outcome = outcome
     this.#upload = { ...upload, outcome }
     if ('error' in outcome) throw new Decided(upload, outcome)
@@ -272,14 +279,14 @@ const finalStatuses = [404, 409, 413, 422]
  * Converts an error to the outcome of the upload. Rethrows errors that are not a verdict, because the bytes can be validated
  * again.
  */
-function toRejection(error: unknown): Outcome {
+function toRejectedOutcome(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error
   return { error: { code, message, details } }
 }
 
-export const wrongOffset = (offset: number) =>
+export const createWrongOffsetError = (offset: number) =>
   conflict(`The current upload offset is ${offset}. Resume from that offset.`, { upload_offset: offset, resumable: true })
 
 /** Returns the same error as for an upload of another tenant. */
-export const unknownUpload = (id: string) => notFound('upload', id)
+export const createUnknownUploadError = (id: string) => notFound('upload', id)

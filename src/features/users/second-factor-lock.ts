@@ -15,7 +15,7 @@ const maxLockHours = 24
 export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
 /** Returns the error for every code of a locked user. Correct codes get the same error, so that guesses reveal nothing. */
-export function getCodeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
+export function getCodeLockError({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
       'forbidden',
@@ -34,7 +34,7 @@ export function getCodeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayErr
 }
 
 export function assertUnlocked(user: UserRow): void {
-  const lock = getCodeLock(user)
+  const lock = getCodeLockError(user)
   if (lock) throw lock
 }
 
@@ -47,7 +47,7 @@ export async function countWrongCode(tx: Transaction, actor: Actor, user: UserRo
   const hours = Math.min(maxLockHours, 2 ** (wrongCodes - wrongCodesUntilLock))
   const codesLockedUntil = wrongCodes < wrongCodesUntilLock ? null : new Date(now() + hours * hourMs)
   await tx.user.update({ where: { tenantId, userId }, data: { wrongCodes, codesLockedUntil } })
-  const lock = getCodeLock({ ...user, wrongCodes, codesLockedUntil })
+  const lock = getCodeLockError({ ...user, wrongCodes, codesLockedUntil })
   if (!lock) return []
   const { message, details } = lock
   return [

@@ -21,7 +21,7 @@ import type { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.t
 import { assertUnlocked, countWrongCode, noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { User } from './user.types.js'
-import { beginAttempt, lockUser, toUser, type UserRow, userAudit } from './user-row.js'
+import { beginAttempt, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
 
 interface Parts {
   db: Database
@@ -57,7 +57,7 @@ export class SecondFactorService {
     await attempt.succeeded()
     const secret = newTotpSecret()
     const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, totpLabel(actor.id)))
-    await this.#change(actor, actor.id, async (tx, before) => {
+    await this.#changeUser(actor, actor.id, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('A second factor is already enabled. Remove it first.')
       assertUnlocked(before)
       await tx.user.update({ where: { userId: actor.id }, data: { totpSecret, totpLastStep: 0 } })
@@ -85,7 +85,7 @@ export class SecondFactorService {
           recoveryCodes: recoveryCodes.map((each) => new Uint8Array(recoveryCodeHash(each))),
         },
       })
-      return { isRight: true, audit: [userAudit(actor, 'updated', before, { changed: { second_factor: true } })] }
+      return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: true } })] }
     })
     return { recoveryCodes }
   }
@@ -97,10 +97,10 @@ export class SecondFactorService {
       async (tx, before) => {
         const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
         if (secondFactorRequired) throw forbidden('This tenant requires a second factor, so it cannot be removed.')
-        const checked = await this.check(tx, actor, before, code)
+        const checked = await this.checkCode(tx, actor, before, code)
         if (!checked.isRight) return checked
         await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: noSecondFactor })
-        return { isRight: true, audit: [userAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
+        return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
       },
     )
     return true
@@ -108,10 +108,10 @@ export class SecondFactorService {
 
   /** Removes the second factor of another user and ends that user's sessions. */
   async reset(actor: Actor, userId: string): Promise<User> {
-    const user = await this.#change(actor, userId, async (tx, before) => {
+    const user = await this.#changeUser(actor, userId, async (tx, before) => {
       await tx.user.update({ where: { tenantId: actor.tenantId, userId }, data: { ...noSecondFactor, ...noWrongCodes } })
       const ended = await endSessions(tx, actor, before)
-      return [...ended, userAudit(actor, 'updated', before, { changed: { second_factor: false } })]
+      return [...ended, toUserAudit(actor, 'updated', before, { changed: { second_factor: false } })]
     })
     return toUser(user)
   }
@@ -120,10 +120,10 @@ export class SecondFactorService {
    * Checks a code and consumes it if it is correct. The caller must hold the lock of the user's row. If the user has no second
    * factor, every code is accepted. If codes are locked, throws even for a correct code.
    */
-  async check(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
+  async checkCode(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
     assertUnlocked(user)
-    const used = await this.#consume(user, code)
+    const used = await this.#consumeCode(user, code)
     if (!used) return { isRight: false, audit: await countWrongCode(tx, actor, user) }
     const { tenantId, userId } = user
     await tx.user.update({ where: { tenantId, userId }, data: { ...used, ...noWrongCodes } })
@@ -131,7 +131,10 @@ export class SecondFactorService {
   }
 
   /** Returns the changes of the row that consume the code, or null if the code is wrong or was already used. */
-  async #consume(user: UserRow, code: string): Promise<Pick<UserRow, 'totpLastStep'> | Pick<UserRow, 'recoveryCodes'> | null> {
+  async #consumeCode(
+    user: UserRow,
+    code: string,
+  ): Promise<Pick<UserRow, 'totpLastStep'> | Pick<UserRow, 'recoveryCodes'> | null> {
     if (/^\s*\d{3}\s?\d{3}\s*$/.test(code)) {
       const step = totpStep(await this.#decryptSecret(user), code.replace(/\s/g, ''))
       return step === null || step <= user.totpLastStep ? null : { totpLastStep: step }
@@ -151,7 +154,7 @@ export class SecondFactorService {
   ): Promise<void> {
     const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     let checked: CheckedCode | undefined
-    await this.#change(actor, actor.id, async (tx, before) => {
+    await this.#changeUser(actor, actor.id, async (tx, before) => {
       checked = await work(tx, before)
       return checked.audit
     })
@@ -166,7 +169,7 @@ export class SecondFactorService {
     return this.#parts.masterKey.decrypt(Buffer.from(totpSecret!), totpLabel(userId))
   }
 
-  #change(actor: Actor, userId: string, work: (tx: Transaction, before: UserRow) => Promise<AuditRow[]>): Promise<UserRow> {
+  #changeUser(actor: Actor, userId: string, work: (tx: Transaction, before: UserRow) => Promise<AuditRow[]>): Promise<UserRow> {
     return changeIdentity(this.#parts, { tenantId: actor.tenantId, kind: 'user', id: userId }, async (tx) => {
       const audit = await work(tx, await lockUser(tx, actor.tenantId, userId))
       return { result: await tx.user.findUniqueOrThrow({ where: { userId } }), audit }
@@ -180,4 +183,5 @@ const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 
  * Returns the 401 error for a missing or wrong code after a correct password. `details.second_factor` makes clients prompt for a
  * code.
  */
-export const missingCode = (message: string) => new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })
+export const createMissingCodeError = (message: string) =>
+  new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })

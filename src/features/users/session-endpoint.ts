@@ -22,13 +22,13 @@ export function createSessionHandler(parts: SessionHandlerParts): RequestHandler
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store')
     const secure = parts.secure || request.secure
-    if (request.method === 'POST') return begin(parts, request, response, secure)
-    if (request.method === 'DELETE') return end(parts, request, response, secure)
+    if (request.method === 'POST') return startSession(parts, request, response, secure)
+    if (request.method === 'DELETE') return endSession(parts, request, response, secure)
     throw methodNotAllowed(request.method, ['POST', 'DELETE'])
   }
 }
 
-async function begin(
+async function startSession(
   { signIns, welcomes, createCall }: SessionHandlerParts,
   request: Request,
   response: Response,
@@ -40,13 +40,13 @@ async function begin(
   const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
-      ? await welcomes.enter(call.origin, read(input, ['welcome'], []).welcome!)
+      ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)
       : await signIns.signIn(call.origin, readCredentials(input), call.signal)
   response.setHeader('Set-Cookie', sessionCookieHeader({ ...session, secure }))
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
-async function end({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
+async function endSession({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
   const call = await createCall(request)
   if (call.rejection) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
@@ -63,14 +63,18 @@ const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, 
 })
 
 function readCredentials(input: Record<string, unknown>) {
-  const { email, password, code, tenant_id: tenantId } = read(input, ['email', 'password'], ['code', 'tenant_id'])
+  const { email, password, code, tenant_id: tenantId } = readTextFields(input, ['email', 'password'], ['code', 'tenant_id'])
   return { email: email!, password: password!, ...(code && { code }), ...(tenantId && { tenantId }) }
 }
 
 const maxLengths: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
 
 /** Reads text fields and checks their lengths. Throws 400 with all invalid fields. */
-function read(input: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
+function readTextFields(
+  input: Record<string, unknown>,
+  required: string[],
+  optional: string[],
+): Record<string, string | undefined> {
   const known = [...required, ...optional]
   const invalid: FieldError[] = unknownNames(Object.keys(input), known, 'a member of this request')
   const values: Record<string, string | undefined> = {}

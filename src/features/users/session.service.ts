@@ -28,7 +28,7 @@ export class SessionService {
     const { prisma } = this.#parts.db
     await findUser(prisma, actor.tenantId, userId)
     const place = toPagePosition('ses', args)
-    const sessions = await newestFirst(prisma.session, { key: 'sessionId', where: whereOpen(userId), place })
+    const sessions = await newestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), place })
     return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,
       createdAt,
@@ -51,7 +51,7 @@ export class SessionService {
   }
 }
 
-const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: getCurrentTime() } })
+const toOpenSessionFilter = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: getCurrentTime() } })
 
 /** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry per session. */
 export async function endSessions(
@@ -61,10 +61,10 @@ export async function endSessions(
   sessionId?: string | { not: string },
 ): Promise<AuditRow[]> {
   const ended = await tx.session.updateManyAndReturn({
-    where: { ...whereOpen(user.userId), ...(sessionId && { sessionId }) },
+    where: { ...toOpenSessionFilter(user.userId), ...(sessionId && { sessionId }) },
     data: { revokedAt: getCurrentTime() },
   })
-  return ended.map((session) => sessionAudit(actor, 'revoked', session.sessionId, user))
+  return ended.map((session) => toSessionAudit(actor, 'revoked', session.sessionId, user))
 }
 
 export interface NewSession {
@@ -77,10 +77,10 @@ export interface NewSession {
 export async function createSession(tx: Transaction, user: UserRow, origin: Origin, session: NewSession): Promise<AuditRow> {
   const { ip: ipAddress, userAgent } = origin
   await tx.session.create({ data: { ...session, userId: user.userId, ipAddress, userAgent } })
-  return sessionAudit(toActor(user, origin), 'created', session.sessionId, user)
+  return toSessionAudit(toActor(user, origin), 'created', session.sessionId, user)
 }
 
-export const sessionAudit = (
+export const toSessionAudit = (
   actor: Actor,
   action: AuditRow['action'],
   sessionId: string,

@@ -13,9 +13,9 @@ import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
-import { missingCode, type SecondFactorService } from './second-factor.service.js'
-import { getCodeLock } from './second-factor-lock.js'
-import { createSession, type NewSession, sessionAudit } from './session.service.js'
+import { createMissingCodeError, type SecondFactorService } from './second-factor.service.js'
+import { getCodeLockError } from './second-factor-lock.js'
+import { createSession, type NewSession, toSessionAudit } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
 import { beginAttempt, lockUser, toUser } from './user-row.js'
@@ -56,17 +56,17 @@ export class SignInService {
    */
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
-    const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
+    const isFamiliar = () => this.#isFamiliarAddress(candidates, origin.ip)
     const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
     const user = await this.#findByPassword(candidates, password, origin)
-    const lock = user.totpConfirmedAt ? getCodeLock(user) : undefined
+    const lock = user.totpConfirmedAt ? getCodeLockError(user) : undefined
     if (lock) {
-      this.#noteFailure(user, 'Second-factor codes of this user are locked after too many wrong codes.', origin)
+      this.#recordFailure(user, 'Second-factor codes of this user are locked after too many wrong codes.', origin)
       throw lock
     }
     if (user.totpConfirmedAt && !code) {
       await attempt.succeeded()
-      throw missingCode(codeRequired)
+      throw createMissingCodeError(codeRequired)
     }
     const sessionId = newId('ses')
     const { token, expiresAt } = await this.#parts.sessions.issue(user, sessionId)
@@ -78,9 +78,9 @@ export class SignInService {
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
     const checked = await this.#createSession(user, { session, origin, code, rehashed })
     if (!checked.isRight) {
-      this.#noteFailure(user, 'The second-factor code is wrong.', origin)
+      this.#recordFailure(user, 'The second-factor code is wrong.', origin)
       if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
-      throw missingCode('The code is wrong or was already used. Enter the current code.')
+      throw createMissingCodeError('The code is wrong or was already used. Enter the current code.')
     }
     await attempt.succeeded()
     const secondFactorDue = user.tenant.secondFactorRequired && user.totpConfirmedAt === null
@@ -93,7 +93,7 @@ export class SignInService {
     if (!sessionId) return false
     await changeIdentity(this.#parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
-      return { result: undefined, audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] }
+      return { result: undefined, audit: [toSessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] }
     })
     return true
   }
@@ -142,8 +142,8 @@ export class SignInService {
     const user = found.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? found[0]
     if (user?.status !== 'active') {
       const message = user ? 'The user is disabled.' : 'The password is wrong.'
-      for (const each of user ? [user] : candidates) this.#noteFailure(each, message, origin)
-      throw wrongCredentials()
+      for (const each of user ? [user] : candidates) this.#recordFailure(each, message, origin)
+      throw createWrongCredentialsError()
     }
     if (user.tenant.status !== 'active') throw forbidden(suspendedTenant)
     return user
@@ -155,11 +155,11 @@ export class SignInService {
     return this.#parts.ledger.change(tenantId, async (tx) => {
       // The password may have changed while it was verified. That change ended all sessions, so this sign-in must fail.
       const current = await lockUser(tx, tenantId, userId)
-      if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
+      if (current.passwordHash !== user.passwordHash) throw createWrongCredentialsError()
       // The user may have enabled a second factor after the row was read.
-      if (current.totpConfirmedAt && !code) throw missingCode(codeRequired)
+      if (current.totpConfirmedAt && !code) throw createMissingCodeError(codeRequired)
       const client = { ...createSystemActor(tenantId), ...origin }
-      const checked = await this.#parts.secondFactors.check(tx, client, current, code ?? '')
+      const checked = await this.#parts.secondFactors.checkCode(tx, client, current, code ?? '')
       // The transaction must commit, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
@@ -167,7 +167,7 @@ export class SignInService {
     })
   }
 
-  #noteFailure(
+  #recordFailure(
     { tenantId, userId, name }: { tenantId: string; userId: string; name: string },
     message: string,
     origin: Origin,
@@ -175,7 +175,7 @@ export class SignInService {
     this.#parts.security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
   }
 
-  async #isFamiliar(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
+  async #isFamiliarAddress(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {
     const sessions = await this.#parts.db.prisma.session.findMany({
       where: { userId: { in: candidates.map(({ userId }) => userId) }, createdAt: { gt: new Date(now() - familiarMs) } },
       distinct: ['ipAddress'],
@@ -191,4 +191,4 @@ const familiarMs = 30 * 86_400_000
 
 const codeRequired = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
-const wrongCredentials = () => unauthenticated('The email address or password is wrong.')
+const createWrongCredentialsError = () => unauthenticated('The email address or password is wrong.')

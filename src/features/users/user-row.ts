@@ -51,7 +51,7 @@ export async function lockUser(tx: Transaction, tenantId: string, userId: string
 export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.begin({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 
-export const userAudit = (
+export const toUserAudit = (
   actor: Actor,
   action: AuditRow['action'],
   { userId, name }: UserRow,

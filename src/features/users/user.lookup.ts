@@ -7,13 +7,13 @@ import { createSystemActor } from '../../platform/actor.js'
 import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
-import { userAudit } from './user-row.js'
+import { toUserAudit } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
 
 /** Returns a function that loads a session with the current data of its user. */
-export const loadSession =
+export const createSessionLoader =
   (pool: Pool) =>
   async (sessionId: string): Promise<SessionRecord | null> => {
     const { rows } = await pool.query<UserRecord & { sessionId: string; expiresAt: Date; revokedAt: Date | null }>({
@@ -31,12 +31,12 @@ export const loadSession =
 /**
  * Returns a function that finds or creates the user of an external token. The function returns null if the tenant does not exist.
  */
-export const findOrCreateExternalUser =
+export const createExternalUserFinder =
   (pool: Pool, ledger: Ledger) =>
   async (facts: ExternalUserClaims): Promise<UserRecord | null> => {
     const { tenantId, scopes } = facts
     if (!isId('ten', tenantId)) return null
-    const existing = await find(pool, facts)
+    const existing = await findExternalUser(pool, facts)
     // Scopes in the token take precedence over stored scopes.
     if (existing) return scopes ? { ...existing, scopes } : existing
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
@@ -44,16 +44,16 @@ export const findOrCreateExternalUser =
     // Concurrent requests may create the same user, or another user with the same email address, so a conflict is retried.
     for (let attempt = 1; ; attempt++) {
       try {
-        await ledger.change(tenantId, (tx) => create(tx, facts))
+        await ledger.change(tenantId, (tx) => createExternalUser(tx, facts))
       } catch (error) {
         if (getSqlErrorKind(error) !== 'duplicate' || attempt === 5) throw error
       }
-      const created = await find(pool, facts)
+      const created = await findExternalUser(pool, facts)
       if (created) return created
     }
   }
 
-async function find(pool: Pool, { tenantId, issuer, subject }: ExternalUserClaims): Promise<UserRecord | null> {
+async function findExternalUser(pool: Pool, { tenantId, issuer, subject }: ExternalUserClaims): Promise<UserRecord | null> {
   const { rows } = await pool.query<UserRecord>(
     `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
     [tenantId, issuer, subject],
@@ -61,7 +61,7 @@ async function find(pool: Pool, { tenantId, issuer, subject }: ExternalUserClaim
   return rows[0] ?? null
 }
 
-async function create(
+async function createExternalUser(
   tx: Transaction,
   { issuer, subject, tenantId, scopes, email, name }: ExternalUserClaims,
 ): Promise<{ result: undefined; entry: Entry }> {
@@ -83,5 +83,5 @@ async function create(
     },
   })
   const details = { issuer, subject, email: row.email, scopes: row.scopes }
-  return { result: undefined, entry: { audit: [userAudit(createSystemActor(tenantId), 'created', row, details)] } }
+  return { result: undefined, entry: { audit: [toUserAudit(createSystemActor(tenantId), 'created', row, details)] } }
 }

@@ -12,7 +12,7 @@ import { normalizeEmail } from '../../platform/text.js'
 import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { InvitedUser, InviteUserInput, PasswordReset, UpdateUserInput, User, UsersArgs } from './user.types.js'
-import { findUser, lockUser, toUser, type UserRow, userAudit } from './user-row.js'
+import { findUser, lockUser, toUser, toUserAudit, type UserRow } from './user-row.js'
 
 interface Parts {
   db: Database
@@ -47,7 +47,7 @@ export class UserService {
     try {
       const user = await this.#parts.ledger.change(tenantId, async (tx) => {
         const row = await tx.user.create({ data })
-        return { result: toUser(row), entry: { audit: [userAudit(actor, 'created', row, { email, scopes })] } }
+        return { result: toUser(row), entry: { audit: [toUserAudit(actor, 'created', row, { email, scopes })] } }
       })
       return { user, password: generated }
     } catch (error) {
@@ -76,13 +76,13 @@ export class UserService {
   }
 
   update(actor: Actor, userId: string, { name, scopes }: UpdateUserInput): Promise<User> {
-    return this.#change(actor, userId, (before) => {
+    return this.#updateUser(actor, userId, (before) => {
       // Only another admin can remove or disable an admin, so a tenant always has an admin.
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
         throw conflict("You cannot remove the scope 'admin' from yourself. Ask another admin.", { user_id: userId })
       return {
         data: { ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes: [...new Set(scopes)] }) },
-        getAudit: (after) => getUpdateAudit(actor, before, after),
+        getAudit: (after) => toUpdateAudits(actor, before, after),
       }
     })
   }
@@ -100,7 +100,7 @@ export class UserService {
   async setPassword(actor: Actor, userId: string, password: string, currentSession?: string): Promise<User> {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#hashPassword(email, password)
-    return this.#change(actor, userId, (before) => {
+    return this.#updateUser(actor, userId, (before) => {
       if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer} and has no password in this service.`)
       return {
         // Users cannot reset the count with their own password, because an attacker with the password and a session could do the
@@ -108,7 +108,7 @@ export class UserService {
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
         getAudit: async (after, tx) => [
           ...(await endSessions(tx, actor, after, currentSession && { not: currentSession })),
-          userAudit(actor, 'updated', after, { changed: { password: true } }),
+          toUserAudit(actor, 'updated', after, { changed: { password: true } }),
         ],
       }
     })
@@ -130,20 +130,20 @@ export class UserService {
   }
 
   #setStatus(actor: Actor, userId: string, status: 'active' | 'disabled'): Promise<User> {
-    return this.#change(actor, userId, (before) => {
+    return this.#updateUser(actor, userId, (before) => {
       if (before.status === status) throw conflict(`User '${userId}' is already ${status}.`, { user_id: userId, status })
       const details = { previous_status: before.status, new_status: status }
       return {
         data: { status },
         getAudit: async (after, tx) =>
           status === 'active'
-            ? [userAudit(actor, 'enabled', after, details)]
-            : [...(await endSessions(tx, actor, after)), userAudit(actor, 'disabled', after, details)],
+            ? [toUserAudit(actor, 'enabled', after, details)]
+            : [...(await endSessions(tx, actor, after)), toUserAudit(actor, 'disabled', after, details)],
       }
     })
   }
 
-  async #change(actor: Actor, userId: string, plan: (before: UserRow) => UserChange): Promise<User> {
+  async #updateUser(actor: Actor, userId: string, plan: (before: UserRow) => UserChange): Promise<User> {
     const { tenantId } = actor
     return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
       const { data, getAudit } = plan(await lockUser(tx, tenantId, userId))
@@ -154,9 +154,9 @@ export class UserService {
 }
 
 /** Returns no audit log entry if the update changed nothing. */
-function getUpdateAudit(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
+function toUpdateAudits(actor: Actor, before: UserRow, after: UserRow): AuditRow[] {
   const changed: Record<string, unknown> = {}
   if (before.name !== after.name) changed.name = { previous: before.name, new: after.name }
   if (before.scopes.join() !== after.scopes.join()) changed.scopes = { previous: before.scopes, new: after.scopes }
-  return Object.keys(changed).length > 0 ? [userAudit(actor, 'updated', after, { changed })] : []
+  return Object.keys(changed).length > 0 ? [toUserAudit(actor, 'updated', after, { changed })] : []
 }

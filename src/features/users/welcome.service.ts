@@ -30,43 +30,43 @@ export class WelcomeService {
   }
 
   /** Returns the signed part of a welcome link, which follows `/#welcome=`. */
-  async invite(userId: string): Promise<string> {
+  async createWelcomeToken(userId: string): Promise<string> {
     const ids = `${newId('ses').slice(4)}.${userId.slice(4)}`
     return `${ids}.${await this.#parts.sessions.sign(toSignedText(ids))}`
   }
 
   /** Throws 401 if the link is invalid, expired or used, or if the user has enabled a second factor. */
-  async enter(origin: Origin, welcome: string): Promise<SignIn> {
+  async signIn(origin: Origin, welcome: string): Promise<SignIn> {
     const { db, ledger, sessions } = this.#parts
-    const { sessionId, userId } = await this.#parse(welcome)
+    const { sessionId, userId } = await this.#parseToken(welcome)
     const user = await db.prisma.user.findUnique({ where: { userId }, include: { tenant: true } })
-    if (user?.status !== 'active' || user.tenant.status !== 'active') throw invalidLink()
+    if (user?.status !== 'active' || user.tenant.status !== 'active') throw createInvalidLinkError()
     const { token, expiresAt } = await sessions.issue(user, sessionId)
     try {
       await ledger.change(user.tenantId, async (tx) => {
         const current = await lockUser(tx, user.tenantId, userId)
-        if (current.totpConfirmedAt || current.status !== 'active') throw invalidLink()
+        if (current.totpConfirmedAt || current.status !== 'active') throw createInvalidLinkError()
         const session = { sessionId, createdAt: new Date(now()), expiresAt }
         return { result: undefined, entry: { audit: [await createSession(tx, user, origin, session)] } }
       })
     } catch (error) {
-      if (getSqlErrorKind(error) === 'duplicate') throw invalidLink()
+      if (getSqlErrorKind(error) === 'duplicate') throw createInvalidLinkError()
       throw error
     }
     return { token, expiresAt, user: toUser(user), secondFactorDue: user.tenant.secondFactorRequired }
   }
 
-  async #parse(welcome: string): Promise<{ sessionId: string; userId: string }> {
+  async #parseToken(welcome: string): Promise<{ sessionId: string; userId: string }> {
     const [session, user, signature = ''] = welcome.split('.')
     const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
-    if (!isId('ses', sessionId) || !isId('usr', userId)) throw invalidLink()
-    if (!(await this.#parts.sessions.isSigned(toSignedText(`${session}.${user}`), signature))) throw invalidLink()
-    if (now() - getIdTime(sessionId).getTime() > maxAgeMs) throw invalidLink()
+    if (!isId('ses', sessionId) || !isId('usr', userId)) throw createInvalidLinkError()
+    if (!(await this.#parts.sessions.isSigned(toSignedText(`${session}.${user}`), signature))) throw createInvalidLinkError()
+    if (now() - getIdTime(sessionId).getTime() > maxAgeMs) throw createInvalidLinkError()
     return { sessionId, userId }
   }
 }
 
 const toSignedText = (ids: string) => `assay welcome ${ids}`
 
-const invalidLink = () =>
+const createInvalidLinkError = () =>
   unauthenticated('This link was already used or is older than ten minutes. Sign in with your email address and password.')

@@ -35,7 +35,7 @@ export async function readEvents(
     contexts: contexts.length > 0 ? contexts : null,
     limit: eventsAtOnce,
   })
-  const events = page.events.map(({ entry }) => outgoing(entry)).filter((event) => !isOwnCreation(event, webhookId))
+  const events = page.events.map(({ entry }) => toOutgoingEvent(entry)).filter((event) => !isOwnCreation(event, webhookId))
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
@@ -43,12 +43,12 @@ export async function readEvents(
  * Converts a journal entry to the body of a delivery, with `type`, `timestamp` and `data` as in Standard Webhooks. `data` also
  * contains the `sequence`.
  */
-export function outgoing(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
+export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
   const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
   return { sequence, eventId: event_id, type, body, data }
 }
 
 /** Returns true if the event is the creation of the receiving webhook, which is not sent to it. */
-const isOwnCreation = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
+const isOwnCreation = ({ type, data }: ReturnType<typeof toOutgoingEvent>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

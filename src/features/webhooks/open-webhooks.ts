@@ -33,6 +33,6 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
     outbound,
     onChanged: () => webhookSender.wake({ changed: true }),
   })
-  parts.serviceEvents.on('journaled', (tenantId) => webhookSender.committed(tenantId))
+  parts.serviceEvents.on('journaled', (tenantId) => webhookSender.scheduleCheck(tenantId))
   return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...parts, outbound }), webhookSender }
 }

@@ -47,9 +47,9 @@ export class Outbound {
    * `https://8.8.8.8\@127.0.0.1/` looks like a request to 127.0.0.1 but goes to 8.8.8.8. `error` completes a sentence that begins
    * with the field name.
    */
-  async canonicalUrl(text: string): Promise<{ url: string } | { error: string }> {
+  async validateUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
-    if (!url || Math.max(text.length, url.href.length) > longestUrl || !this.#takes(url))
+    if (!url || Math.max(text.length, url.href.length) > longestUrl || !this.#allowsProtocol(url))
       return {
         error: `must be ${this.#allowPrivate ? 'an https: or http:' : 'an https:'} URL of at most ${longestUrl} characters`,
       }
@@ -71,11 +71,11 @@ export class Outbound {
   /** Sends a POST request and returns the status of the response. Rejects if no response arrives before `signal` is aborted. */
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
-    if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
+    if (!this.#allowsProtocol(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
     // Node.js calls `lookup` only for host names, so IP addresses must be checked here.
-    if (isIP(bare(url.hostname))) await this.#resolveHost(url.hostname)
+    if (isIP(removeBrackets(url.hostname))) await this.#resolveHost(url.hostname)
     for (;;) {
-      const answer = await this.#once(url, headers, body, signal)
+      const answer = await this.#sendOnce(url, headers, body, signal)
       if (answer !== 'closed while idle') return answer
     }
   }
@@ -84,7 +84,7 @@ export class Outbound {
     for (const agent of Object.values(this.#agents)) agent.destroy()
   }
 
-  #once(url: URL, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number | 'closed while idle'> {
+  #sendOnce(url: URL, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number | 'closed while idle'> {
     return new Promise((resolve, reject) => {
       const protocol = url.protocol as 'https:' | 'http:'
       const request = (protocol === 'https:' ? https : http).request(
@@ -99,7 +99,7 @@ export class Outbound {
         (response) => {
           request.off('close', onClose)
           signal.removeEventListener('abort', onAbort)
-          readBriefly(response, () => resolve(response.statusCode!))
+          drainResponse(response, () => resolve(response.statusCode!))
         },
       )
       // Without this listener, Node.js reports a response with status 101 only through `close`.
@@ -121,7 +121,7 @@ export class Outbound {
     })
   }
 
-  #takes(url: URL): boolean {
+  #allowsProtocol(url: URL): boolean {
     return url.protocol === 'https:' || (this.#allowPrivate && url.protocol === 'http:')
   }
 
@@ -139,7 +139,7 @@ export class Outbound {
 
   /** Rejects a host if any of its addresses is not public, because a name with both kinds of addresses is an attack. */
   async #resolveHost(hostname: string): Promise<string[]> {
-    const host = bare(hostname)
+    const host = removeBrackets(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
     const inside = this.#allowPrivate ? undefined : addresses.find((address) => !isPublicAddress(address))
     if (inside !== undefined) throw new PrivateAddress(`${host} resolves to ${inside}, which is not a public address`)
@@ -148,7 +148,7 @@ export class Outbound {
 }
 
 /** Removes the brackets around IPv6 addresses in URLs. */
-const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
+const removeBrackets = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
 /** Resolves host names without the thread pool, which uploads need and which a deliberately slow name server would block. */
 async function resolveByName(host: string): Promise<string[]> {
@@ -163,7 +163,7 @@ async function resolveByName(host: string): Promise<string[]> {
 const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 
-function readBriefly(response: http.IncomingMessage, done: () => void): void {
+function drainResponse(response: http.IncomingMessage, done: () => void): void {
   let bytes = 0
   const timer = setTimeout(() => response.destroy(), bodyGraceMs)
   response.on('data', (chunk: Buffer) => {

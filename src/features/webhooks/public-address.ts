@@ -23,12 +23,12 @@ for (const network of [
   '2002::/16',
   '3fff::/20',
 ])
-  add(special, network)
+  addNetwork(special, network)
 
 // Allocated range of public IPv6 addresses. It excludes local, multicast, mapped IPv4 and NAT64 addresses, but includes 6to4 and
 // Teredo.
 const allocatedRange = new BlockList()
-add(allocatedRange, '2000::/3')
+addNetwork(allocatedRange, '2000::/3')
 
 /** Returns true if the address is reachable from the public internet. */
 export function isPublicAddress(address: string): boolean {
@@ -38,7 +38,7 @@ export function isPublicAddress(address: string): boolean {
   return family === 6 && !address.includes('%') && allocatedRange.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
-function add(list: BlockList, network: string): void {
+function addNetwork(list: BlockList, network: string): void {
   const [address, prefix] = network.split('/') as [string, string]
   list.addSubnet(address, Number(prefix), isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }

@@ -1,7 +1,7 @@
 import { now } from '../../platform/clock.js'
 import type { OutgoingEvent } from './journal-reader.js'
 import { describeConnectionError, type Outbound } from './outbound.js'
-import { sign } from './webhook-secrets.js'
+import { signEvent } from './webhook-secrets.js'
 
 /** Result of one request to a webhook URL. */
 export interface Attempt {
@@ -13,11 +13,11 @@ export interface Attempt {
 
 const responseTimeoutMs = 15_000
 
-export const succeeded = ({ responseStatus }: Attempt): boolean =>
+export const isSuccessful = ({ responseStatus }: Attempt): boolean =>
   responseStatus !== null && responseStatus >= 200 && responseStatus < 300
 
 /** Sends one event, signed according to Standard Webhooks (https://www.standardwebhooks.com). Never rejects. */
-export async function attempt(
+export async function attemptDelivery(
   outbound: Outbound,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
   { eventId, body }: Pick<OutgoingEvent, 'eventId' | 'body'>,
@@ -30,7 +30,7 @@ export async function attempt(
     'user-agent': 'Assay-Webhooks/1',
     'webhook-id': eventId,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': sign(secrets, { id: eventId, timestamp, body }),
+    'webhook-signature': signEvent(secrets, { id: eventId, timestamp, body }),
   }
   const ending = new AbortController()
   const end = () => ending.abort()
@@ -44,7 +44,7 @@ export async function attempt(
   })
   try {
     const status = await outbound.post(url, headers, body, ending.signal)
-    return ended({ responseStatus: status, error: unsupportedStatus(status) })
+    return ended({ responseStatus: status, error: getStatusError(status) })
   } catch (error) {
     return ended({ responseStatus: null, error: describeConnectionError(error) })
   } finally {
@@ -53,7 +53,7 @@ export async function attempt(
   }
 }
 
-function unsupportedStatus(status: number): string | null {
+function getStatusError(status: number): string | null {
   if (status === 101) return 'protocol upgrades are not supported'
   return status >= 300 && status < 400 ? 'redirects are not followed' : null
 }

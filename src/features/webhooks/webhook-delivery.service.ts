@@ -5,10 +5,10 @@ import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getIdTime, newId } from '../../platform/ids.js'
-import { outgoing } from './journal-reader.js'
+import { toOutgoingEvent } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
 import type { WebhookDelivery } from './webhook.types.js'
-import { attempt, succeeded } from './webhook-attempt.js'
+import { attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import { WebhookPositions } from './webhook-positions.js'
 import { findWebhook, toDelivery } from './webhook-row.js'
 
@@ -33,11 +33,11 @@ export class WebhookDeliveryService {
     try {
       const event = createTestEvent(webhookId)
       const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), webhookSecretLabel(webhookId))
-      const tried = await attempt(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
-      const status = succeeded(tried) ? ('delivered' as const) : ('failed' as const)
+      const tried = await attemptDelivery(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
+      const status = isSuccessful(tried) ? ('delivered' as const) : ('failed' as const)
       const { eventId, type } = event
       const delivery = { deliveryId: newId('dlv'), sequence: null, eventId, type, attempts: 1, status, ...tried }
-      await this.#positions.log({ tenantId, webhookId }, { ...delivery, nextSeconds: null })
+      await this.#positions.logDelivery({ tenantId, webhookId }, { ...delivery, nextSeconds: null })
       return { ...delivery, status: status as WebhookDelivery['status'], createdAt: tried.attemptedAt, nextAttemptAt: null }
     } finally {
       leave()
@@ -81,5 +81,5 @@ export class WebhookDeliveryService {
 function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: getIdTime(eventId).toISOString(), event_id: eventId, sequence: null }
-  return outgoing(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
+  return toOutgoingEvent(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))
 }

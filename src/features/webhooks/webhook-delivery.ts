@@ -4,7 +4,7 @@ import type { JournalService } from '../../ledger/journal.service.js'
 import { newId } from '../../platform/ids.js'
 import { type OutgoingEvent, readEvents } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
-import { type Attempt, attempt, succeeded } from './webhook-attempt.js'
+import { type Attempt, attemptDelivery, isSuccessful } from './webhook-attempt.js'
 import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 /** Seconds until the next attempt, by number of failed attempts. After the last attempt, the event is abandoned. */
@@ -34,7 +34,7 @@ export interface DeliveryParts {
 }
 
 /** Sends the undelivered events of a webhook one by one, until none remain or the turn is over. */
-export async function deliver(parts: DeliveryParts, key: WebhookKey): Promise<void> {
+export async function deliverEvents(parts: DeliveryParts, key: WebhookKey): Promise<void> {
   const webhook = await parts.positions.lease(key)
   if (!webhook) return
   let restSeconds = errorSeconds
@@ -70,41 +70,41 @@ class DeliveryTurn {
     for (;;) {
       const { events, through, atEnd } = await readEvents(this.#parts.journal, { ...this.#webhook, after: this.#sequence })
       for (const event of events) {
-        if (this.#isOver()) return void (await this.#write())
-        if (!(await this.#deliver(event))) return
+        if (this.#isTurnOver()) return void (await this.#writeDeliveries())
+        if (!(await this.#deliverEvent(event))) return
       }
       this.#sequence = through
-      const isOver = atEnd || this.#isOver()
-      if ((isOver || this.#isDue()) && !(await this.#write())) return
+      const isOver = atEnd || this.#isTurnOver()
+      if ((isOver || this.#isWriteDue()) && !(await this.#writeDeliveries())) return
       if (isOver) return
     }
   }
 
-  #isOver(): boolean {
+  #isTurnOver(): boolean {
     return this.#parts.stopping.aborted || performance.now() > this.#until
   }
 
   /** Returns true if the turn continues with the next event. */
-  async #deliver(event: OutgoingEvent): Promise<boolean> {
+  async #deliverEvent(event: OutgoingEvent): Promise<boolean> {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook
-    const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
+    const tried = await attemptDelivery(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
     // The receiver may have received the event. The service sends it again, and the interrupted attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
     const delivery = isCut ? undefined : await this.toDelivery(event, tried)
-    if (!delivery || !succeeded(tried)) {
-      if ((await this.#write()) && delivery) await this.#fail(event, delivery)
+    if (!delivery || !isSuccessful(tried)) {
+      if ((await this.#writeDeliveries()) && delivery) await this.#recordFailure(event, delivery)
       return false
     }
     this.#parts.onAttempt('delivered')
     this.#unwritten.push(delivery)
     this.#sequence = event.sequence
     this.#attempts = 0
-    return !this.#isDue() || this.#write()
+    return !this.#isWriteDue() || this.#writeDeliveries()
   }
 
   async toDelivery({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
-    const known = this.#attempts > 0 ? await this.#parts.positions.pending(this.#webhook) : undefined
+    const known = this.#attempts > 0 ? await this.#parts.positions.findPendingDelivery(this.#webhook) : undefined
     return {
       deliveryId: known ?? newId('dlv'),
       sequence,
@@ -117,7 +117,7 @@ class DeliveryTurn {
     }
   }
 
-  async #fail(event: OutgoingEvent, delivery: Delivery): Promise<void> {
+  async #recordFailure(event: OutgoingEvent, delivery: Delivery): Promise<void> {
     const { positions, disable, retrySeconds: schedule = retrySeconds } = this.#parts
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
@@ -129,16 +129,16 @@ class DeliveryTurn {
     }
     const failed: Delivery = { ...delivery, status: wait === undefined ? 'failed' : 'pending', nextSeconds: next.seconds }
     this.#parts.onAttempt(failed.status)
-    const days = await positions.fail(this.#webhook, next, failed)
+    const days = await positions.recordFailure(this.#webhook, next, failed)
     if (days !== undefined && (isGone || days >= maxFailingDays)) await disable(this.#webhook, isGone ? 'gone' : 'failing')
   }
 
-  #isDue(): boolean {
+  #isWriteDue(): boolean {
     return performance.now() - this.#writtenAt > unwrittenMs || this.#unwritten.length >= unwrittenEvents
   }
 
   /** Writes deliveries to the log. Returns false if the lease was lost. */
-  async #write(): Promise<boolean> {
+  async #writeDeliveries(): Promise<boolean> {
     const deliveries = this.#unwritten
     this.#unwritten = []
     this.#writtenAt = performance.now()

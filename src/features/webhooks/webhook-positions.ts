@@ -51,7 +51,7 @@ export class WebhookPositions {
   }
 
   /** Returns the tenants that have an active webhook. */
-  async tenants(): Promise<string[]> {
+  async listTenants(): Promise<string[]> {
     const { rows } = await this.#pool.query<{ tenant_id: string }>(
       `SELECT DISTINCT w.tenant_id FROM webhooks w JOIN tenants t USING (tenant_id) WHERE w.status = 'active' AND t.status = 'active'`,
       [],
@@ -63,12 +63,12 @@ export class WebhookPositions {
    * Returns the webhooks of these tenants that have undelivered events and no lease. Webhooks without failed attempts come first,
    * then those with the earliest lease.
    */
-  async due(tenantIds: readonly string[]): Promise<WebhookKey[]> {
+  async listDue(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.#pool.query<WebhookKey>({
       name: 'webhooks-due',
       text: `SELECT p.tenant_id AS "tenantId", p.webhook_id AS "webhookId" FROM webhook_positions p
         JOIN tenant_heads h ON h.tenant_id = p.tenant_id JOIN webhooks w ON w.tenant_id = p.tenant_id AND w.webhook_id = p.webhook_id
-        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length AND ${isDue('p')}
+        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length AND ${buildIsDueCondition('p')}
         ORDER BY p.attempts > 0, p.leased_until`,
       values: [tenantIds],
     })
@@ -82,7 +82,7 @@ export class WebhookPositions {
       name: 'webhook-lease',
       text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${getLeaseEndSql(leaseSeconds)}
           FROM webhooks w JOIN tenants t ON t.tenant_id = w.tenant_id
-          WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${isDue('p')} AND w.tenant_id = $1 AND w.webhook_id = $2
+          WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${buildIsDueCondition('p')} AND w.tenant_id = $1 AND w.webhook_id = $2
             AND w.status = 'active' AND t.status = 'active' RETURNING p.tenant_id, p.webhook_id, p.sequence, p.attempts)
         SELECT w.url, w.types, w.contexts, w.secret_encrypted AS secret,
           CASE WHEN w.previous_expires_at > now() THEN w.previous_secret_encrypted END AS "previousSecret", l.sequence, l.attempts
@@ -129,7 +129,7 @@ export class WebhookPositions {
   /**
    * Records a failed attempt and the next state. Returns the days since the first failure, or undefined if the lease was lost.
    */
-  async fail(
+  async recordFailure(
     { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },
     delivery: Delivery,
@@ -146,7 +146,7 @@ export class WebhookPositions {
   }
 
   /** Returns the ID of the delivery that waits for its next attempt. */
-  async pending({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
+  async findPendingDelivery({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ id: string }>(
       `SELECT delivery_id AS id FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND status = 'pending' ORDER BY delivery_id DESC LIMIT 1`,
       [tenantId, webhookId],
@@ -155,12 +155,12 @@ export class WebhookPositions {
   }
 
   /** Logs a test delivery, whose event is not in the journal. */
-  async log({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
+  async logDelivery({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
     await this.#pool.query(buildInsertDeliveriesSql('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }
 }
 
-const isDue = (position: string): string =>
+const buildIsDueCondition = (position: string): string =>
   `${position}.${isLeaseFree} AND (${position}.next_attempt_at IS NULL OR ${position}.next_attempt_at <= now())`
 
 const buildInsertDeliveriesSql = (tenant: string, webhook: string, deliveries: string) => `

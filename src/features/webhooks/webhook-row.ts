@@ -51,7 +51,7 @@ export async function findWebhook(
 }
 
 /** Locks and returns the row of a webhook until the transaction ends. Throws 404 if the tenant has no such webhook. */
-export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
+export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const locked = isId('whk', webhookId)
     ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
     : []
@@ -60,7 +60,7 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
 }
 
 /** Creates the audit log entry for a change of a webhook. */
-export const webhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
+export const toWebhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
 /** Returns the host of a URL. Logs must not contain the path and query, because they may be secret. */

@@ -6,10 +6,10 @@ const prefix = 'whsec_'
  * Creates a secret with 256 random bits in the format of Standard Webhooks. It is returned once and stored encrypted with
  * MASTER_KEY.
  */
-export const newWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
+export const createWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
 /** Returns the value of the header `webhook-signature`: one signature per secret, the current secret first. */
-export function sign(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
+export function signEvent(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
   return secrets
     .map((secret) => {
       const hmac = createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Pool } from 'pg'
 import { settlesWithin } from '../../platform/time-limit.js'
 import { LimitedConnections } from './limited-connections.js'
-import { type DeliveryParts, deliver } from './webhook-delivery.js'
+import { type DeliveryParts, deliverEvents } from './webhook-delivery.js'
 import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 const checkIntervalMs = 500
@@ -55,13 +55,13 @@ export class WebhookSender {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
-    this.#looking ??= this.#refreshTenants().finally(() => {
+    this.#looking ??= this.#checkWhileRequested().finally(() => {
       this.#looking = undefined
     })
   }
 
   /** Called when this process has committed a transaction that may contain events of the tenant. */
-  committed(tenantId: string): void {
+  scheduleCheck(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
       this.#soon = undefined
@@ -77,23 +77,23 @@ export class WebhookSender {
     this.#closed = true
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
-    if (!(await settlesWithin(maxCloseMs, this.#finish())))
+    if (!(await settlesWithin(maxCloseMs, this.#finishDeliveries())))
       this.#parts.onError(new Error(`${this.#running.size} webhook deliveries did not end within ${maxCloseMs} ms.`))
     this.#parts.outbound.close()
   }
 
-  async #finish(): Promise<void> {
+  async #finishDeliveries(): Promise<void> {
     const timer = setTimeout(() => this.#stopping.abort(), finishMs)
     await this.#looking
     await Promise.all(this.#running.keys())
     clearTimeout(timer)
   }
 
-  async #refreshTenants(): Promise<void> {
+  async #checkWhileRequested(): Promise<void> {
     while (this.#again && !this.#closed) {
       this.#again = false
       try {
-        await this.#check()
+        await this.#startDeliveries()
       } catch (error) {
         this.#restsUntil = performance.now() + pauseMs
         this.#parts.onError(error as Error)
@@ -102,25 +102,26 @@ export class WebhookSender {
     }
   }
 
-  async #check(): Promise<void> {
-    const tenants = await this.#tenantsNow()
+  async #startDeliveries(): Promise<void> {
+    const tenants = await this.#getTenants()
     if (tenants.length === 0) return
-    for (const webhook of await this.#positions.due(tenants)) {
+    for (const webhook of await this.#positions.listDue(tenants)) {
       const running = [...this.#running.values()]
       if (running.length >= maxDeliveries) return
       const own = running.filter(({ tenantId }) => tenantId === webhook.tenantId)
-      if (own.length < maxTenantDeliveries && !own.some(({ webhookId }) => webhookId === webhook.webhookId)) this.#run(webhook)
+      if (own.length < maxTenantDeliveries && !own.some(({ webhookId }) => webhookId === webhook.webhookId))
+        this.#startDelivery(webhook)
     }
   }
 
-  async #tenantsNow(): Promise<string[]> {
+  async #getTenants(): Promise<string[]> {
     if (performance.now() - this.#tenants.at > tenantRefreshIntervalMs)
-      this.#tenants = { ids: await this.#positions.tenants(), at: performance.now() }
+      this.#tenants = { ids: await this.#positions.listTenants(), at: performance.now() }
     return this.#tenants.ids
   }
 
-  #run(webhook: WebhookKey): void {
-    const running = deliver({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, webhook)
+  #startDelivery(webhook: WebhookKey): void {
+    const running = deliverEvents({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, webhook)
       .catch(this.#parts.onError)
       .finally(() => {
         this.#running.delete(running)

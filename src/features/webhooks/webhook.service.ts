@@ -12,8 +12,8 @@ import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
-import { findWebhook, getHost, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
-import { newWebhookSecret } from './webhook-secrets.js'
+import { findWebhook, getHost, lockWebhook, toWebhook, toWebhookAudit, type WebhookRow } from './webhook-row.js'
+import { createWebhookSecret } from './webhook-secrets.js'
 
 const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
@@ -54,9 +54,9 @@ export class WebhookService {
   /** Creates a webhook that receives all later events. Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
-    const url = await this.#validate(actor, input)
+    const url = await this.#validateInput(actor, input)
     const webhookId = newId('whk')
-    const secret = newWebhookSecret()
+    const secret = createWebhookSecret()
     const at = getIdTime(webhookId)
     const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
@@ -77,7 +77,7 @@ export class WebhookService {
       })
       const head = await readHead(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
-      return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
+      return { result: toWebhook(row, position), entry: { audit: [toWebhookAudit(actor, 'created', row, toAuditFields(row))] } }
     })
     this.#parts.onChanged()
     return { ...webhook, secret, webhook }
@@ -86,8 +86,8 @@ export class WebhookService {
   /** Changes a webhook. An enabled webhook continues at its position, and its next attempt is due immediately. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.#parts.db, actor.tenantId, webhookId)
-    const url = await this.#validate(actor, input)
-    return this.#change(actor, webhookId, (before) => ({
+    const url = await this.#validateInput(actor, input)
+    return this.#updateWebhook(actor, webhookId, (before) => ({
       data: {
         ...(url !== undefined && { url }),
         ...(input.types !== undefined && { types: [...new Set(input.types)] }),
@@ -106,12 +106,12 @@ export class WebhookService {
 
   async delete(actor: Actor, webhookId: string): Promise<DeletedWebhook> {
     return this.#parts.ledger.change(actor.tenantId, async (tx) => {
-      const row = await lockedWebhook(tx, actor.tenantId, webhookId)
+      const row = await lockWebhook(tx, actor.tenantId, webhookId)
       const where = { tenantId: actor.tenantId, webhookId }
       await tx.webhookDelivery.deleteMany({ where })
       await tx.webhookPosition.deleteMany({ where })
       await tx.webhook.deleteMany({ where })
-      return { result: { webhookId, deleted: true }, entry: { audit: [webhookAudit(actor, 'deleted', row, {})] } }
+      return { result: { webhookId, deleted: true }, entry: { audit: [toWebhookAudit(actor, 'deleted', row, {})] } }
     })
   }
 
@@ -120,9 +120,9 @@ export class WebhookService {
    * new one.
    */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
-    const secret = newWebhookSecret()
+    const secret = createWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
-    const webhook = await this.#change(actor, webhookId, (before) => ({
+    const webhook = await this.#updateWebhook(actor, webhookId, (before) => ({
       data: {
         secretEncrypted: this.#encryptSecret(webhookId, secret),
         previousSecretEncrypted: before.secretEncrypted,
@@ -130,7 +130,7 @@ export class WebhookService {
       },
       position: {},
       audit: (after) => [
-        webhookAudit(actor, 'updated', after, {
+        toWebhookAudit(actor, 'updated', after, {
           change: 'secret_rotated',
           previous_secret_expires_at: previousExpiresAt.toISOString(),
         }),
@@ -141,7 +141,7 @@ export class WebhookService {
 
   /** Resends the events from `fromSequence` on. Throws 400 if it exceeds the next sequence number. */
   async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
-    return this.#change(actor, webhookId, (_, { journalLength }) => {
+    return this.#updateWebhook(actor, webhookId, (_, { journalLength }) => {
       const last = Number(journalLength)
       if (fromSequence > last + 1)
         throw badUserInput([
@@ -150,7 +150,7 @@ export class WebhookService {
       return {
         data: {},
         position: { sequence: fromSequence - 1, failingSince: null },
-        audit: (after) => [webhookAudit(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
+        audit: (after) => [toWebhookAudit(actor, 'updated', after, { change: 'replayed', from_sequence: fromSequence })],
       }
     })
   }
@@ -158,17 +158,17 @@ export class WebhookService {
   /** Disables a webhook after a 410 response, or after days of failed attempts. */
   disable({ tenantId, webhookId }: WebhookKey, reason: DisabledReason): Promise<Webhook> {
     const actor = createSystemActor(tenantId)
-    return this.#change(actor, webhookId, (before) => ({
+    return this.#updateWebhook(actor, webhookId, (before) => ({
       data: { status: 'disabled', disabledReason: reason },
       position: {},
-      audit: (after) => (before.status === 'disabled' ? [] : [webhookAudit(actor, 'disabled', after, { reason })]),
+      audit: (after) => (before.status === 'disabled' ? [] : [toWebhookAudit(actor, 'disabled', after, { reason })]),
     }))
   }
 
   /**
    * Changes a webhook and makes its next attempt due immediately. A delivery in progress loses its lease and writes nothing more.
    */
-  async #change(
+  async #updateWebhook(
     actor: Actor,
     webhookId: string,
     plan: (
@@ -182,7 +182,7 @@ export class WebhookService {
   ): Promise<Webhook> {
     const { tenantId } = actor
     const webhook = await this.#parts.ledger.change(tenantId, async (tx: Transaction) => {
-      const before = await lockedWebhook(tx, tenantId, webhookId)
+      const before = await lockWebhook(tx, tenantId, webhookId)
       const { data, position, audit } = plan(before, await readHead(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
@@ -203,10 +203,10 @@ export class WebhookService {
   /**
    * Returns the canonical form of the URL, or undefined if the input has no URL. Throws 400 if the URL or a context is invalid.
    */
-  async #validate(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
+  async #validateInput(actor: Actor, input: UpdateWebhookInput): Promise<string | undefined> {
     const [target, unknown] = await Promise.all([
-      input.url === undefined ? undefined : this.#parts.outbound.canonicalUrl(input.url),
-      this.#unknownContext(actor.tenantId, input.contexts ?? []),
+      input.url === undefined ? undefined : this.#parts.outbound.validateUrl(input.url),
+      this.#findUnknownContext(actor.tenantId, input.contexts ?? []),
     ])
     const errors: FieldError[] = []
     if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
@@ -216,7 +216,7 @@ export class WebhookService {
     return target && 'url' in target ? target.url : undefined
   }
 
-  async #unknownContext(tenantId: string, keys: readonly string[]): Promise<string | undefined> {
+  async #findUnknownContext(tenantId: string, keys: readonly string[]): Promise<string | undefined> {
     if (keys.length === 0) return undefined
     const rows = await this.#parts.db.prisma.fileContext.findMany({
       where: { tenantId, contextKey: { in: [...keys] } },
@@ -226,7 +226,7 @@ export class WebhookService {
   }
 }
 
-const shownFields = (row: WebhookRow) => ({
+const toAuditFields = (row: WebhookRow) => ({
   host: getHost(row.url),
   types: row.types,
   contexts: row.contexts.length > 0 ? row.contexts : null,
@@ -241,16 +241,16 @@ function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): Audit
   const audits: AuditRow[] = []
   if (before.status !== after.status)
     audits.push(
-      webhookAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+      toWebhookAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
         previous_status: before.status,
         new_status: after.status,
       }),
     )
-  const [was, is] = [shownFields(before), shownFields(after)]
+  const [was, is] = [toAuditFields(before), toAuditFields(after)]
   const changed: Record<string, unknown> = before.url === after.url ? {} : { url: true }
   for (const field of ['host', 'types', 'contexts', 'description'] as const)
     if (JSON.stringify(was[field]) !== JSON.stringify(is[field])) changed[field] = { previous: was[field], new: is[field] }
-  if (Object.keys(changed).length > 0) audits.push(webhookAudit(actor, 'updated', after, { changed }))
+  if (Object.keys(changed).length > 0) audits.push(toWebhookAudit(actor, 'updated', after, { changed }))
   return audits
 }
 

@@ -138,7 +138,7 @@ export class DeletedWebhook {
   deleted!: boolean
 }
 
-const isList = (value: unknown) => Array.isArray(value) && value.length >= 1 && value.length <= 100
+const isContextKeyList = (value: unknown) => Array.isArray(value) && value.length >= 1 && value.length <= 100
 
 @InputType({ description: 'Properties of a new webhook.' })
 export class CreateWebhookInput {
@@ -153,7 +153,7 @@ export class CreateWebhookInput {
   types!: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
-  @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'Purpose of the webhook, at most 1,000 characters.' })
   @Prose(0, 1000)
@@ -178,7 +178,7 @@ export class UpdateWebhookInput {
   types?: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
-  @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
+  @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
   @Field(() => String, { nullable: true, description: 'Purpose of the webhook, at most 1,000 characters.' })
   @NotNull()
