@@ -185,8 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types of extensions that are more specific than their file type. For example, a docm file has the type of a zip-based
-// document.
+// Content types by extension, if they differ within a file type. For example, docx and dotx belong to one file type.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,
