@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const path = (name) => fileURLToPath(new URL(`../prisma/${name}`, import.meta.url))
+const toPrismaPath = (name) => fileURLToPath(new URL(`../prisma/${name}`, import.meta.url))
 const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
 
 const [reason, flag] = process.argv.slice(2)
@@ -14,7 +14,7 @@ if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
   process.exit(1)
 }
 
-const schema = readFileSync(path('schema.prisma'), 'utf8')
+const schema = readFileSync(toPrismaPath('schema.prisma'), 'utf8')
 const field = reason.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
 const line = `  ${field.padEnd(16)} BigInt     @default(0) @map("${reason}")`
 const tables = []
@@ -29,7 +29,7 @@ console.log(sql || `-- ${reason} already has its columns`)
 if (flag === '--write' && sql) {
   const now = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
   const folder = `migrations/${now}_count_${reason}`
-  mkdirSync(path(folder))
-  writeFileSync(path(`${folder}/migration.sql`), `${sql}\n`)
-  writeFileSync(path('schema.prisma'), written)
+  mkdirSync(toPrismaPath(folder))
+  writeFileSync(toPrismaPath(`${folder}/migration.sql`), `${sql}\n`)
+  writeFileSync(toPrismaPath('schema.prisma'), written)
 }

@@ -35,16 +35,19 @@ export async function bundleService(folder) {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
     },
     plugins: [
-      { name: 'modules of ours', setup: ({ onLoad }) => onLoad({ filter: /\.m?js$/ }, (file) => load(file, { folder, outdir })) },
+      {
+        name: 'modules of ours',
+        setup: ({ onLoad }) => onLoad({ filter: /\.m?js$/ }, (file) => loadModule(file, { folder, outdir })),
+      },
     ],
     logLevel: 'warning',
   })
-  for (const name of readdirSync(outdir)) if (name.endsWith('.js')) keepOneByte(join(outdir, name))
+  for (const name of readdirSync(outdir)) if (name.endsWith('.js')) replaceNonAsciiInComments(join(outdir, name))
   for (const name of programs) writeFileSync(join(folder, `${name}.js`), `import './bundle/${name}.js'\n`)
 }
 
 // V8 uses twice the memory for a string with any character above Latin-1. esbuild escapes such characters except in comments.
-function keepOneByte(file) {
+function replaceNonAsciiInComments(file) {
   const text = readFileSync(file, 'utf8')
   const plain = text.replace(/^\s*(?:\/?\*|\/\/).*[^\0-\x7f].*$/gm, (comment) => comment.replace(/[^\0-\x7f]/g, '?'))
   if (plain !== text) writeFileSync(file, plain)
@@ -56,7 +59,7 @@ const classes = /^((?:export )?(?:let \w+ = )?(?:\w+ = )?class (\w+)(?: extends 
 /**
  * Preserves the `import.meta.url` of each module, which locates neighboring files, and class names, which become API type names.
  */
-function load({ path }, { folder, outdir }) {
+function loadModule({ path }, { folder, outdir }) {
   const text = readFileSync(path, 'utf8')
   const packages = join(dirname(folder), 'packages')
   if (![folder, packages].some((own) => path.startsWith(`${own}/`))) return { contents: `${text}${noMap}`, loader: 'js' }

@@ -3,24 +3,24 @@
 // repairs this.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { foldersAbove } from './package-tree.mjs'
+import { getSearchFolders } from './package-tree.mjs'
 
 const path = fileURLToPath(new URL('../package-lock.json', import.meta.url))
 
 /** Returns lock file entries for optional dependencies that `packages` references but does not contain. */
-export function missingOptional(packages) {
+export function findMissingOptional(packages) {
   const missing = {}
   for (const [where, { optionalDependencies = {}, dev }] of Object.entries(packages)) {
     for (const [name, version] of Object.entries(optionalDependencies)) {
-      if (foldersAbove(where).some((folder) => packages[`${folder}node_modules/${name}`])) continue
-      missing[`node_modules/${name}`] = { version, ...platformOf(name), ...(dev ? { dev } : {}), optional: true }
+      if (getSearchFolders(where).some((folder) => packages[`${folder}node_modules/${name}`])) continue
+      missing[`node_modules/${name}`] = { version, ...parsePlatform(name), ...(dev ? { dev } : {}), optional: true }
     }
   }
   return missing
 }
 
 /** Parses the platform from a package name. For example, '@swc/core-linux-arm64-musl' is for linux, arm64 and musl. */
-function platformOf(name) {
+function parsePlatform(name) {
   const [, os, cpu, abi = ''] = /(android|darwin|linux|win32|freebsd|openharmony)-([a-z0-9]+)-?([a-z]*)/.exec(name) ?? []
   if (!os) throw new Error(`'${name}' contains no known platform name. Complete package-lock.json by hand.`)
   const libc =
@@ -30,7 +30,7 @@ function platformOf(name) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const lock = JSON.parse(readFileSync(path, 'utf8'))
-  const missing = missingOptional(lock.packages)
+  const missing = findMissingOptional(lock.packages)
   lock.packages = Object.fromEntries(
     Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) => a.localeCompare(b, 'en')),
   )

@@ -21,20 +21,21 @@ const rules = [
   [/^most[A-Z]/, 'name. Write max…', /name/],
   [/^(\S+\s*){0,3}$/, 'short description. Write at least four words', /description/],
 ]
-const words = (text) => (text.match(/[A-Z]?[a-z]+/g) ?? []).map((word) => word.toLowerCase())
-const repeats = (text, name) => words(text).every((word) => ['a', 'an', 'the', 'of', 'its', ...words(name)].includes(word))
+const getWords = (text) => (text.match(/[A-Z]?[a-z]+/g) ?? []).map((word) => word.toLowerCase())
+const repeatsName = (text, name) =>
+  getWords(text).every((word) => ['a', 'an', 'the', 'of', 'its', ...getWords(name)].includes(word))
 const isLong = (sentence) => sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > 35
 
 /** Returns the rules that a text violates, each with its fix. */
-export function brokenRules({ kind, name, text: original }) {
+export function findBrokenRules({ kind, name, text: original }) {
   const text = original.replace(/`[^`]*`/g, 'x')
   const broken = rules.filter(([pattern, , kinds]) => (kinds?.test(kind) ?? true) && pattern.test(text)).map(([, rule]) => rule)
-  if (name && repeats(text, name)) broken.push('repeated name. State what the name does not')
+  if (name && repeatsName(text, name)) broken.push('repeated name. State what the name does not')
   if (text.split(/(?<=[.!?])\s+|\n\s*[-*]/).some(isLong)) broken.push('long sentence. Use at most 35 words, better 25')
   return broken
 }
 
-function schemaTexts(source) {
+function getSchemaTexts(source) {
   const found = []
   visit(parse(source), { enter: ({ description, name }) => void (description && found.push([description, name.value])) })
   return found.map(([{ value: text, loc }, name]) => ({ kind: 'description', line: loc.startToken.line, text, name }))
@@ -46,7 +47,7 @@ const tokens =
 const marks = /^\s*(\/\*\*?|\*\/?|\/\/)|\*\/$/gm
 const message = /^(?=.*[a-z]{3} [a-z])(?!.*\b(SELECT|INSERT|UPDATE|AS|SET|insert into) )\S+( \S+){3}/s
 
-function* sourceTexts(source) {
+function* getSourceTexts(source) {
   for (const { index, 1: comment, 2: literal, 3: name } of source.matchAll(tokens)) {
     const line = source.slice(0, index).split('\n').length
     const text = literal?.slice(1, -1).replace(/\$\{[^}]*\}/g, 'x') ?? ''
@@ -56,40 +57,40 @@ function* sourceTexts(source) {
   }
 }
 
-function* docTexts(source) {
+function* getDocTexts(source) {
   const prose = source.replace(/^(```|~~~)[\s\S]*?^\1/gm, (code) => code.replace(/.*/g, ''))
   for (const { index, 0: text } of prose.matchAll(/[^\n|]+(?:\n(?![\n#|>*\d-])[^\n|]+)*/g))
     yield { kind: 'docs', line: prose.slice(0, index).split('\n').length, text: text.trim() }
 }
 
-function filesBelow(folder, pattern) {
+function listFiles(folder, pattern) {
   const paths = readdirSync(join(root, folder), { recursive: true }).map((path) => join(folder, path))
   return paths.filter((path) => pattern.test(path) && !/(^|\/)(node_modules|dist|generated)\//.test(path))
 }
 
 /** Returns all findings in the repository. */
-export function findings() {
-  const sources = ['src', 'packages', 'dashboard', 'scripts', 'test'].flatMap((folder) => filesBelow(folder, /\.(tsx?|mts|mjs)$/))
-  const docs = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesBelow('docs', /\.md$/)]
+export function collectFindings() {
+  const sources = ['src', 'packages', 'dashboard', 'scripts', 'test'].flatMap((folder) => listFiles(folder, /\.(tsx?|mts|mjs)$/))
+  const docs = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...listFiles('docs', /\.md$/)]
   const files = [
-    ['schema.graphql', schemaTexts],
-    ...sources.map((file) => [file, sourceTexts]),
-    ...docs.map((file) => [file, docTexts]),
+    ['schema.graphql', getSchemaTexts],
+    ...sources.map((file) => [file, getSourceTexts]),
+    ...docs.map((file) => [file, getDocTexts]),
   ]
   const texts = files.flatMap(([file, textsOf]) =>
     Array.from(textsOf(readFileSync(join(root, file), 'utf8')), (item) => ({ ...item, file })),
   )
-  return texts.flatMap((item) => brokenRules(item).map((rule) => ({ ...item, rule })))
+  return texts.flatMap((item) => findBrokenRules(item).map((rule) => ({ ...item, rule })))
 }
 
 export const isChecked = ({ kind, file }) => !unchecked.test(`${kind} ${file}`)
-export const print = ({ file, line, rule, text }) => `${file}:${line}: ${rule}: "${text.slice(0, 150)}"`
+export const formatFinding = ({ file, line, rule, text }) => `${file}:${line}: ${rule}: "${text.slice(0, 150)}"`
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const paths = process.argv.slice(2)
   const counts = {}
-  for (const found of findings()) {
-    if (paths.some((path) => found.file.startsWith(path))) console.log(print(found))
+  for (const found of collectFindings()) {
+    if (paths.some((path) => found.file.startsWith(path))) console.log(formatFinding(found))
     const folder = `${found.file.split('/', 2).join('/')} (${found.kind})`
     counts[folder] = (counts[folder] ?? 0) + 1
   }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Counts the lines of TypeScript in a folder, excluding generated code. Includes subfolders by default. */
-function linesIn(folder, { recursive = true } = {}) {
+function countLines(folder, { recursive = true } = {}) {
   let lines = 0
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true, recursive })) {
     const path = join(entry.parentPath ?? entry.path, entry.name)
@@ -17,23 +17,23 @@ function linesIn(folder, { recursive = true } = {}) {
   return lines
 }
 
-const foldersIn = (folder) =>
+const listFolders = (folder) =>
   readdirSync(join(root, folder), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
 
-function print(parts) {
+function printLines(parts) {
   const sorted = Object.entries(parts).sort(([, a], [, b]) => b - a)
   for (const [name, lines] of sorted) console.log(`${String(lines).padStart(6)}  ${name}`)
   return sorted.reduce((sum, [, lines]) => sum + lines, 0)
 }
 
-const service = print({
-  ...Object.fromEntries(foldersIn('src').map((name) => [`src/${name}`, linesIn(`src/${name}`)])),
-  'src/main.ts, src/app.ts': linesIn('src', { recursive: false }),
+const service = printLines({
+  ...Object.fromEntries(listFolders('src').map((name) => [`src/${name}`, countLines(`src/${name}`)])),
+  'src/main.ts, src/app.ts': countLines('src', { recursive: false }),
 })
 console.log(`${String(service).padStart(6)}  src/ in total\n`)
-print({
-  ...Object.fromEntries(foldersIn('packages').map((name) => [`packages/${name}`, linesIn(`packages/${name}/src`)])),
-  dashboard: linesIn('dashboard'),
+printLines({
+  ...Object.fromEntries(listFolders('packages').map((name) => [`packages/${name}`, countLines(`packages/${name}/src`)])),
+  dashboard: countLines('dashboard'),
 })

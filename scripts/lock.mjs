@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * ended.
  */
 export async function withLock(path, say, work) {
-  for (let waiting = false; !take(path); await sleep(200)) {
-    const holder = read(path)
-    if (holder && !isAlive(holder)) discard(path, holder)
+  for (let waiting = false; !tryLock(path); await sleep(200)) {
+    const holder = readHolder(path)
+    if (holder && !isAlive(holder)) removeStaleLock(path, holder)
     else if (!waiting) {
       say(`Waiting for process ${holder?.split(' ')[0] ?? '?'} to finish preparing this clone…`)
       waiting = true
@@ -23,9 +23,9 @@ export async function withLock(path, say, work) {
   }
 }
 
-function take(path) {
+function tryLock(path) {
   try {
-    writeFileSync(path, `${process.pid} ${started(process.pid)}`, { flag: 'wx' })
+    writeFileSync(path, `${process.pid} ${getStartTime(process.pid)}`, { flag: 'wx' })
     return true
   } catch (error) {
     if (error.code === 'EEXIST') return false
@@ -34,8 +34,8 @@ function take(path) {
 }
 
 /** Removes the lock of an ended process if the file is unchanged. A race between two processes causes only a redundant build. */
-function discard(path, holder) {
-  if (read(path) === holder) rmSync(path, { force: true })
+function removeStaleLock(path, holder) {
+  if (readHolder(path) === holder) rmSync(path, { force: true })
 }
 
 function isAlive(holder) {
@@ -45,11 +45,11 @@ function isAlive(holder) {
   } catch (error) {
     if (error.code !== 'EPERM') return false
   }
-  return started(Number(pid)) === start.join(' ')
+  return getStartTime(Number(pid)) === start.join(' ')
 }
 
 // A process id can be reused after a reboot, but its start time differs. Without /proc, a lock expires after an hour.
-function started(pid) {
+function getStartTime(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
@@ -58,7 +58,7 @@ function started(pid) {
   }
 }
 
-function read(path) {
+function readHolder(path) {
   try {
     if (process.platform !== 'linux' && Date.now() - statSync(path).mtimeMs > 3_600_000) rmSync(path, { force: true })
     return readFileSync(path, 'utf8') || undefined

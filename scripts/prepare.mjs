@@ -10,16 +10,16 @@ import { withLock } from './lock.mjs'
 import { prune } from './prune.mjs'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-const inRoot = (...path) => join(root, ...path)
-const prismaConfig = inRoot('prisma', 'prisma.config.ts')
-const prismaClient = inRoot('src', 'platform', 'db', 'generated')
+const toRootPath = (...path) => join(root, ...path)
+const prismaConfig = toRootPath('prisma', 'prisma.config.ts')
+const prismaClient = toRootPath('src', 'platform', 'db', 'generated')
 /** Workspaces that the service imports, in build order. */
 const packages = ['formats', 'proofs']
-const client = inRoot('packages', 'client')
-const uploader = inRoot('packages', 'uploader')
+const client = toRootPath('packages', 'client')
+const uploader = toRootPath('packages', 'uploader')
 const clientTypes = join(client, 'src', 'generated')
 /** The dashboard is bundled rather than compiled. `npm run types` generates its types. */
-const dashboard = inRoot('dashboard')
+const dashboard = toRootPath('dashboard')
 const generatedFolders = [prismaClient, clientTypes, join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
 /** An error that is printed as one sentence without a stack trace. */
@@ -27,32 +27,32 @@ export class Fault extends Error {}
 
 /** Prepares the clone, in one process at a time. `tools` adds development packages, such as jest and the formatter. */
 export async function prepare({ tools = false, say = (what) => console.log(what) } = {}) {
-  refuseOldNode()
+  rejectOldNode()
   if (isInstalled({ tools }) && hasPrismaClient() && isBuilt()) return
-  await withLock(inRoot('.prepare.lock'), say, async () => {
+  await withLock(toRootPath('.prepare.lock'), say, async () => {
     await install({ tools, say })
     if (!hasPrismaClient()) await generatePrismaClient(say)
     if (!isBuilt()) await build(say)
   })
 }
 
-function refuseOldNode() {
+function rejectOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 19)) return
   throw new Fault(`Assay needs Node.js 20.19 or newer. This is Node.js ${process.versions.node}.`)
 }
 
-const installMark = inRoot('node_modules', '.assay-installed')
-const installSources = ['package-lock.json', 'scripts/prune.mjs', 'scripts/package-tree.mjs'].map((name) => inRoot(name))
+const installMark = toRootPath('node_modules', '.assay-installed')
+const installSources = ['package-lock.json', 'scripts/prune.mjs', 'scripts/package-tree.mjs'].map((name) => toRootPath(name))
 const withoutTools = 'without tools'
-const markOf = ({ tools }) => `${digest(installSources)} ${tools ? 'with tools' : withoutTools}`
+const createInstallMark = ({ tools }) => `${hashFiles(installSources)} ${tools ? 'with tools' : withoutTools}`
 
 function isInstalled({ tools }) {
-  const mark = read(installMark)
-  if (mark === markOf({ tools: true }) || (!tools && mark === markOf({ tools }))) return true
+  const mark = readIfExists(installMark)
+  if (mark === createInstallMark({ tools: true }) || (!tools && mark === createInstallMark({ tools }))) return true
   // After a manual `npm ci` or `npm install`, npm's own record shows whether the packages match the lock file. It does not list
   // omitted packages.
-  if (mark?.endsWith(withoutTools) || !matchesLock({ tools })) return false
+  if (mark?.endsWith(withoutTools) || !matchesLockFile({ tools })) return false
   markInstalled({ tools })
   return true
 }
@@ -60,17 +60,17 @@ function isInstalled({ tools }) {
 /** Replaces the file instead of rewriting it, because a hard-linked copy of the clone must keep its own mark. */
 function markInstalled(which) {
   rmSync(installMark, { force: true })
-  writeFileSync(installMark, markOf(which))
+  writeFileSync(installMark, createInstallMark(which))
 }
 
-function matchesLock({ tools }) {
-  const record = read(inRoot('node_modules', '.package-lock.json'))
+function matchesLockFile({ tools }) {
+  const record = readIfExists(toRootPath('node_modules', '.package-lock.json'))
   if (record === undefined) return false
   const there = JSON.parse(record).packages
-  const expected = JSON.parse(readFileSync(inRoot('package-lock.json'), 'utf8')).packages
+  const expected = JSON.parse(readFileSync(toRootPath('package-lock.json'), 'utf8')).packages
   return Object.entries(expected)
     .filter(([path, { optional, dev }]) => path !== '' && !optional && (tools || !dev))
-    .every(([path, { version }]) => there[path]?.version === version && existsSync(inRoot(path, 'package.json')))
+    .every(([path, { version }]) => there[path]?.version === version && existsSync(toRootPath(path, 'package.json')))
 }
 
 async function install({ tools, say }) {
@@ -87,16 +87,16 @@ async function install({ tools, say }) {
 }
 
 const prismaMark = join(prismaClient, '.generated-from')
-const prismaSources = () => {
-  const { dependencies } = JSON.parse(read(inRoot('package.json')))
-  return `${digest([inRoot('prisma', 'schema.prisma'), prismaConfig])} ${dependencies.prisma}\n`
+const createPrismaMark = () => {
+  const { dependencies } = JSON.parse(readIfExists(toRootPath('package.json')))
+  return `${hashFiles([toRootPath('prisma', 'schema.prisma'), prismaConfig])} ${dependencies.prisma}\n`
 }
 // A checkout can delete the generated files but keep the mark, if the previous commit contained those files.
-const hasPrismaClient = () => existsSync(join(prismaClient, 'client.ts')) && read(prismaMark) === prismaSources()
+const hasPrismaClient = () => existsSync(join(prismaClient, 'client.ts')) && readIfExists(prismaMark) === createPrismaMark()
 
 async function generatePrismaClient(say) {
   say('Generating the Prisma client from prisma/schema.prisma…')
-  const prisma = inRoot('node_modules', 'prisma', 'build', 'index.js')
+  const prisma = toRootPath('node_modules', 'prisma', 'build', 'index.js')
   // `prisma generate` downloads an unused schema engine unless this variable points to an existing file.
   const env = { PRISMA_SCHEMA_ENGINE_BINARY: prisma, PRISMA_HIDE_UPDATE_MESSAGE: '1', CHECKPOINT_DISABLE: '1' }
   rmSync(prismaClient, { recursive: true, force: true })
@@ -105,42 +105,44 @@ async function generatePrismaClient(say) {
     env,
     quiet: true,
   })
-  writeFileSync(prismaMark, prismaSources())
+  writeFileSync(prismaMark, createPrismaMark())
 }
 
-const dist = inRoot('dist')
+const dist = toRootPath('dist')
 const buildMark = join(dist, '.built-from')
-const workspaces = [...packages.map((name) => inRoot('packages', name)), client, uploader]
-const codeSources = () => [
-  ...[inRoot('src'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
-    .flatMap(filesBelow)
+const workspaces = [...packages.map((name) => toRootPath('packages', name)), client, uploader]
+const listCodeSources = () => [
+  ...[toRootPath('src'), ...workspaces.map((folder) => join(folder, 'src')), dashboard]
+    .flatMap(listFiles)
     .filter((path) => !generatedFolders.some((folder) => path.startsWith(folder))),
   ...workspaces.flatMap((folder) => [join(folder, 'package.json'), join(folder, 'tsconfig.json')]),
   ...[
     prismaMark,
-    inRoot('package-lock.json'),
-    inRoot('scripts', 'bundle.mjs'),
-    inRoot('scripts', 'client.mjs'),
+    toRootPath('package-lock.json'),
+    toRootPath('scripts', 'bundle.mjs'),
+    toRootPath('scripts', 'client.mjs'),
     join(client, 'tsconfig.cjs.json'),
-    inRoot('scripts', 'dashboard.mjs'),
-    inRoot('scripts', 'explorer.mjs'),
-    inRoot('scripts', 'openapi-types.mjs'),
-    inRoot('scripts', 'uploader.mjs'),
-    inRoot('tsconfig.base.json'),
-    inRoot('tsconfig.json'),
+    toRootPath('scripts', 'dashboard.mjs'),
+    toRootPath('scripts', 'explorer.mjs'),
+    toRootPath('scripts', 'openapi-types.mjs'),
+    toRootPath('scripts', 'uploader.mjs'),
+    toRootPath('tsconfig.base.json'),
+    toRootPath('tsconfig.json'),
     fileURLToPath(import.meta.url),
   ],
 ]
 const isBuilt = () =>
   ['openapi.ts', 'endpoints.ts'].every((name) => existsSync(join(clientTypes, name))) &&
   workspaces.every((folder) => existsSync(join(folder, 'dist'))) &&
-  read(buildMark) === digest(codeSources())
+  readIfExists(buildMark) === hashFiles(listCodeSources())
 
 async function build(say) {
   say('Compiling packages/ and src/…')
-  const builtFrom = digest(codeSources())
+  const builtFrom = hashFiles(listCodeSources())
   await Promise.all(
-    packages.map((name) => replaceFolder(inRoot('packages', name, 'dist'), (fresh) => compile(inRoot('packages', name), fresh))),
+    packages.map((name) =>
+      replaceFolder(toRootPath('packages', name, 'dist'), (fresh) => compile(toRootPath('packages', name), fresh)),
+    ),
   )
   await replaceFolder(dist, (fresh) => buildService(fresh, builtFrom))
 }
@@ -161,7 +163,7 @@ async function buildService(fresh, builtFrom) {
   copyAssets(fresh)
   // Generate the client's types in a separate process. GraphQL types are registered once per process, and the calling process may
   // become the service.
-  const generator = inRoot('scripts', 'openapi-types.mjs')
+  const generator = toRootPath('scripts', 'openapi-types.mjs')
   await run([process.execPath, generator, fresh, clientTypes], { what: 'Generating the OpenAPI types' })
   const { buildClient } = await import('./client.mjs')
   await replaceFolder(join(client, 'dist'), (folder) => buildClient(client, folder, compile))
@@ -178,15 +180,15 @@ async function buildService(fresh, builtFrom) {
 }
 
 function compile(project, target) {
-  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc')
+  const tsc = toRootPath('node_modules', 'typescript', 'bin', 'tsc')
   return run([process.execPath, tsc, '-p', project, '--outDir', target], { what: 'tsc' })
 }
 
 /** Copies all files other than TypeScript sources, such as stored documents and rules. */
 function copyAssets(target) {
-  for (const path of filesBelow(inRoot('src'))) {
+  for (const path of listFiles(toRootPath('src'))) {
     if (path.startsWith(prismaClient) || path.endsWith('.ts')) continue
-    const copy = join(target, relative(inRoot('src'), path))
+    const copy = join(target, relative(toRootPath('src'), path))
     mkdirSync(dirname(copy), { recursive: true })
     cpSync(path, copy)
   }
@@ -217,7 +219,7 @@ async function run([program, ...args], { what, env = {}, quiet = false }) {
   if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}). See its output above.`)
 }
 
-function filesBelow(folder) {
+function listFiles(folder) {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
@@ -225,17 +227,17 @@ function filesBelow(folder) {
 }
 
 /** Hashes file names and contents, because a clone does not preserve modification times. */
-function digest(paths) {
+function hashFiles(paths) {
   const hash = createHash('sha256')
   for (const path of paths)
     hash
       .update(`${relative(root, path)}\0`)
-      .update(read(path) ?? '')
+      .update(readIfExists(path) ?? '')
       .update('\0')
   return hash.digest('hex')
 }
 
-function read(path) {
+function readIfExists(path) {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -244,7 +246,7 @@ function read(path) {
 }
 
 /** Runs `work`. On error, prints the message and exits with status 1. */
-export async function orFail(work) {
+export async function exitOnError(work) {
   try {
     await work()
   } catch (error) {
@@ -253,4 +255,4 @@ export async function orFail(work) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await orFail(() => prepare())
+if (process.argv[1] === fileURLToPath(import.meta.url)) await exitOnError(() => prepare())

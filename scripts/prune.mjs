@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { neededPackages } from './package-tree.mjs'
+import { findNeededPackages } from './package-tree.mjs'
 
 // Assay uses only the Prisma command `generate`. These dependencies belong to Prisma Studio and its development server.
 const unusedDependencies = {
@@ -48,7 +48,7 @@ for (const name of ['migrate', 'admin', 'validate']) imageScripts[name] = `node 
 /** Removes packages and files that the installation in `root` does not use. */
 export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
-  const needed = neededPackages(packages, skips)
+  const needed = findNeededPackages(packages, skips)
   for (const [path, { link }] of Object.entries(packages))
     if (!needed.has(path) && !link) rmSync(join(root, path), { recursive: true, force: true })
   const modules = join(root, 'node_modules')

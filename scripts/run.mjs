@@ -2,10 +2,10 @@
 // because standard output belongs to the program.
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { orFail, prepare } from './prepare.mjs'
+import { exitOnError, prepare } from './prepare.mjs'
 
 const [name, ...args] = process.argv.slice(2)
-await orFail(() => prepare({ say: (what) => console.error(what) }))
+await exitOnError(() => prepare({ say: (what) => console.error(what) }))
 // npm runs scripts in the clone, but users pass paths relative to their own working directory.
 if (['validate', 'verify'].includes(name) && process.env.INIT_CWD) process.chdir(process.env.INIT_CWD)
 const program = new URL(name === 'verify' ? '../packages/proofs/dist/command/main.js' : `../dist/cli/${name}.js`, import.meta.url)

@@ -1,8 +1,8 @@
 // npm start: prepares the clone, then runs the service in the same process. This avoids forwarding signals and keeping a second
 // Node.js process in memory.
-import { orFail, prepare } from './prepare.mjs'
+import { exitOnError, prepare } from './prepare.mjs'
 
-await orFail(() => prepare())
+await exitOnError(() => prepare())
 endWithNpm()
 await import('../dist/main.js')
 

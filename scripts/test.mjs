@@ -5,17 +5,17 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isInTier, slowTiers, testFiles } from '../test/tiers.mjs'
-import { orFail, prepare, root } from './prepare.mjs'
+import { exitOnError, prepare, root } from './prepare.mjs'
 
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all')
-const namesFiles = (argument) => /^(test|packages)\//.test(argument) || existsSync(join(root, argument))
-const all = process.argv.includes('--all') || jestArguments.some(namesFiles)
+const isTestPath = (argument) => /^(test|packages)\//.test(argument) || existsSync(join(root, argument))
+const all = process.argv.includes('--all') || jestArguments.some(isTestPath)
 const leftOut = all ? [] : Object.keys(slowTiers)
 const ignored = leftOut.flatMap((tier) => slowTiers[tier]).map((path) => `<rootDir>/${path}`)
 // The option replaces jest's default value, which ignores node_modules.
 const ignoring = leftOut.length > 0 ? ['/node_modules/', ...ignored].map((path) => `--testPathIgnorePatterns=${path}`) : []
 
-await orFail(() => prepare({ tools: true }))
+await exitOnError(() => prepare({ tools: true }))
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js')
 const child = spawn(
   process.execPath,

@@ -6,9 +6,9 @@ import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { orFail, prepare } from './prepare.mjs'
+import { exitOnError, prepare } from './prepare.mjs'
 
-await orFail(() => prepare())
+await exitOnError(() => prepare())
 const root = fileURLToPath(new URL('..', import.meta.url))
 const dataDir = mkdtempSync(join(tmpdir(), 'assay-ways-'))
 const key = randomBytes(24).toString('base64url')
@@ -21,7 +21,7 @@ Object.assign(process.env, {
   BOOTSTRAP_API_KEY: key,
 })
 
-const url = await started()
+const url = await startService()
 const call = (path, init = {}) =>
   fetch(`${url}/api/v1${path}`, { ...init, headers: { authorization: `Bearer ${key}`, ...init.headers } })
 await call('/contexts', {
@@ -45,16 +45,16 @@ session.connect()
 await session.post('Profiler.enable')
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 // The wait exceeds the two-second interval of background tasks, whose files are excluded.
-const idle = await filesOf(() => new Promise((resolve) => setTimeout(resolve, 2500)))
+const idle = await collectExecutedFiles(() => new Promise((resolve) => setTimeout(resolve, 2500)))
 for (const [name, way] of Object.entries({ read, upload })) {
-  const files = [...(await filesOf(way))].filter((file) => !idle.has(file)).sort()
+  const files = [...(await collectExecutedFiles(way))].filter((file) => !idle.has(file)).sort()
   console.log(`${name}: ${files.length} files\n  ${files.join('\n  ')}`)
 }
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 process.kill(process.pid, 'SIGTERM')
 
 /** Returns the source files in which a function executed during `work`, excluding worker threads. */
-async function filesOf(work) {
+async function collectExecutedFiles(work) {
   await session.post('Profiler.takePreciseCoverage')
   await work()
   const { result } = await session.post('Profiler.takePreciseCoverage')
@@ -70,7 +70,7 @@ async function filesOf(work) {
 }
 
 /** Starts the service and returns its URL from the startup message. */
-async function started() {
+async function startService() {
   const output = new Promise((resolve) => {
     const log = console.log
     console.log = (text) => {

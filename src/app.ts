@@ -4,8 +4,8 @@ import { EventEmitter } from 'node:events'
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
-import { Metrics, measuredScanner, measuredStorage, metricsApp } from './api/http/metrics.js'
-import { httpServer } from './api/http/server.js'
+import { createMetricsApp, Metrics, measureScanner, measureStorage } from './api/http/metrics.js'
+import { createHttpServer } from './api/http/server.js'
 import { SelfTest } from './features/files/self-test.js'
 import { DownloadAborter } from './features/files/signed-downloads.js'
 import { UploadService } from './features/files/upload.service.js'
@@ -61,10 +61,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   const metrics = createMetrics(parts, services, slots)
   const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
-  const scanner = Object.assign(measuredScanner(configured, metrics), { url })
+  const scanner = Object.assign(measureScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers.uploads })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
-  const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
+  const uploadStorage = measureStorage(services.storage, metrics, (path) => orphanedUploads.scheduleDeletion(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.getQuota })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
@@ -74,11 +74,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
   const handlers = await openHandlers({ ...parts, ...components, previews: createPreviews(services, spool, workers.previews) })
   const firstRun = await bootstrap(config, database, services)
-  const server = httpServer(handlers.listener, handlers.app)
+  const server = createHttpServer(handlers.listener, handlers.app)
   handlers.attach(server)
   return {
     httpServer: server,
-    metricsServer: config.metricsPort === undefined ? undefined : metricsServer(metrics, config.metricsToken),
+    metricsServer: config.metricsPort === undefined ? undefined : createMetricsServer(metrics, config.metricsToken),
     firstRun,
     descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
     services,
@@ -112,9 +112,9 @@ function openOrphanedUploads({ config, database }: AppParts, serviceEvents: Serv
   return orphanedUploads
 }
 
-function metricsServer(metrics: Metrics, token: string | undefined): Server {
-  const app = metricsApp(metrics, token)
-  return httpServer(app, app)
+function createMetricsServer(metrics: Metrics, token: string | undefined): Server {
+  const app = createMetricsApp(metrics, token)
+  return createHttpServer(app, app)
 }
 
 function createMetrics(
@@ -136,7 +136,7 @@ function createMetrics(
     replicaReads: database.replica?.served,
     siblings,
   })
-  serviceEvents.on('committed', (entry) => metrics.recorded(entry))
+  serviceEvents.on('committed', (entry) => metrics.record(entry))
   serviceEvents.on('webhookAttempted', (outcome) => metrics.webhookAttempts.inc({ outcome }))
   serviceEvents.on('securityEvent', (reason) => metrics.securityEvents.inc({ reason }))
   serviceEvents.on('rescanned', ({ outcome, bytes }) => {
@@ -188,7 +188,7 @@ async function describeStorage(storage: BlobStorage, logger: Logger): Promise<st
 }
 
 async function describeScanner(scanner: VirusScanner & { url: string }): Promise<string> {
-  const engine = await scanner.identity().catch(() => null)
+  const engine = await scanner.getIdentity().catch(() => null)
   const name = engine ? `${engine.name} ${engine.version} (${scanner.url})` : `${scanner.url} (no response yet)`
   return scanner.url === 'yara:' ? `${name}\n${yaraNote}` : name
 }

@@ -4,7 +4,7 @@ import { AssayError, createOutcomeUnknownError, forbidden, httpStatus, type Publ
 import type { Endpoint } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
 import { toPublicError } from './public-error.js'
-import { type RateState, rateLimitHeaders } from './rate-limits.js'
+import { createRateLimitHeaders, type RateState } from './rate-limits.js'
 import { ConcurrentCosts, type RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
@@ -78,7 +78,7 @@ export class Attempt {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
 
-  involve(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
+  setTarget(facts: { fileId?: string; context?: { contextId: string; contextKey: string } }): void {
     if (facts.fileId) this.#fileId = facts.fileId
     if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
   }
@@ -86,17 +86,17 @@ export class Attempt {
   /** Returns the call log row of a success. A service can commit the row with its own change. The admission then writes none. */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
-    return { call: this.#row() }
+    return { call: this.#createRow() }
   }
 
   /** Returns the call log row of a failure. A service can commit the row with its own change. The admission then writes none. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
-    const row = this.#row()
+    const row = this.#createRow()
     return { call: row && toFailedCall(row, error, validation) }
   }
 
-  #row(): CallRow | undefined {
+  #createRow(): CallRow | undefined {
     const { operation } = this
     const { actor, rejection, origin } = this.call
     const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : rejection?.known
@@ -127,7 +127,7 @@ export function getOperation({ access, isUnlogged }: Endpoint): Operation | null
 export interface AdmissionParts {
   limits: {
     /** Counts a call. If the limit is exceeded, the returned state contains the 429 error to throw. */
-    call(actor: Actor): Promise<RateState>
+    countCall(actor: Actor): Promise<RateState>
     /** Counts the additional calls that are charged for an expensive request. */
     charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
   }
@@ -156,7 +156,7 @@ export class Admission {
    * Throws 401, 403 or 429 if the attempt is not allowed. `isCounted` is true if the rate limit has already counted the request.
    */
   async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
-    if (!isCounted) rejectOverLimit(call, await this.#parts.limits.call(actor))
+    if (!isCounted) rejectOverLimit(call, await this.#parts.limits.countCall(actor))
     requireAccess(actor, endpoint)
   }
 
@@ -165,7 +165,7 @@ export class Admission {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
-      cost.release = await this.#concurrentCosts.enter(actor.tenantId, value, cost.clientLeft)
+      cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnected)
       // Charge after waiting for a slot, because a request that is never executed costs nothing.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
     }
@@ -173,24 +173,24 @@ export class Admission {
   }
 
   /** Writes the call log row of a success, unless a service has already committed it. */
-  async succeeded(attempt: Attempt): Promise<void> {
+  async logSuccess(attempt: Attempt): Promise<void> {
     if (attempt.isSettled) return
     const { outcome } = attempt
     const entry = attempt.succeed()
     if (!entry.call) return
     await this.#parts.ledger.commit(entry).catch((error) => {
-      throw withOutcome(outcome.status, error)
+      throw toUnknownOutcome(outcome.status, error)
     })
   }
 
   /** Writes the call log row of a failure, unless a service has already committed it. Returns the error for the client. */
-  async failed(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
-    const error = withOutcome(attempt.outcome.status, caught)
+  async logFailure(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
+    const error = toUnknownOutcome(attempt.outcome.status, caught)
     if (attempt.isSettled) return error
     const { call } = attempt
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
     const reported = response ?? toPublicError(error)
-    this.noteRejection(call, reported)
+    this.recordRejection(call, reported)
     const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
     // If this write fails too, the client still receives the original error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
@@ -198,19 +198,20 @@ export class Admission {
   }
 
   // Records a rejected actor. Rejected credentials are recorded during authentication.
-  noteRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
+  recordRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
-    if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
+    if (actor && reason)
+      this.#parts.security.recordEvent({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
   }
 }
 
 /** Replaces a 503 error after the commit, because its response would claim that nothing was stored. */
-function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
+function toUnknownOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? createOutcomeUnknownError(error) : error
 }
 
 function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {
-  Object.assign(responseHeaders, rateLimitHeaders(state))
+  Object.assign(responseHeaders, createRateLimitHeaders(state))
   if (!state.error) return
   responseHeaders['Retry-After'] = String(state.resetSeconds)
   throw state.error

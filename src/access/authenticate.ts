@@ -80,21 +80,21 @@ export class Authenticator {
    */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
-    if (presented === undefined) return this.#bySession(rawHeaders, origin)
+    if (presented === undefined) return this.#authenticateSession(rawHeaders, origin)
     if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
     const { credential } = presented
-    if (isToken(credential)) return this.#byToken(credential, origin)
+    if (isToken(credential)) return this.#authenticateToken(credential, origin)
     if (logTokenForm.test(credential)) return { outcome: 'rejected', why: 'log_share', message: isLogShareToken }
     if (uploadTokenForm.test(credential)) return { outcome: 'rejected', why: 'upload_link', message: isUploadToken }
-    return this.#byKey(credential, origin)
+    return this.#authenticateKey(credential, origin)
   }
 
   /** Authenticates with the session token in the dashboard's cookie. */
-  async #bySession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
+  async #authenticateSession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }
     if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
-    const found = await this.#byToken(presented.session, origin)
+    const found = await this.#authenticateToken(presented.session, origin)
     if (found.outcome === 'actor' && !found.actor.sessionId)
       return {
         outcome: 'rejected',
@@ -104,7 +104,7 @@ export class Authenticator {
     return found
   }
 
-  async #byKey(secret: string, origin: Origin): Promise<Authentication> {
+  async #authenticateKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
     const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
     if (!key) return { outcome: 'rejected', why: 'key_unknown', message: 'This API key is unknown.' }
@@ -117,7 +117,7 @@ export class Authenticator {
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
   }
 
-  async #byToken(token: string, origin: Origin): Promise<Authentication> {
+  async #authenticateToken(token: string, origin: Origin): Promise<Authentication> {
     let record: TokenRecord
     try {
       record = await this.#parts.tokens.verify(token)
@@ -213,14 +213,14 @@ export class LastUsed {
     this.#timer = setInterval(() => void this.flush(), everyMs).unref()
   }
 
-  touch(apiKeyId: string): void {
+  recordUse(apiKeyId: string): void {
     this.#uses.set(apiKeyId, now())
   }
 
   /** Returns the later of the stored time and the time in this replica, which may not be written yet. */
-  latest(apiKeyId: string, kept: Date | null): Date | null {
+  getLatest(apiKeyId: string, storedAt: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
-    return at > (kept?.getTime() ?? 0) ? new Date(at) : kept
+    return at > (storedAt?.getTime() ?? 0) ? new Date(at) : storedAt
   }
 
   flush(): Promise<void> {

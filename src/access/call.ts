@@ -72,7 +72,7 @@ export class Call implements RequestFacts {
     options: { isCounted?: boolean } = {},
   ): Promise<T> {
     const isCounted = options.isCounted || this.beforeBody.attempt !== undefined
-    const attempt = this.begin(key, endpoint)
+    const attempt = this.startAttempt(key, endpoint)
     let result: T
     try {
       if (attempt.outcome.status === 'admitted') attempt.outcome = { status: 'running' }
@@ -80,9 +80,9 @@ export class Call implements RequestFacts {
       if (this.cost.isExpensive) await this.admission.admitExpensive(attempt)
       result = await this.cost.executeInTurn(() => work(attempt))
     } catch (error) {
-      throw await this.admission.failed(attempt, error)
+      throw await this.admission.logFailure(attempt, error)
     }
-    await this.admission.succeeded(attempt)
+    await this.admission.logSuccess(attempt)
     return result
   }
 
@@ -97,7 +97,7 @@ export class Call implements RequestFacts {
     } catch (error) {
       // An executed root field has already logged its own failure.
       if (this.beforeBody.attempt !== attempt) throw error
-      throw await this.admission.failed(attempt, error)
+      throw await this.admission.logFailure(attempt, error)
     }
   }
 
@@ -108,7 +108,7 @@ export class Call implements RequestFacts {
     work: (actor: Actor) => Promise<T>,
   ): Promise<T> {
     return this.withBody(endpoint, async (actor) => {
-      const release = await this.admission.uploads.enter(actor, endpoint, headers)
+      const release = await this.admission.uploads.acquireSlot(actor, endpoint, headers)
       try {
         return await work(actor)
       } finally {
@@ -118,7 +118,7 @@ export class Call implements RequestFacts {
   }
 
   /** Starts the attempt of a root field. */
-  begin(key: string, endpoint: Endpoint): Attempt {
+  startAttempt(key: string, endpoint: Endpoint): Attempt {
     const { attempt: admitted } = this.beforeBody
     this.beforeBody.attempt = undefined
     const attempt = admitted?.endpoint === endpoint ? admitted : new Attempt(this, endpoint)
@@ -136,7 +136,7 @@ export class Call implements RequestFacts {
   }
 
   /** Creates a value once per request, for example `call.once(FileLoader, () => new FileLoader(…))`. */
-  once<T>(owner: unknown, make: () => T): T {
+  getOrCreate<T>(owner: unknown, make: () => T): T {
     if (!this.memo.has(owner)) this.memo.set(owner, make())
     return this.memo.get(owner) as T
   }

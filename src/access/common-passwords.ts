@@ -7,11 +7,11 @@ let common: Set<string> | undefined
  * 2 MB), because a service without dashboard users never needs it.
  */
 export function isCommonPassword(password: string): boolean {
-  common ??= readList()
+  common ??= loadPasswordList()
   return common.has(password.toLowerCase())
 }
 
-function readList(): Set<string> {
+function loadPasswordList(): Set<string> {
   const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as {
     dictionary: { 'passwords-common': string[] }
   }

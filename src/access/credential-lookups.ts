@@ -8,7 +8,7 @@ const maxPauseMs = 50
  * causes about twenty queries per second. A valid credential waits for at most two queries. `minPauseMs` is the pause after every
  * query, for lookups that are probably guesses.
  */
-export function credentialLookups<Credential, Found>(
+export function createCredentialBatcher<Credential, Found>(
   load: (credentials: readonly Credential[]) => Promise<readonly (Found | null)[]>,
   { minPauseMs = 0 } = {},
 ): Batcher<Credential, Found | null> {

@@ -7,7 +7,7 @@ interface KeyPair {
 }
 
 /** Creates an Ed25519 key pair. StoredSigningSecrets calls this function through its `make` option. */
-export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
+export function createEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   return {
     secret: privateKey.export({ format: 'der', type: 'pkcs8' }),
@@ -18,7 +18,7 @@ export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Reco
 // Caches parsed keys, because parsing a key takes longer than using it. Retired keys are garbage-collected.
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
-/** Parses a key pair created by `makeEd25519Key`. */
+/** Parses a key pair created by `createEd25519Key`. */
 export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {

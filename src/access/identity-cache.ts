@@ -6,7 +6,7 @@ export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_
 
 /** Reports whether cached values are currently valid. See identity-listener.ts. */
 export interface CacheValidity {
-  trusted(): boolean
+  isTrusted(): boolean
 }
 
 /** Returns the cache key of a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
@@ -62,7 +62,7 @@ export class IdentityCache<V> {
 
   /** Returns the value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
-    if (this.#options.trust.trusted()) {
+    if (this.#options.trust.isTrusted()) {
       const entry = this.#known.get(key)
       if (entry && performance.now() - entry.loadedAt < this.#options.maxAgeMs) return entry.value
       if (this.#unknown.has(key)) return null

@@ -1,7 +1,7 @@
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
 import type { IdentityKind } from './identity-cache.js'
-import { announce } from './identity-listener.js'
+import { notifyIdentityChange } from './identity-listener.js'
 
 /** Changes an identity in one transaction and removes it from the caches of all replicas. */
 export async function changeIdentity<T>(
@@ -11,7 +11,7 @@ export async function changeIdentity<T>(
 ): Promise<T> {
   const changed = await ledger.change(tenantId, async (tx) => {
     const { result, audit } = await work(tx)
-    await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
+    await notifyIdentityChange({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
     return { result, entry: { audit } }
   })
   // Other replicas receive a notification. This process clears its cache immediately.

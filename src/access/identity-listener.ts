@@ -11,15 +11,15 @@ export interface IdentityChange {
 }
 
 /** Returns the notification payload of a change. */
-const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
+const createPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
 /** Notifies all replicas of a change in the transaction of `client`. PostgreSQL delivers the notification after the commit. */
-export async function announce(
+export async function notifyIdentityChange(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
   id: string,
 ) {
-  await client.query('select pg_notify($1, $2)', [identityChannel, identityPayload(kind, id)])
+  await client.query('select pg_notify($1, $2)', [identityChannel, createPayload(kind, id)])
 }
 
 /** Time for which cached values stay valid after the last echo. A change must reach every replica within a second. */
@@ -62,7 +62,7 @@ export class IdentityListener implements CacheValidity {
     this.#options = options
   }
 
-  trusted(): boolean {
+  isTrusted(): boolean {
     return performance.now() < this.#provenUntil
   }
 

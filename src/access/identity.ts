@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import type { SigningPurpose } from '../platform/signing-keys.js'
 import { type ApiKeyRecord, Authenticator, type KeyUse, LastUsed } from './authenticate.js'
-import { makeEd25519Key } from './ed25519.js'
+import { createEd25519Key } from './ed25519.js'
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
@@ -53,18 +53,18 @@ export class Identity {
       download_url: new StoredSigningSecrets({
         ...stored,
         purpose: 'download_url',
-        make: randomSecret,
+        make: createRandomSecret,
         lifetimeSeconds: urlSeconds,
       }),
       session: new StoredSigningSecrets({
         ...stored,
         purpose: 'session',
-        make: makeEd25519Key,
+        make: createEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
       // Signatures by these keys must be verifiable forever.
-      receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
-      log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
+      receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: createEd25519Key, lifetimeSeconds: null }),
+      log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: createEd25519Key, lifetimeSeconds: null }),
     }
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
@@ -74,7 +74,7 @@ export class Identity {
       keys: this.#keys,
       loadApiKey: options.loadApiKey,
       tokens: this.tokens,
-      onKeyUsed: this.lastUsed.touch.bind(this.lastUsed),
+      onKeyUsed: this.lastUsed.recordUse.bind(this.lastUsed),
     })
     this.authenticate = authenticator.authenticate.bind(authenticator)
   }
@@ -90,13 +90,13 @@ export class Identity {
    * Returns the document at /.well-known/jwks.json: public keys that sign tokens, receipts and logs, and retired keys that still
    * verify.
    */
-  async jwks(): Promise<{ keys: Record<string, unknown>[] }> {
+  async getJwks(): Promise<{ keys: Record<string, unknown>[] }> {
     const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
   /**
-   * Removes a changed identity from the caches of this replica. Call this after the commit. `announce` notifies the other
+   * Removes a changed identity from the caches of this replica. Call this after the commit. `notifyIdentityChange` notifies the other
    * replicas.
    */
   forget(kind: IdentityKind, id: string): void {
@@ -123,4 +123,4 @@ export class Identity {
   }
 }
 
-const randomSecret = () => ({ secret: randomBytes(32) })
+const createRandomSecret = () => ({ secret: randomBytes(32) })

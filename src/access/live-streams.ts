@@ -18,12 +18,12 @@ export class LiveStreams {
    * Reserves a slot for a stream of the tenant. Calls `isCredentialValid` every second, and aborts the returned signal if it
    * returns false. Throws 429 at the tenant's limit and 503 at the total limit.
    */
-  enter(
+  open(
     { tenantId }: Pick<Actor, 'tenantId'>,
     isCredentialValid: () => Promise<boolean>,
   ): { signal: AbortSignal; leave: () => void } {
     if (this.#isEnding) throw overloaded('The process is shutting down. Reconnect.')
-    const free = this.#slots.enter(tenantId)
+    const free = this.#slots.acquire(tenantId)
     const abort = new AbortController()
     this.#open.add(abort)
     const leave = () => {

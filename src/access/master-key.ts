@@ -113,14 +113,18 @@ export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
 
 async function createKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
-  const there = await readFile(path).catch(ignore('ENOENT'))
+  const there = await readFile(path).catch(ignoreErrorCode('ENOENT'))
   // link() never replaces an existing file. If two processes start at the same time, both read the first file.
   if (!there)
-    await writeKeyFile(path, [randomBytes(keyBytes)], async (from, to) => void (await link(from, to).catch(ignore('EEXIST'))))
+    await writeKeyFile(
+      path,
+      [randomBytes(keyBytes)],
+      async (from, to) => void (await link(from, to).catch(ignoreErrorCode('EEXIST'))),
+    )
   await chmod(path, 0o600)
 }
 
-async function writeKeyFile(path: string, keys: Buffer[], place: (from: string, to: string) => Promise<void>): Promise<void> {
+async function writeKeyFile(path: string, keys: Buffer[], moveFile: (from: string, to: string) => Promise<void>): Promise<void> {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   try {
     const file = await open(draft, 'wx', 0o600)
@@ -130,7 +134,7 @@ async function writeKeyFile(path: string, keys: Buffer[], place: (from: string, 
     } finally {
       await file.close()
     }
-    await place(draft, path)
+    await moveFile(draft, path)
   } finally {
     await rm(draft, { force: true })
   }
@@ -162,7 +166,7 @@ const toKnownKey = (master: Buffer): KnownKey => ({
   encryption: deriveKey(master, 'secrets at rest', keyBytes),
 })
 
-const ignore = (code: string) => (error: NodeJS.ErrnoException) => {
+const ignoreErrorCode = (code: string) => (error: NodeJS.ErrnoException) => {
   if (error.code !== code) throw error
   return undefined
 }

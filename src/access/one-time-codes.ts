@@ -7,29 +7,29 @@ const usual = { issuer: 'Assay', algorithm: 'SHA1', digits: 6, period: 30 } as c
 const recoveryCodeCount = 10
 
 /** Generates a TOTP secret of 160 random bits, the length that RFC 4226 recommends. */
-export const newTotpSecret = (): Buffer => randomBytes(20)
+export const generateTotpSecret = (): Buffer => randomBytes(20)
 
 /** Returns the secret as text to type, and as a URI for the QR code of an authenticator app. */
-export function totpForApp(secret: Buffer, label: string): { secret: string; uri: string } {
+export function createTotpSetup(secret: Buffer, label: string): { secret: string; uri: string } {
   const totp = new TOTP({ ...usual, label, secret: toSecret(secret) })
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
 /** Returns the time step of a valid code, or null for an invalid code. Tolerates a clock skew of 30 s in both directions. */
-export function totpStep(secret: Buffer, code: string, at = now()): number | null {
+export function findTotpStep(secret: Buffer, code: string, at = now()): number | null {
   const totp = new TOTP({ ...usual, secret: toSecret(secret) })
   const distance = totp.validate({ token: code, timestamp: at, window: 1 })
   return distance === null ? null : totp.counter({ timestamp: at }) + distance
 }
 
 /** Generates ten single-use recovery codes of 80 random bits each. */
-export const newRecoveryCodes = (): string[] =>
+export const generateRecoveryCodes = (): string[] =>
   Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString('hex').match(/.{5}/g)!.join('-'))
 
 /** Returns the stored hash of a recovery code. Ignores case, spaces and hyphens. */
-export const recoveryCodeHash = (code: string): Buffer =>
+export const hashRecoveryCode = (code: string): Buffer =>
   createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest()
 
 const toSecret = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
 
-export const totpLabel = (userId: string) => `second factor of ${userId}`
+export const getTotpLabel = (userId: string) => `second factor of ${userId}`

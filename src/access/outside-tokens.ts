@@ -65,7 +65,7 @@ export class ExternalTokens {
   /** Returns the user of the token. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verify(token)
-    const facts = this.toFacts(payload)
+    const facts = this.toClaims(payload)
     const user = await this.#options.findOrCreateUser(facts)
     if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
@@ -81,7 +81,7 @@ export class ExternalTokens {
       requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: getCurrentTime(),
     }
-    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
+    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwAsRejectedToken)
     // The provider's key also signs logout tokens and DPoP proofs, which are not access tokens (RFC 8725, section 3.11).
     if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is not an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
@@ -98,9 +98,9 @@ export class ExternalTokens {
     }
   }
 
-  toFacts(payload: JWTPayload): ExternalUserClaims {
-    const text = (name: string) => nonEmpty(getClaim(payload, name))
-    const subject = nonEmpty(payload.sub)
+  toClaims(payload: JWTPayload): ExternalUserClaims {
+    const text = (name: string) => parseTextClaim(getClaim(payload, name))
+    const subject = parseTextClaim(payload.sub)
     const tenantId = text(this.#claims.tenant)
     if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or invalid.")
     if (!tenantId)
@@ -121,7 +121,7 @@ export class ExternalTokens {
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
-function throwRejectedUnlessOwnError(error: unknown): never {
+function throwAsRejectedToken(error: unknown): never {
   if (error instanceof AssayError) throw error
   return throwRejectedToken(error)
 }
@@ -138,7 +138,7 @@ function getClaim(payload: JWTPayload, name: string): unknown {
 
 // Returns null for text with control characters or lone surrogates. PostgreSQL rejects some control characters, and converts all
 // lone surrogates to the same character.
-const nonEmpty = (claim: unknown): string | null =>
+const parseTextClaim = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&
   claim.length <= 255 &&

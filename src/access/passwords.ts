@@ -34,9 +34,9 @@ export class Passwords {
     this.#limits = limits
   }
 
-  /** Hashes a new password. Reuses the salt and cost of `besides`, so that `matching` checks both hashes with one computation. */
-  hash(password: string, besides?: string | null): Promise<string> {
-    const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
+  /** Hashes a new password. Reuses the salt and cost of `saltSource`, so that `verifyAll` checks both hashes with one computation. */
+  hash(password: string, saltSource?: string | null): Promise<string> {
+    const salt = saltSource && !this.needsRehash(saltSource) ? { salt: parseSalt(saltSource) } : {}
     return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
@@ -45,21 +45,21 @@ export class Passwords {
    * exist.
    */
   async verify(stored: string | null, password: string): Promise<boolean> {
-    return (await this.matching([stored], password))[0]!
+    return (await this.verifyAll([stored], password))[0]!
   }
 
   /**
    * Returns for each hash whether the password matches. Hashes with the same salt are computed only once, for example for one
    * user in several tenants.
    */
-  async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
+  async verifyAll(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
     if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
     const known = stored.filter((each) => each !== null)
     const made = new Map<string, string>()
     for (const each of known.length > 0 ? known : [await this.#decoy])
-      if (!made.has(beforeDigest(each))) made.set(beforeDigest(each), await this.#hashWithStoredOptions(each, password))
-    return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
+      if (!made.has(getHashPrefix(each))) made.set(getHashPrefix(each), await this.#hashWithStoredOptions(each, password))
+    return stored.map((each) => each !== null && isEqualText(each, made.get(getHashPrefix(each))!))
   }
 
   /** Returns true if the hash has outdated cost parameters. The caller can then rehash the password. */
@@ -75,7 +75,7 @@ export class Passwords {
 
   #hashWithStoredOptions(stored: string, password: string): Promise<string> {
     const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
-    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: saltIn(stored) }
+    const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: parseSalt(stored) }
     return this.#withSlot(() => hash(password.normalize('NFC'), options))
   }
 
@@ -97,10 +97,10 @@ export class Passwords {
 }
 
 // Stored hashes have the format $argon2id$v=19$m=…,t=…,p=…$salt$digest.
-const beforeDigest = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
-const saltIn = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
-const sameText = (one: string, other: string) =>
+const getHashPrefix = (stored: string) => stored.slice(0, stored.lastIndexOf('$'))
+const parseSalt = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
+const isEqualText = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /** Returns true if two hashes have the same salt and cost. */
-export const sameSalt = (one: string, other: string) => beforeDigest(one) === beforeDigest(other)
+export const hasSameSalt = (one: string, other: string) => getHashPrefix(one) === getHashPrefix(other)

@@ -20,7 +20,7 @@ function findAssayError(error: unknown): AssayError | undefined {
 type ErrorFields = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
 
 /** Returns the JSON body of a REST error. */
-export const errorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
+export const createErrorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   status: 'ERROR',
   message,
   error: { code, details },
@@ -29,7 +29,7 @@ export const errorBody = ({ code, message, details }: ErrorFields, requestId: st
 })
 
 /** Returns the JSON body of a REST error in the format of RFC 9457 (problem details). */
-export const problemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
+export const createProblemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   type: `urn:assay:error:${code}`,
   title: code.replaceAll('_', ' '),
   status: httpStatus[code],
@@ -40,14 +40,14 @@ export const problemBody = ({ code, message, details }: ErrorFields, requestId: 
 })
 
 /** Converts an error to an item of the GraphQL `errors` array, with the code in upper case. */
-export const graphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
+export const toGraphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
   message,
   ...place,
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 
 /** Returns the headers of a REST or GraphQL error response. */
-export function errorHeaders(
+export function createErrorHeaders(
   { code, details, retryAfter }: ErrorFields,
   authorization: string | undefined,
 ): Record<string, string> {

@@ -53,20 +53,20 @@ export class RateLimits {
   }
 
   /** Counts a call of an authenticated actor. */
-  async call(actor: Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>): Promise<RateState> {
+  async countCall(actor: Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>): Promise<RateState> {
     const { perMinute } = this.#limits
     const { tenantId } = actor
     const id = getCredentialId(actor)
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
     // In-process counters return counts synchronously.
-    const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
-    const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const [ofKey, ofTenant] = isSynchronous(counting) ? counting : await Promise.all(counting)
+    const key = toRateState('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
       // A rejected call is not executed, so it must not reduce the quota of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, error: createTooManyCallsError('this credential', key) }
     }
-    const tenant = toState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
+    const tenant = toRateState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
     if (ofTenant.count > tenant.limit) return { ...tenant, error: createTooManyCallsError('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
@@ -80,8 +80,8 @@ export class RateLimits {
     const calls = Math.min(request.calls, Math.floor(perMinute / 2))
     const { key: keys, tenant: tenants } = this.#counters
     const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
-    const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    const tenant = toState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
+    const key = toRateState('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const tenant = toRateState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
     const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
     if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
     await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
@@ -94,7 +94,7 @@ export class RateLimits {
    * Counts a rejected credential. Throws 429 if its address has sent too many. Called only after the rejection, so a valid
    * credential from the same address is always accepted. The limit only reduces load, because guessing 256 bits is infeasible.
    */
-  async failedCredential(ip: string): Promise<void> {
+  async countRejectedCredential(ip: string): Promise<void> {
     const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))
     if (count <= this.#limits.failedCredentialsPerMinute) return
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
@@ -111,7 +111,7 @@ export class RateLimits {
 }
 
 /** Returns the IETF rate limit headers (draft-ietf-httpapi-ratelimit-headers). */
-export const rateLimitHeaders = ({
+export const createRateLimitHeaders = ({
   policy,
   limit,
   remaining,
@@ -129,21 +129,21 @@ export const rateLimitHeaders = ({
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }
-  if (redisUrl) return openInRedis(limits, redisUrl, onError)
+  if (redisUrl) return openRedisLimits(limits, redisUrl, onError)
   const shared = pool && new SharedCounts(pool, onError)
   shared?.start()
-  const counters = countersBy((name, seconds) => new ProcessCounter(name, seconds, shared))
+  const counters = createCounters((name, seconds) => new ProcessCounter(name, seconds, shared))
   return new RateLimits(limits, counters, async () => shared?.close())
 }
 
-async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
+async function openRedisLimits(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
   // Disable the offline queue, so that calls do not wait for an unavailable Redis. The in-memory count applies instead.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connect in the background with retries, so that the service starts without Redis.
   client.connect().catch(() => {})
-  const counters = countersBy((name, seconds) => {
+  const counters = createCounters((name, seconds) => {
     const points = Number.MAX_SAFE_INTEGER
     const insuranceLimiter = new RateLimiterMemory({ keyPrefix: name, points, duration: seconds })
     const counts = { storeClient: client, useRedisPackage: true, rejectIfRedisNotReady: true, insuranceLimiter }
@@ -152,7 +152,7 @@ async function openInRedis(limits: Limits, url: string, onError?: (error: Error)
   return new RateLimits(limits, counters, async () => client.destroy())
 }
 
-const countersBy = (make: (name: string, seconds: number) => WindowCounter): Counters => ({
+const createCounters = (make: (name: string, seconds: number) => WindowCounter): Counters => ({
   key: make('key', minute),
   tenant: make('tenant', minute),
   failed: make('failed', minute),
@@ -161,10 +161,10 @@ const countersBy = (make: (name: string, seconds: number) => WindowCounter): Cou
   address: make('address', signInWindowSeconds),
 })
 
-const isCounted = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
+const isSynchronous = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
   counting.every((each) => !(each instanceof Promise))
 
-const toState = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
+const toRateState = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
   policy,
   limit,
   remaining: Math.max(0, limit - count),
@@ -172,8 +172,8 @@ const toState = (policy: 'key' | 'tenant', limit: number, count: number, resetSe
   windowSeconds: minute,
 })
 
-const createTooManyCallsError = (whose: string, { limit, resetSeconds }: RateState) =>
-  rateLimited(`Too many calls by ${whose}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`, resetSeconds)
+const createTooManyCallsError = (holder: string, { limit, resetSeconds }: RateState) =>
+  rateLimited(`Too many calls by ${holder}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`, resetSeconds)
 
 const createTooExpensiveError = (
   { cost, calls }: { cost: number; calls: number },

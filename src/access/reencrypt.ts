@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { MasterKey } from './master-key.js'
-import { totpLabel } from './one-time-codes.js'
-import { webhookSecretLabel } from './secrets.js'
+import { getTotpLabel } from './one-time-codes.js'
+import { getWebhookSecretLabel } from './secrets.js'
 import { getLabel } from './signing-secrets.js'
 
 interface Sealed {
@@ -18,17 +18,17 @@ const places = [
   },
   {
     read: 'select user_id as id, totp_secret as secret from users where totp_secret is not null',
-    label: ({ id }: Sealed) => totpLabel(id),
+    label: ({ id }: Sealed) => getTotpLabel(id),
     write: 'update users set totp_secret = $2 where user_id = $1 and totp_secret = $3',
   },
   {
     read: 'select webhook_id as id, secret_encrypted as secret from webhooks',
-    label: ({ id }: Sealed) => webhookSecretLabel(id),
+    label: ({ id }: Sealed) => getWebhookSecretLabel(id),
     write: 'update webhooks set secret_encrypted = $2 where webhook_id = $1 and secret_encrypted = $3',
   },
   {
     read: 'select webhook_id as id, previous_secret_encrypted as secret from webhooks where previous_secret_encrypted is not null',
-    label: ({ id }: Sealed) => webhookSecretLabel(id),
+    label: ({ id }: Sealed) => getWebhookSecretLabel(id),
     write: 'update webhooks set previous_secret_encrypted = $2 where webhook_id = $1 and previous_secret_encrypted = $3',
   },
 ]

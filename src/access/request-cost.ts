@@ -22,7 +22,7 @@ export class RequestCost {
   /** Releases the request's share of the concurrent cost. */
   release: () => void = () => {}
   #lastField: Promise<unknown> = Promise.resolve()
-  #clientLeft: AbortController | undefined
+  #disconnected: AbortController | undefined
 
   get isExpensive(): boolean {
     return this.value > cheapCost
@@ -33,14 +33,14 @@ export class RequestCost {
     return Math.ceil(Math.max(0, this.value - includedCost) / costPerCall)
   }
 
-  /** Aborted by `clientLeave`. */
-  get clientLeft(): AbortSignal {
-    return (this.#clientLeft ??= new AbortController()).signal
+  /** Aborted by `onDisconnect`. */
+  get disconnected(): AbortSignal {
+    return (this.#disconnected ??= new AbortController()).signal
   }
 
   /** Called when the connection closes. A request that is still waiting leaves the queue. */
-  clientLeave(): void {
-    this.#clientLeft?.abort()
+  onDisconnect(): void {
+    this.#disconnected?.abort()
   }
 
   /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
@@ -65,22 +65,22 @@ export class ConcurrentCosts {
    * Waits until the request fits into the limit. Resolves to a function that releases its share. Throws 429 if too many requests
    * are waiting or the wait takes too long.
    */
-  async enter(tenantId: string, cost: number, clientLeft?: AbortSignal): Promise<() => void> {
+  async acquire(tenantId: string, cost: number, disconnected?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
     this.#tenants.set(tenantId, tenant)
     if (tenant.waiting.length === 0 && tenant.running + cost <= maxCost) tenant.running += cost
-    else await this.#wait(tenant, cost, clientLeft)
+    else await this.#waitInQueue(tenant, cost, disconnected)
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
       tenant.running -= cost
-      startWaiting(tenant)
+      startQueuedRequests(tenant)
       if (tenant.running === 0) this.#tenants.delete(tenantId)
     }
   }
 
-  #wait(tenant: Tenant, cost: number, clientLeft?: AbortSignal): Promise<void> {
+  #waitInQueue(tenant: Tenant, cost: number, disconnected?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const reject429 = () =>
         reject(
@@ -105,17 +105,17 @@ export class ConcurrentCosts {
         tenant.waiting.splice(place, 1)
         reject429()
         // The next waiting request may be cheaper and fit into the limit.
-        startWaiting(tenant)
+        startQueuedRequests(tenant)
       }
       const timer = setTimeout(giveUp, maxWaitMs)
-      clientLeft?.addEventListener('abort', giveUp)
+      disconnected?.addEventListener('abort', giveUp)
       tenant.waiting.push(waiter)
-      if (clientLeft?.aborted) giveUp()
+      if (disconnected?.aborted) giveUp()
     })
   }
 }
 
-function startWaiting(tenant: Tenant): void {
+function startQueuedRequests(tenant: Tenant): void {
   for (let next = tenant.waiting[0]; next && tenant.running + next.cost <= maxCost; next = tenant.waiting[0]) {
     tenant.waiting.shift()
     tenant.running += next.cost
@@ -153,7 +153,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
 
 function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
-    return ownCost(field) + getItemCount(args, field) * childComplexity
+    return getValueCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
   // All values of a point are computed, even if only some of its fields are requested. One document can request a year of hourly
   // points.
@@ -162,7 +162,8 @@ function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): nu
 
 // Cost of a JSON value of up to 16 KiB, such as metadata.
 const jsonCost = 10
-const ownCost = ({ type }: ComplexityEstimatorArgs['field']): number => (getNamedType(type).name === 'JSONObject' ? jsonCost : 1)
+const getValueCost = ({ type }: ComplexityEstimatorArgs['field']): number =>
+  getNamedType(type).name === 'JSONObject' ? jsonCost : 1
 
 function getItemCount(args: Record<string, unknown>, field: ComplexityEstimatorArgs['field']): number {
   if (typeof args.limit === 'number') return Math.min(Math.max(args.limit, 1), 1_000)

@@ -4,7 +4,7 @@ import { hash, randomBytes } from 'node:crypto'
  * Generates the secret of an API key: `assay_` and 256 random bits in base64url. The secret is shown once, and only its hash is
  * stored.
  */
-export const newApiKeySecret = (): string => `assay_${randomBytes(32).toString('base64url')}`
+export const generateApiKeySecret = (): string => `assay_${randomBytes(32).toString('base64url')}`
 
 /**
  * Returns the SHA-256 hash of an API key for storage. A slow hash or a pepper is not needed, because guessing 256 random bits is
@@ -19,15 +19,15 @@ export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{4
 export const uploadTokenForm = /^ulk_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
 /** Creates a token with 256 random bits for the row with this id. Only the hash is stored. */
-export function newRowToken(prefix: string, tenantId: string, id: string): { token: string; hash: Buffer } {
+export function createRowToken(prefix: string, tenantId: string, id: string): { token: string; hash: Buffer } {
   const secret = randomBytes(32).toString('base64url')
-  return { token: `${prefix}_${withoutPrefix(tenantId)}_${withoutPrefix(id)}_${secret}`, hash: hashSecret(secret) }
+  return { token: `${prefix}_${stripPrefix(tenantId)}_${stripPrefix(id)}_${secret}`, hash: hashSecret(secret) }
 }
 
-const withoutPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
+const stripPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
 
 /** Returns the prefix of an API key that lists show, which identifies a leaked key and reveals 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
 /** Returns the encryption label of a webhook secret. */
-export const webhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`
+export const getWebhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

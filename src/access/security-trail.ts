@@ -44,10 +44,10 @@ export class SecurityTrail {
     this.count = count
   }
 
-  note({ reason, message, tenantId, about, origin, actor }: SecurityEvent): void {
+  recordEvent({ reason, message, tenantId, about, origin, actor }: SecurityEvent): void {
     this.count(reason)
     const key = `${tenantId} ${reason} ${about.id}`
-    const leftOut = this.#admit(key, tenantId)
+    const leftOut = this.#reserveEntry(key, tenantId)
     if (leftOut === undefined) return
     const entry: Entry = {
       audit: [
@@ -67,7 +67,7 @@ export class SecurityTrail {
   }
 
   /** Returns the number of rejections omitted before this one, or undefined if this one is omitted too. */
-  #admit(key: string, tenantId: string): number | undefined {
+  #reserveEntry(key: string, tenantId: string): number | undefined {
     const now = performance.now()
     const last = this.#last.get(key)
     const hour = this.#hours.get(tenantId)

@@ -33,7 +33,15 @@ const parseSessionCookies = (cookies: string): string[] =>
   })
 
 /** Returns the `Set-Cookie` header of a new session. Without a token, the header deletes the cookie. */
-export function sessionCookieHeader({ token, expiresAt, secure }: { token?: string; expiresAt?: Date; secure: boolean }): string {
+export function createSessionCookieHeader({
+  token,
+  expiresAt,
+  secure,
+}: {
+  token?: string
+  expiresAt?: Date
+  secure: boolean
+}): string {
   const expires = token && expiresAt ? expiresAt : new Date(0)
   const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${expires.toUTCString()}`, ...(secure ? ['Secure'] : [])]
   return [`${sessionCookie}=${token ?? ''}`, ...marks].join('; ')

@@ -53,7 +53,7 @@ export class Sessions {
   }
 
   async #verify(token: string): Promise<TokenRecord> {
-    const { sub, sid, tid, exp } = await this.#claims(token)
+    const { sub, sid, tid, exp } = await this.#readClaims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
       throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
@@ -79,13 +79,13 @@ export class Sessions {
   }
 
   /** Returns true if this service created the signature of `text`. */
-  async isSigned(text: string, signature: string): Promise<boolean> {
+  async verifySignature(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
     return keys.some((key) => verify(null, Buffer.from(text), parseKeyPair(key).publicKey, bytes))
   }
 
-  async #claims(token: string) {
+  async #readClaims(token: string) {
     const { kid } = decodeProtectedHeader(token)
     const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
     if (!key) throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')

@@ -52,8 +52,8 @@ export class SignInPace {
    * Counts the attempt as failed and waits before the password is checked. If the password is correct, the caller must call
    * `succeeded`.
    */
-  async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
-    const account = accountKey(email)
+  async delayAttempt({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
+    const account = hashAccount(email)
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
     const add = async (of: keyof FailuresWithoutDelay, points: number) => (await this.#counters[of].add(keys[of], points)).count
@@ -61,39 +61,39 @@ export class SignInPace {
     const succeeded = async () => {
       await Promise.all([add('pair', -1), add('account', -1), add('address', -1)])
     }
-    const own = waitAfter(pair, this.#free.pair)
-    const others = Math.max(waitAfter(byAccount, this.#free.account), waitAfter(byAddress, this.#free.address))
+    const own = getDelay(pair, this.#free.pair)
+    const others = Math.max(getDelay(byAccount, this.#free.account), getDelay(byAddress, this.#free.address))
     const wait = others > own && !(await isFamiliar()) ? others : own
-    if (wait > 0) await this.#wait(wait, { address, account, all: '' }, signal)
+    if (wait > 0) await this.#waitWithinLimits(wait, { address, account, all: '' }, signal)
     return { succeeded }
   }
 
   // Rejects an attempt if too many are waiting, because waiting attempts occupy connections.
-  async #wait(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
+  async #waitWithinLimits(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
     if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
-    for (const [kind, place] of taken) this.#change(`${kind}:${place}`, 1)
+    for (const [kind, place] of taken) this.#addWaiting(`${kind}:${place}`, 1)
     try {
       await this.#pause(ms, signal)
     } finally {
-      for (const [kind, place] of taken) this.#change(`${kind}:${place}`, -1)
+      for (const [kind, place] of taken) this.#addWaiting(`${kind}:${place}`, -1)
     }
   }
 
-  #change(place: string, by: number): void {
-    const count = (this.#waiting.get(place) ?? 0) + by
+  #addWaiting(place: string, change: number): void {
+    const count = (this.#waiting.get(place) ?? 0) + change
     if (count > 0) this.#waiting.set(place, count)
     else this.#waiting.delete(place)
   }
 }
 
-const waitAfter = (failures: number, free: number) =>
+const getDelay = (failures: number, free: number) =>
   failures <= free ? 0 : Math.min(waitMs.most, waitMs.first * 2 ** Math.min(20, failures - free - 1))
 
 const abortableSleep = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // Hash the email address, because the counter table must not contain personal data.
-const accountKey = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)
+const hashAccount = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -4,7 +4,7 @@ import { inTransaction } from '../platform/db/transaction.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
 import type { CacheValidity } from './identity-cache.js'
-import { announce } from './identity-listener.js'
+import { notifyIdentityChange } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 
 export interface KnownSigningKey extends SigningSecret {
@@ -50,7 +50,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async current(): Promise<KnownSigningKey> {
-    await this.fresh()
+    await this.refresh()
     const current = this.#known.find((key) => key.current)
     if (current) return current
     await this.#createFirst()
@@ -59,24 +59,24 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   async find(id: string): Promise<KnownSigningKey | undefined> {
     if (!isId('sig', id)) return undefined
-    await this.fresh()
-    const known = this.#usable().find((key) => key.id === id)
+    await this.refresh()
+    const known = this.#getUsable().find((key) => key.id === id)
     if (known) return known
     // Another replica may have just created the key. Concurrent lookups of unknown ids share one query.
-    await this.fresh(0)
-    return this.#usable().find((key) => key.id === id)
+    await this.refresh(0)
+    return this.#getUsable().find((key) => key.id === id)
   }
 
   /** Returns all keys that sign or verify, with the current key first. */
   async all(): Promise<readonly KnownSigningKey[]> {
     await this.current()
-    return this.#usable()
+    return this.#getUsable()
   }
 
   /** Creates a new current key. Signatures of the old key stay valid for their lifetime, unless `leaked` is true. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
     const { purpose, lifetimeSeconds } = this.#options
-    const id = await this.#locked(async (client) => {
+    const id = await this.#withLock(async (client) => {
       const lifetime = leaked ? 0 : lifetimeSeconds
       await client.query(
         `update signing_keys set retired_at = least(retired_at, now()), expires_at = now() + make_interval(secs => $2::float8)
@@ -96,7 +96,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   /** Reloads the keys if the cached ones are older than `maxAgeMs`. */
-  async fresh(maxAgeMs = this.#options.trust.trusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
+  async refresh(maxAgeMs = this.#options.trust.isTrusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined
@@ -104,7 +104,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.#loading
   }
 
-  #usable(): KnownSigningKey[] {
+  #getUsable(): KnownSigningKey[] {
     return this.#known.filter((key) => key.expiresAt === null || key.expiresAt.getTime() > now())
   }
 
@@ -132,7 +132,7 @@ export class StoredSigningSecrets implements SigningSecrets {
 
   // If two replicas start at the same time, the second one finds the key that the first one created.
   async #createFirst(): Promise<void> {
-    await this.#locked(async (client) => {
+    await this.#withLock(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
         this.#options.purpose,
       ])
@@ -149,11 +149,11 @@ export class StoredSigningSecrets implements SigningSecrets {
       'insert into signing_keys (key_id, purpose, secret_encrypted, public_jwk, created_at) values ($1, $2, $3, $4, now())',
       [id, purpose, masterKey.encrypt(secret, getLabel(purpose, id)), publicJwk ?? null],
     )
-    await announce(client, 'signing_key', id)
+    await notifyIdentityChange(client, 'signing_key', id)
     return id
   }
 
-  #locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  #withLock<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
     return inTransaction(this.#options.pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
         this.#options.purpose,

@@ -14,7 +14,7 @@ export class TenantSlots {
   }
 
   /** Reserves a slot and returns a function that releases it. Throws 429 at the tenant's limit, and 503 at the total limit. */
-  enter(tenantId: string): () => void {
+  acquire(tenantId: string): () => void {
     const own = this.#running.get(tenantId) ?? 0
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
     if (own >= this.#limits.byTenant)

@@ -48,14 +48,14 @@ export class Tokens {
   // The unverified issuer only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
     const { sessions, outside } = this.#options
-    const issuer = claimedIssuer(token)
+    const issuer = readClaimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)
     throw new RejectedToken('token_claims', 'This token is from another issuer.')
   }
 }
 
-function claimedIssuer(token: string): unknown {
+function readClaimedIssuer(token: string): unknown {
   let algorithm: unknown
   let issuer: unknown
   try {

@@ -33,33 +33,33 @@ export class UploadAdmission {
    * Reserves an upload slot and returns a function that releases it. Rejects an upload whose Content-Length already exceeds a
    * limit.
    */
-  async enter(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
+  async acquireSlot(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
     if (this.#limits.isDiskFull())
       throw storageUnavailable(
         'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',
       )
-    const least = Number(headers['content-length'] ?? 0) - multipartSlack
-    if (least > this.ceiling) throw this.largerThanAny(least)
-    if (!dryRun && least > 0) await this.assertWithinQuota(actor, least)
-    return this.#limits.slots.take({ tenantId: actor.tenantId, id: getCredentialId(actor) })
+    const minBytes = Number(headers['content-length'] ?? 0) - multipartSlack
+    if (minBytes > this.ceiling) throw this.createTooLargeError(minBytes)
+    if (!dryRun && minBytes > 0) await this.assertWithinQuota(actor, minBytes)
+    return this.#limits.slots.acquire({ tenantId: actor.tenantId, id: getCredentialId(actor) })
   }
 
-  async assertWithinQuota(actor: Actor, least: number): Promise<void> {
+  async assertWithinQuota(actor: Actor, minBytes: number): Promise<void> {
     const remaining = await this.#limits.tenantRemaining(actor)
-    if (least <= remaining) return
+    if (minBytes <= remaining) return
     // Do not report the tenant's usage to a key that is restricted to certain contexts.
     if (actor.contexts)
-      throw quotaExceeded(`The remaining quota of the tenant is smaller than the upload, which has at least ${least} bytes.`, {
-        size_bytes: least,
+      throw quotaExceeded(`The remaining quota of the tenant is smaller than the upload, which has at least ${minBytes} bytes.`, {
+        size_bytes: minBytes,
       })
-    throw quotaExceeded(`The tenant has ${remaining} bytes of its quota left. The upload has at least ${least} bytes.`, {
+    throw quotaExceeded(`The tenant has ${remaining} bytes of its quota left. The upload has at least ${minBytes} bytes.`, {
       remaining_bytes: remaining,
-      size_bytes: least,
+      size_bytes: minBytes,
     })
   }
 
   /** Returns the error for a file that exceeds the limit of all contexts. Used before the context is known. */
-  largerThanAny(sizeBytes: number) {
+  createTooLargeError(sizeBytes: number) {
     const { maxUploadMb } = this.#limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
       size_bytes: sizeBytes,
@@ -93,22 +93,22 @@ export class UploadSlots {
   }
 
   /** Reserves an upload slot or throws 429. The returned function releases the slot. */
-  take(holder: Holder): () => void {
-    this.assertFree(holder)
+  acquire(holder: Holder): () => void {
+    this.assertSlotFree(holder)
     this.#all++
-    add(this.#byTenant, holder.tenantId, 1)
-    add(this.#byCredential, holder.id, 1)
+    addCount(this.#byTenant, holder.tenantId, 1)
+    addCount(this.#byCredential, holder.id, 1)
     let returned = false
     return () => {
       if (returned) return
       returned = true
       this.#all--
-      add(this.#byTenant, holder.tenantId, -1)
-      add(this.#byCredential, holder.id, -1)
+      addCount(this.#byTenant, holder.tenantId, -1)
+      addCount(this.#byCredential, holder.id, -1)
     }
   }
 
-  assertFree({ tenantId, id }: Holder): void {
+  assertSlotFree({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
     if (own >= this.#max.credential) throw createTooManyUploadsError(`this credential already has ${own}, the maximum`)
     const held = this.#byTenant.get(tenantId) ?? 0
@@ -122,10 +122,10 @@ export class UploadSlots {
   }
 }
 
-function add(counts: Map<string, number>, key: string, points: number): void {
+function addCount(counts: Map<string, number>, key: string, points: number): void {
   const count = (counts.get(key) ?? 0) + points
   if (count > 0) counts.set(key, count)
   else counts.delete(key)
 }
 
-const createTooManyUploadsError = (why: string) => rateLimited(`Too many concurrent uploads: ${why}. Retry later.`, 1)
+const createTooManyUploadsError = (reason: string) => rateLimited(`Too many concurrent uploads: ${reason}. Retry later.`, 1)

@@ -44,7 +44,7 @@ export class SharedCounts {
     await this.#running
   }
 
-  added(counter: ProcessCounter, key: string, window: number, points: number): void {
+  recordPoints(counter: ProcessCounter, key: string, window: number, points: number): void {
     const id = `${counter.name}:${key}`
     let entry = this.#entries.get(id)
     if (!entry || entry.window !== window) {
@@ -57,19 +57,19 @@ export class SharedCounts {
 
   /** Exchanges counts with the database after any exchange in progress has finished. */
   exchange(): Promise<void> {
-    this.#running = this.#running.then(() => this.#round()).catch((error) => this.#onError?.(error as Error))
+    this.#running = this.#running.then(() => this.#exchangeAll()).catch((error) => this.#onError?.(error as Error))
     return this.#running
   }
 
-  async #round(): Promise<void> {
-    if (this.#rounds++ % sweepEvery === 0) await this.#sweep()
+  async #exchangeAll(): Promise<void> {
+    if (this.#rounds++ % sweepEvery === 0) await this.#deleteFinishedWindows()
     // Counts that arrive later wait for the next exchange. Otherwise a busy service would never finish this one.
     const batch = [...this.#changed]
     this.#changed.clear()
-    for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#tell(batch.slice(at, at + maxKeysAtOnce))
+    for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#exchangeBatch(batch.slice(at, at + maxKeysAtOnce))
   }
 
-  async #tell(batch: Pending[]): Promise<void> {
+  async #exchangeBatch(batch: Pending[]): Promise<void> {
     // Lock rows in key order, so that two replicas cannot deadlock.
     const rows = batch
       .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
@@ -109,7 +109,7 @@ export class SharedCounts {
     return new Map(sums.map(({ key, points, start }) => [key, { points: Number(points), start: Number(start) }]))
   }
 
-  async #sweep(): Promise<void> {
+  async #deleteFinishedWindows(): Promise<void> {
     const seconds = now() / 1000
     for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < seconds) this.#entries.delete(id)
     await this.#pool.query('delete from rate_limits where expires_at < now()')
@@ -159,7 +159,7 @@ export class ProcessCounter implements WindowCounter {
     if (known === undefined && this.#counts.size >= maxKeys) return { count: 0, resetSeconds }
     const count = (known ?? 0) + points
     this.#counts.set(key, count)
-    this.#shared?.added(this, key, window, points)
+    this.#shared?.recordPoints(this, key, window, points)
     return { count, resetSeconds }
   }
 

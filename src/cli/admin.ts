@@ -3,7 +3,7 @@ import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
 import { printError } from './print-error.js'
-import { parseCommand, runCommand, usage } from './run-command.js'
+import { getUsage, parseCommand, runCommand } from './run-command.js'
 
 const lifecycle = new Lifecycle()
 
@@ -13,7 +13,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
 /** Prints the result as one JSON object to standard output. Prints errors to standard error and exits with status 1. */
 async function main(argv: string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(argv[0] ?? '')) {
-    console.error(usage())
+    console.error(getUsage())
     return 0
   }
   const parsed = parseCommand(argv)

@@ -107,7 +107,7 @@ async function runWithProgress(
   const total = await adoption.countObjects(base, signal)
   print(`Found ${total.objects} objects (${toMegabytes(total.bytes)} MB).`)
   const began = performance.now()
-  const timer = setInterval(() => print(progressLine(done, total, performance.now() - began)), progressMs)
+  const timer = setInterval(() => print(formatProgress(done, total, performance.now() - began)), progressMs)
   let stopped: unknown
   try {
     await adoption.run(
@@ -140,7 +140,7 @@ async function runWithProgress(
 
 const getMessage = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-function progressLine(done: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
+function formatProgress(done: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
   const share = total.objects === 0 ? 1 : Math.min(1, done.objects / total.objects)
   const bar = '#'.repeat(Math.floor(share * 20)).padEnd(20, '.')
   const rate = Math.round((done.objects * 1000) / ms)

@@ -30,14 +30,14 @@ export async function readLabels(manifest: string): Promise<LabelledFile[]> {
 }
 
 /** Formats a rate with its 95 % confidence interval. */
-export function rate(count: number, of: number): string {
-  const [low, high] = confidenceInterval(count, of)
+export function formatRate(count: number, of: number): string {
+  const [low, high] = computeConfidenceInterval(count, of)
   const percent = (value: number) => `${(value * 100).toFixed(2)} %`
   return `${count} of ${of}: ${percent(of === 0 ? 0 : count / of)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
 }
 
 /** Computes the Clopper-Pearson interval, which is also valid for small counts and for 0. */
-function confidenceInterval(count: number, of: number): [number, number] {
+function computeConfidenceInterval(count: number, of: number): [number, number] {
   const solve = (isTooLow: (p: number) => boolean) => {
     let [low, high] = [0, 1]
     for (let step = 0; step < 60; step++) {
@@ -47,13 +47,13 @@ function confidenceInterval(count: number, of: number): [number, number] {
     }
     return (low + high) / 2
   }
-  const low = count === 0 ? 0 : solve((p) => 1 - probabilityOfAtMost(count - 1, of, p) < 0.025)
-  const high = count === of ? 1 : solve((p) => probabilityOfAtMost(count, of, p) > 0.025)
+  const low = count === 0 ? 0 : solve((p) => 1 - computeBinomialCdf(count - 1, of, p) < 0.025)
+  const high = count === of ? 1 : solve((p) => computeBinomialCdf(count, of, p) > 0.025)
   return [low, high]
 }
 
 /** Binomial probability of at most `count` successes in `of` trials with success probability `p`. */
-function probabilityOfAtMost(count: number, of: number, p: number): number {
+function computeBinomialCdf(count: number, of: number, p: number): number {
   let term = of * Math.log1p(-p)
   let sum = Math.exp(term)
   for (let index = 1; index <= count; index++) {

@@ -20,7 +20,7 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
   const name = [2, 1].map((count) => argv.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
   if (name === undefined) {
     const unknown = argv.filter((word) => !word.startsWith('-')).join(' ')
-    throw new UsageError(`${unknown === '' ? 'Missing command' : `Unknown command '${unknown}'`}.\n${usage()}`)
+    throw new UsageError(`${unknown === '' ? 'Missing command' : `Unknown command '${unknown}'`}.\n${getUsage()}`)
   }
   const command = commands[name]!
   const correctUsage = `Usage: npm run --silent admin -- ${command.usage}`
@@ -44,7 +44,7 @@ function parseValues({ options, argument }: Command, args: string[]): OptionValu
   return { ...(values as OptionValues), ...(argument !== undefined && { [argument]: positionals[0] }) }
 }
 
-export const usage = (): string =>
+export const getUsage = (): string =>
   [
     'Usage: npm run --silent admin -- COMMAND\n\nCommands:',
     ...Object.values(commands).map((command) => `  ${command.usage}`),

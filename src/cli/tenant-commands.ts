@@ -56,14 +56,14 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant suspend --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, values) => statusResult(await services.tenants.suspend(String(values.tenant))),
+    run: async ({ services }, values) => toStatusResult(await services.tenants.suspend(String(values.tenant))),
   },
 
   'tenant resume': {
     usage: 'tenant resume --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, values) => statusResult(await services.tenants.resume(String(values.tenant))),
+    run: async ({ services }, values) => toStatusResult(await services.tenants.resume(String(values.tenant))),
   },
 
   'tenant delete': {
@@ -85,7 +85,9 @@ export const tenantCommands: Record<string, Command> = {
   },
 }
 
-const statusResult = ({ tenantId, status }: { tenantId: string; status: string }) => ({ result: { tenant_id: tenantId, status } })
+const toStatusResult = ({ tenantId, status }: { tenantId: string; status: string }) => ({
+  result: { tenant_id: tenantId, status },
+})
 
 function parseWholeNumber(option: string, value: string): number {
   if (!/^\d{1,10}$/.test(value)) throw new UsageError(`--${option} is '${value}'. It must be a whole number of megabytes.`)

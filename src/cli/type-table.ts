@@ -1,4 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { typeTable } from '../inspection/scanners/type-table.js'
+import { createTypeTable } from '../inspection/scanners/type-table.js'
 
-writeFileSync('docs/types.md', typeTable())
+writeFileSync('docs/types.md', createTypeTable())

@@ -53,7 +53,7 @@ export const userCommands: Record<string, Command> = {
     required: ['tenant'],
     run: async ({ services }, values) => {
       const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))
-      const users = await listAll(services, tenantId)
+      const users = await listAllUsers(services, tenantId)
       return {
         result: {
           users: users.map((user) => ({
@@ -77,7 +77,7 @@ function assertValid(input: InviteUserInput): void {
   throw new UsageError(`${sentences.join('; ')}.`)
 }
 
-async function listAll(services: Services, tenantId: string): Promise<User[]> {
+async function listAllUsers(services: Services, tenantId: string): Promise<User[]> {
   const users: User[] = []
   for (let page = 1; ; page++) {
     const { data, pagination } = await services.users.list(tenantId, { page, pageSize: 100 })

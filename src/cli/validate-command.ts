@@ -5,7 +5,7 @@ import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { openLocalContent } from '../platform/spool/content.js'
 import { maxMegabytes, megabyte } from '../platform/units.js'
-import { type LabelledFile, rate, readLabels } from './error-rates.js'
+import { formatRate, type LabelledFile, readLabels } from './error-rates.js'
 
 export interface CommandIo {
   out: (line: string) => void
@@ -49,7 +49,7 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   const inspector = createInspector({ scanner, ...(parts.workers && { workers: parts.workers }) })
   try {
     let allAccepted = true
-    if (labels) allAccepted = await printRates(await readLabels(labels), inspector, scan, io)
+    if (labels) allAccepted = await printErrorRates(await readLabels(labels), inspector, scan, io)
     for (const path of paths) {
       const accepted = (await stat(path)).isDirectory()
         ? await printFolder(path, inspector, scan, io)
@@ -87,7 +87,7 @@ async function printFolder(folder: string, inspector: Inspector, scan: boolean, 
     counts.set(result, (counts.get(result) ?? 0) + 1)
     bytes += report.sizeBytes
     const ms = (performance.now() - fileStart).toFixed(1)
-    io.out([relative(folder, path), report.outcome, report.reason ?? '-', decisiveMessage(report), ms].join('\t'))
+    io.out([relative(folder, path), report.outcome, report.reason ?? '-', getDecisiveMessage(report), ms].join('\t'))
   }
   const seconds = (performance.now() - start) / 1000
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -98,7 +98,7 @@ async function printFolder(folder: string, inspector: Inspector, scan: boolean, 
   return total === (counts.get('accepted') ?? 0)
 }
 
-async function printRates(files: LabelledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+async function printErrorRates(files: LabelledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   let [validCount, rejectedValid, brokenCount, acceptedBroken] = [0, 0, 0, 0]
   for (const file of files) {
     const report = await validateFile(file.path, inspector, scan)
@@ -108,15 +108,15 @@ async function printRates(files: LabelledFile[], inspector: Inspector, scan: boo
     if (accepted === file.isValid) continue
     if (file.isValid) rejectedValid++
     else acceptedBroken++
-    io.out([file.path, report.outcome, report.reason ?? '-', decisiveMessage(report)].join('\t'))
+    io.out([file.path, report.outcome, report.reason ?? '-', getDecisiveMessage(report)].join('\t'))
   }
-  io.out(`valid files rejected: ${rate(rejectedValid, validCount)}`)
-  io.out(`broken files accepted: ${rate(acceptedBroken, brokenCount)}`)
+  io.out(`valid files rejected: ${formatRate(rejectedValid, validCount)}`)
+  io.out(`broken files accepted: ${formatRate(acceptedBroken, brokenCount)}`)
   return rejectedValid + acceptedBroken === 0
 }
 
 /** Returns the message of the check that rejected the file or, for an accepted file, of the check that opened it. */
-function decisiveMessage(report: ValidationReport): string {
+function getDecisiveMessage(report: ValidationReport): string {
   const check =
     report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete') ??
     report.checks.find((each) => each.check === 'corrupt_file')
@@ -181,4 +181,4 @@ const never = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
 /** Scanner for --no-scan, whose methods are never called. */
-const noScanner: VirusScanner = { scan: never, identity: never, prove: never, close: async () => {} }
+const noScanner: VirusScanner = { scan: never, getIdentity: never, prove: never, close: async () => {} }

@@ -102,7 +102,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     resumable: createResumableHandlers(parts, callers),
     uploadLinks: createUploadLinkEndpoints(parts, schema, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
-    jwks: () => identity.jwks(),
+    jwks: () => identity.getJwks(),
     health,
     spool,
     metricsToken: config.metricsToken,
@@ -118,8 +118,8 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     app,
     listener,
     attach: (server) => subscriptions.attach(server, getAddress),
-    warm: graphql.warm,
-    announceStop: () => health.announceStop(),
+    warm: graphql.warmUp,
+    announceStop: () => health.beginShutdown(),
     endStreams: () => {
       // Subscriptions must be closed first, with code 1001 (going away), because clients do not reconnect after 4403.
       subscriptions.close()
@@ -138,7 +138,7 @@ function createCallDependencies(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
     authenticate: identity.authenticate,
-    countRejectedCredential: limits.failedCredential.bind(limits),
+    countRejectedCredential: limits.countRejectedCredential.bind(limits),
     admission: createAdmission(parts),
     security,
     metrics: parts.metrics,

@@ -58,7 +58,7 @@ interface ServiceParts {
   logger: Logger
   serviceEvents: ServiceEvents
   /** Virus scanner. Undefined for CLI commands. */
-  scanner?: Promise<Pick<VirusScanner, 'identity'>>
+  scanner?: Promise<Pick<VirusScanner, 'getIdentity'>>
 }
 
 /** Creates all services, for the server and for the CLI of the operator. */
@@ -195,7 +195,7 @@ function createIdentityServices(base: Base, contexts: FileContextService) {
       ...base,
       contexts,
       forget: forget('api_key'),
-      lastUse: (id, kept) => identity.lastUsed.latest(id, kept),
+      lastUse: (id, kept) => identity.lastUsed.getLatest(id, kept),
     }),
     signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
     welcomes: new WelcomeService({ ...base, sessions }),

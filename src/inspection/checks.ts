@@ -135,8 +135,8 @@ const corrupt: Check = async (file) => {
   const isMalicious = !soundness.verdict.sound && soundness.verdict.maliciousConstruction
   const verdict = toReaderVerdict(soundness, file.extension)
   if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || isMalicious)) return verdict
-  const evidence = policyEvidence(soundness)
-  const refusal = rejectionByPolicy(evidence, rules)
+  const evidence = getPolicyEvidence(soundness)
+  const refusal = findPolicyRejection(evidence, rules)
   if (refusal) return { ...refusal, outcome: 'failed', evidence, durationMs: soundness.durationMs }
   if (rules.rejectCorruptFiles) return verdict
   return {
@@ -154,12 +154,12 @@ const toChecksumVerdict = (found: string, required: string): CheckVerdict => ({
 
 type PolicyEvidence = { encrypted?: true; active_content?: string[] }
 
-function policyEvidence({ verdict }: SoundnessFinding): PolicyEvidence {
+function getPolicyEvidence({ verdict }: SoundnessFinding): PolicyEvidence {
   const { encrypted, active_content } = verdict.evidence ?? {}
   return { ...(encrypted === true && { encrypted }), ...(Array.isArray(active_content) && { active_content }) }
 }
 
-function rejectionByPolicy(
+function findPolicyRejection(
   { encrypted, active_content }: PolicyEvidence,
   rules: ValidationRules,
 ): { refusal: PolicyRejection; message: string } | undefined {
@@ -208,25 +208,25 @@ const virus: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
   const scan = await file.scan()
-  const unscanned = scan.verdict.verdict === 'clean' ? await unscannedPart(file) : undefined
-  return { ...(unscanned ? incompleteScan(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
+  const unscanned = scan.verdict.verdict === 'clean' ? await findUnscannedPart(file) : undefined
+  return { ...(unscanned ? toIncompleteVerdict(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
 /** Describes a part that no scanner can see: encrypted content, or a compression that only the file name reveals. */
-async function unscannedPart(file: FileChecks): Promise<string | undefined> {
+async function findUnscannedPart(file: FileChecks): Promise<string | undefined> {
   if (file.extension === 'br') return 'a Brotli file has no signature, so it is not unpacked'
   const evidence = await file.evidence()
   return evidence?.encrypted === true ? 'a part of the file is encrypted and cannot be scanned' : undefined
 }
 
-function incompleteScan(scan: Scan, cause: string): CheckVerdict {
+function toIncompleteVerdict(scan: Scan, cause: string): CheckVerdict {
   const message = `${cause[0]!.toUpperCase()}${cause.slice(1)}.`
-  return { outcome: 'incomplete', message, evidence: { cause, engine: engineName(scan), ...proofEvidence(scan) } }
+  return { outcome: 'incomplete', message, evidence: { cause, engine: formatEngineName(scan), ...getProofEvidence(scan) } }
 }
 
 function toScanVerdict(scan: Scan): CheckVerdict {
   const { verdict } = scan
-  const [engine, proof] = [engineName(scan), proofEvidence(scan)]
+  const [engine, proof] = [formatEngineName(scan), getProofEvidence(scan)]
   if (verdict.verdict === 'infected') {
     const { signature } = verdict
     return { outcome: 'failed', message: `Virus found by ${engine}: ${signature}.`, evidence: { signature, engine, ...proof } }
@@ -239,9 +239,9 @@ function toScanVerdict(scan: Scan): CheckVerdict {
   return { outcome: 'passed', message: `${engine} found no virus.`, evidence: { engines: [engine], ...proof } }
 }
 
-const engineName = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()
+const formatEngineName = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()
 
-const proofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
+const getProofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
   verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}
 
 /** The check of each block reason. The type requires an entry for each new reason. */

@@ -6,7 +6,7 @@ import { getShare, singleProcess } from '../platform/processes/process-number.js
 import { megabyte } from '../platform/units.js'
 import { findLocalClamd, openScanner } from './scanners/index.js'
 import type { VirusScanner } from './scanners/virus-scanner.js'
-import { memoryLimit } from './workers/memory-limit.js'
+import { getMemoryLimit } from './workers/memory-limit.js'
 import { openSandbox, type Sandbox } from './workers/sandbox.js'
 import { WorkerPool } from './workers/worker-pool.js'
 
@@ -37,10 +37,10 @@ export function openWorkers({ config, logger, siblings }: Parts, contents: strin
   const sandbox = openSandboxFor(contents, logger)
   const uploads = new WorkerPool({
     workers: getShare(config.validationWorkers, processNumber),
-    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
+    processMemoryMb: Math.floor(getMemoryLimit() / 2 / megabyte / processNumber.of),
     sandbox,
   })
-  const previewMemoryMb = Math.min(maxPreviewMemoryMb, Math.floor(memoryLimit() / 8 / megabyte / processNumber.of))
+  const previewMemoryMb = Math.min(maxPreviewMemoryMb, Math.floor(getMemoryLimit() / 8 / megabyte / processNumber.of))
   const previews = new WorkerPool({ workers: 1, processMemoryMb: previewMemoryMb, idleMs: previewIdleMs, sandbox })
   return { uploads, previews, close: async () => void (await Promise.all([uploads.close(), previews.close()])) }
 }

@@ -129,7 +129,7 @@ test('limits failed credentials per address and never rejects valid credentials'
     const { limits } = world.app.services
     const unauthenticated = world.as(`assay_${'x'.repeat(43)}`)
     expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([401, 'unauthenticated'])
-    for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
+    for (let time = 0; time < 1000; time++) await limits.countRejectedCredential('127.0.0.1').catch(() => {})
     expect(toStatusAndCode(await unauthenticated.get('/contexts'))).toEqual([429, 'rate_limited'])
     expect(getGraphqlCode(await unauthenticated.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
     expect((await tenant.admin.get('/contexts')).status).toBe(200)
@@ -179,7 +179,7 @@ test('limits guessed log tokens to one database statement per second and still a
     const flooded = await openVariant({})
     const statements = countStatements(flooded, 'log-shares-presented')
     const { limits } = flooded.app.services
-    for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
+    for (let time = 0; time < 1000; time++) await limits.countRejectedCredential('127.0.0.1').catch(() => {})
     const began = performance.now()
     const guess = async (_: unknown, nth: number) => {
       const guessed = token.slice(0, -12) + String(nth).padStart(12, 'x')

@@ -2,7 +2,7 @@
 import { Authenticator } from '../../dist/access/authenticate.js'
 import { fingerprint, IdentityCache } from '../../dist/access/identity-cache.js'
 import { openRateLimits } from '../../dist/access/rate-limits.js'
-import { newApiKeySecret } from '../../dist/access/secrets.js'
+import { generateApiKeySecret } from '../../dist/access/secrets.js'
 
 const keys = Number(process.argv[2] ?? 10_000)
 const rounds = 200_000
@@ -14,9 +14,13 @@ const load = async () => {
   const names = { apiKeyId: `key_${id}`, tenantId: 'ten_1', name: `Key ${id}`, scopes: ['upload', 'download'], contexts: null }
   return { ...names, status: 'active', expiresAt: null, tenantStatus: 'active', graceEndsAt: null }
 }
-const cache = new IdentityCache({ trust: { trusted: () => true }, idsOf: (key) => [key.apiKeyId, key.tenantId], capacity: keys })
+const cache = new IdentityCache({
+  trust: { isTrusted: () => true },
+  idsOf: (key) => [key.apiKeyId, key.tenantId],
+  capacity: keys,
+})
 const findKey = (secret) => cache.get(fingerprint(secret), load)
-const secrets = Array.from({ length: keys }, newApiKeySecret)
+const secrets = Array.from({ length: keys }, generateApiKeySecret)
 for (const secret of secrets) await findKey(secret)
 
 const origin = { ip: '127.0.0.1', userAgent: 'bench' }
@@ -28,7 +32,7 @@ const { actor } = await authenticator.authenticate(headers[0], origin)
 const results = {
   findKey: await measured((at) => findKey(secrets[at % keys])),
   authenticate: await measured((at) => authenticator.authenticate(headers[at % keys], origin)),
-  'limits.call': await measured(() => limits.call(actor)),
+  'limits.countCall': await measured(() => limits.countCall(actor)),
 }
 await limits.close()
 if (loads !== keys) throw new Error(`${loads - keys} of ${3 * rounds} lookups were not cached.`)

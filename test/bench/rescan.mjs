@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseClamdUrl } from '../../dist/inspection/scanners/clamd/address.js'
-import { askClamd, sendToClamd } from '../../dist/inspection/scanners/clamd/commands.js'
+import { queryClamd, sendToClamd } from '../../dist/inspection/scanners/clamd/commands.js'
 import { eicar } from '../../dist/inspection/scanners/eicar.js'
 import { startService } from './support/service.mjs'
 
@@ -106,7 +106,7 @@ async function startClamd() {
   const url = `clamd://${socket}`
   const address = parseClamdUrl(url)
   for (let tries = 0; tries < 200; tries++) {
-    if ((await askClamd(address, 'PING', deadlines).catch(() => '')) === 'PONG') return { child, url, address }
+    if ((await queryClamd(address, 'PING', deadlines).catch(() => '')) === 'PONG') return { child, url, address }
     await sleep(50)
   }
   throw new Error('clamd did not start.')

@@ -86,7 +86,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     test('the scanner reports the name and version of its engine', async () => {
-      const identity = await opened.scanner.identity()
+      const identity = await opened.scanner.getIdentity()
       expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
       expect(identity.version).toMatch(/^\d+\.\d+/)
       expect(identity.signaturesVersion).not.toBe('')

@@ -5,7 +5,7 @@ import type { Identity } from '../../src/access/identity.js'
 import { validityMs } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
+import { generateApiKeySecret, hashSecret } from '../../src/access/secrets.js'
 import { setClock } from '../../src/platform/clock.js'
 import { signingPurposes } from '../../src/platform/signing-keys.js'
 import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
@@ -47,7 +47,7 @@ describe('an API key', () => {
     const key = await world.apiKey(tenantId)
     // Polls because a machine that stalls for a second causes additional lookups.
     await waitUntil(async () => {
-      await waitUntil(() => here.listener.trusted())
+      await waitUntil(() => here.listener.isTrusted())
       await authenticate(here, key.secret)
       const before = world.queries.count
       for (let call = 0; call < 100; call++) expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
@@ -84,7 +84,7 @@ describe('an API key', () => {
   })
 
   test('rejects an unknown API key', async () => {
-    expect(await authenticate(here, newApiKeySecret())).toMatchObject({
+    expect(await authenticate(here, generateApiKeySecret())).toMatchObject({
       outcome: 'rejected',
       message: 'This API key is unknown.',
     })
@@ -104,7 +104,7 @@ describe('an API key', () => {
 
   test('accepts the old secret of a rotated API key until the grace period ends', async () => {
     const key = await world.apiKey(tenantId)
-    const fresh = newApiKeySecret()
+    const fresh = generateApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
       previous_expires_at = now() + $2::interval, secret_hash = $3 where api_key_id = $1`
     await world.pool.query(rotate, [key.id, '1 hour', hashSecret(fresh)])
@@ -141,13 +141,13 @@ describe('two replicas', () => {
   test('replicas reject a disabled key as soon as they receive the notification', async () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
     // Waits until the cache is in use, so that a rejection proves that the notification arrived.
     await waitUntil(async () => {
       const { outcome } = await authenticate(there, key.secret)
-      return there.listener.trusted() && outcome === 'rejected'
+      return there.listener.isTrusted() && outcome === 'rejected'
     })
   })
 
@@ -155,13 +155,13 @@ describe('two replicas', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.cut()
-    await waitUntil(() => !there.listener.trusted())
+    await waitUntil(() => !there.listener.isTrusted())
     await world.pool.query(disable, [key.id])
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 
@@ -173,10 +173,10 @@ describe('two replicas', () => {
     test('a replica that pauses at any time reads pending notifications and keeps its connection', async () => {
       const there = await world.replica({ onError })
       for (let times = 0; times < 3; times++) {
-        await waitUntil(() => there.listener.trusted())
+        await waitUntil(() => there.listener.isTrusted())
         hold()
       }
-      await waitUntil(() => there.listener.trusted())
+      await waitUntil(() => there.listener.isTrusted())
       expect(lost).toEqual([])
     })
 
@@ -194,7 +194,7 @@ describe('two replicas', () => {
         return response
       } as never)
       const there = await world.replica({ onError })
-      await waitUntil(() => lost.length > 0 || (held > 2 && there.listener.trusted()))
+      await waitUntil(() => lost.length > 0 || (held > 2 && there.listener.isTrusted()))
       watched.mockRestore()
       expect(lost).toEqual([])
     })
@@ -205,14 +205,14 @@ describe('two replicas', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.stall()
     await world.change('api_key', key.id, disable)
     await sleep(validityMs)
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     link.recover()
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
@@ -222,13 +222,13 @@ describe('changes that a replica missed', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     await authenticate(there, key.secret)
     link.stall()
     await world.change('api_key', key.id, disable)
-    await waitUntil(() => !there.listener.trusted())
+    await waitUntil(() => !there.listener.isTrusted())
     link.recover()
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
@@ -274,7 +274,7 @@ describe('last use', () => {
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
     for (let call = 0; call < 20; call++) await authenticate(replica, key.secret)
-    expect(replica.lastUsed.latest(key.id, null)).toBeInstanceOf(Date)
+    expect(replica.lastUsed.getLatest(key.id, null)).toBeInstanceOf(Date)
     await replica.lastUsed.flush()
     await replica.lastUsed.flush()
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
@@ -284,11 +284,11 @@ describe('last use', () => {
     const replica = await world.replica()
     const key = await world.apiKey(tenantId)
     await authenticate(replica, key.secret)
-    const used = replica.lastUsed.latest(key.id, null)!
+    const used = replica.lastUsed.getLatest(key.id, null)!
     await replica.lastUsed.flush()
     for (const readBefore of [null, new Date(used.getTime() - 1)])
-      expect(replica.lastUsed.latest(key.id, readBefore)).toEqual(used)
+      expect(replica.lastUsed.getLatest(key.id, readBefore)).toEqual(used)
     const later = new Date(used.getTime() + 1)
-    expect(replica.lastUsed.latest(key.id, later)).toBe(later)
+    expect(replica.lastUsed.getLatest(key.id, later)).toBe(later)
   })
 })

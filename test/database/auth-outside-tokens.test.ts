@@ -162,7 +162,7 @@ describe('an external provider', () => {
     // Polls because a stalled machine bypasses the cache.
     await waitUntil(async () => {
       token = await signed({ ...bea, jti: randomUUID() })
-      await waitUntil(() => here.listener.trusted())
+      await waitUntil(() => here.listener.isTrusted())
       firstSights.length = 0
       for (let call = 0; call < 5; call++) await authenticate(here, token)
       return firstSights.length === 1

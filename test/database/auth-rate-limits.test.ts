@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { toAddressGroup } from '../../src/access/address-group.js'
-import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/access/rate-limits.js'
+import { createRateLimitHeaders, openRateLimits, type RateLimits, type RateLimitsOptions } from '../../src/access/rate-limits.js'
 import { ProcessCounter, SharedCounts } from '../../src/access/window-counter.js'
 import { createSystemActor } from '../../src/platform/actor.js'
 import { runInOneWindow } from '../support/clock.js'
@@ -40,42 +40,42 @@ describe('calls', () => {
   test('limits the calls of one key per minute with 429 and a wait time without affecting other keys', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
-      const first = await limits.call(actor('key_1'))
+      const first = await limits.countCall(actor('key_1'))
       expect(first).toMatchObject({ policy: 'key', limit: 3, remaining: 2, windowSeconds: 60 })
-      expect(await countOutcomes(4, () => limits.call(actor('key_1')))).toEqual([
+      expect(await countOutcomes(4, () => limits.countCall(actor('key_1')))).toEqual([
         'passed',
         'passed',
         'rate_limited',
         'rate_limited',
       ])
-      expect(await limits.call(actor('key_1'))).toMatchObject({
+      expect(await limits.countCall(actor('key_1'))).toMatchObject({
         policy: 'key',
         remaining: 0,
         error: { retryAfter: expect.any(Number), details: { retry_after: expect.any(Number) } },
       })
-      expect(await limits.call(actor('key_2'))).toMatchObject({ remaining: 2 })
+      expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
   test('limits the calls of all keys of a tenant to five times the limit per key', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
-        expect(await countOutcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
-      expect(await countOutcomes(1, () => limits.call(actor('key_9')))).toEqual(['rate_limited'])
-      expect(await countOutcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
+        expect(await countOutcomes(2, () => limits.countCall(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
+      expect(await countOutcomes(1, () => limits.countCall(actor('key_9')))).toEqual(['rate_limited'])
+      expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
   test('calls of a key above its limit do not count towards the limit of its tenant', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
-      await countOutcomes(50, () => limits.call(actor('key_mad')))
+      await countOutcomes(50, () => limits.countCall(actor('key_mad')))
       for (let key = 0; key < 4; key++)
-        expect(await countOutcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
+        expect(await countOutcomes(2, () => limits.countCall(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
     }))
 
   test('returns the IETF rate limit headers', () => {
     const state = { policy: 'key' as const, limit: 100, remaining: 7, resetSeconds: 31, windowSeconds: 60 }
-    expect(rateLimitHeaders(state)).toEqual({ 'RateLimit-Policy': '"key";q=100;w=60', RateLimit: '"key";r=7;t=31' })
+    expect(createRateLimitHeaders(state)).toEqual({ 'RateLimit-Policy': '"key";q=100;w=60', RateLimit: '"key";r=7;t=31' })
   })
 })
 
@@ -83,9 +83,13 @@ describe('rejected credentials', () => {
   test('limits rejected credentials by address and counts only failures', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ failedCredentialsPerMinute: 2 })
-      expect(await countOutcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
-      expect(await countOutcomes(1, () => limits.failedCredential('198.51.100.2'))).toEqual(['passed'])
-      expect(await countOutcomes(1, () => limits.call(actor('key_1')))).toEqual(['passed'])
+      expect(await countOutcomes(3, () => limits.countRejectedCredential('198.51.100.1'))).toEqual([
+        'passed',
+        'passed',
+        'rate_limited',
+      ])
+      expect(await countOutcomes(1, () => limits.countRejectedCredential('198.51.100.2'))).toEqual(['passed'])
+      expect(await countOutcomes(1, () => limits.countCall(actor('key_1')))).toEqual(['passed'])
     }))
 })
 
@@ -175,10 +179,10 @@ describe('replicas', () => {
       const one = await openLimits({ perMinute: 10, pool })
       const two = await openLimits({ perMinute: 10, pool })
       const ends = Math.ceil(Date.now() / 60_000) * 60_000
-      await countOutcomes(8, () => one.call(actor('key_shared')))
+      await countOutcomes(8, () => one.countCall(actor('key_shared')))
       let calls = 0
       for (let remaining = 10; remaining > 0; ) {
-        remaining = (await two.call(actor('key_shared'))).remaining
+        remaining = (await two.countCall(actor('key_shared'))).remaining
         // Replicas that count separately would allow more than ten calls.
         expect(++calls).toBeLessThan(9)
         const isReported = async () =>
@@ -222,21 +226,22 @@ describeWith('redis-server')('Redis', () => {
     ]
     const ready = async (limits: RateLimits, key: string) => {
       await waitUntil(
-        async () => (await limits.call(actor(key, key))) && (await limits.call(actor(key, key)).catch(() => null)) !== null,
+        async () =>
+          (await limits.countCall(actor(key, key))) && (await limits.countCall(actor(key, key)).catch(() => null)) !== null,
       )
     }
     await ready(one, 'warm_1')
     await ready(two, 'warm_2')
     await waitUntil(async () => {
       const key = `key_${Math.random()}`
-      await one.call(actor(key, key))
-      return (await two.call(actor(key, key))).remaining === 3
+      await one.countCall(actor(key, key))
+      return (await two.countCall(actor(key, key))).remaining === 3
     })
-    expect(await countOutcomes(3, () => one.call(actor('key_r')))).toEqual(['passed', 'passed', 'passed'])
-    expect(await countOutcomes(3, () => two.call(actor('key_r')))).toEqual(['passed', 'passed', 'rate_limited'])
+    expect(await countOutcomes(3, () => one.countCall(actor('key_r')))).toEqual(['passed', 'passed', 'passed'])
+    expect(await countOutcomes(3, () => two.countCall(actor('key_r')))).toEqual(['passed', 'passed', 'rate_limited'])
     server.kill()
     await once(server, 'exit')
-    expect(await countOutcomes(1, () => one.call(actor('key_alone')))).toEqual(['passed'])
-    expect(await countOutcomes(6, () => one.call(actor('key_away')))).toContain('rate_limited')
+    expect(await countOutcomes(1, () => one.countCall(actor('key_alone')))).toEqual(['passed'])
+    expect(await countOutcomes(6, () => one.countCall(actor('key_away')))).toContain('rate_limited')
   })
 })

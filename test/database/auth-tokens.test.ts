@@ -49,7 +49,7 @@ describe('sign-in with a password', () => {
   test('a session is valid on every replica and ends on every replica when it is revoked', async () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
-    await waitUntil(() => there.listener.trusted())
+    await waitUntil(() => there.listener.isTrusted())
     expect(await authenticate(there, token)).toMatchObject({ outcome: 'actor' })
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
@@ -80,7 +80,7 @@ describe('sign-in with a password', () => {
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'actor' })
     expect(await authenticate(here, after.token)).toMatchObject({ outcome: 'actor' })
     const ofSessions = async () => (await here.signing.session.all()).map(({ id }) => id)
-    const { keys } = await here.jwks()
+    const { keys } = await here.getJwks()
     expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining(await ofSessions()))
     expect((await ofSessions()).length).toBe(2)
     for (const key of keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
@@ -99,7 +99,7 @@ describe('sign-in with a password', () => {
       const kidsAfter = async (leaked: boolean) => {
         const old = (await keys.current()).id
         await keys.rotate({ leaked })
-        const published = (await here.jwks()).keys.map(({ kid }) => kid)
+        const published = (await here.getJwks()).keys.map(({ kid }) => kid)
         expect(published).toContain((await keys.current()).id)
         return published.includes(old)
       }

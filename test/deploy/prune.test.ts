@@ -15,7 +15,9 @@ beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'assay-prune-'))))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('prisma generate needs only the installed files and no network', async () => {
-  const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
+  const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
+    'package-tree.mjs',
+  )
   const { isUnusedDependency, isUnusedFile } = await script<{
     isUnusedDependency: Skips
     isUnusedFile(path: string): boolean
@@ -23,7 +25,7 @@ test('prisma generate needs only the installed files and no network', async () =
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as { packages: object }
   const installed = Object.entries(packages).filter(([path]) => path.startsWith('node_modules/'))
   const prismaOnly = { ...Object.fromEntries(installed), '': { dependencies: { prisma: '*' } } }
-  for (const path of neededPackages(prismaOnly, isUnusedDependency)) {
+  for (const path of findNeededPackages(prismaOnly, isUnusedDependency)) {
     if (path === '') continue
     const from = join(root, path)
     // Nested packages are separate entries of the list.
@@ -51,7 +53,9 @@ test('prisma generate needs only the installed files and no network', async () =
 })
 
 test('pruning keeps nested, optional and peer dependencies but removes optional peers', async () => {
-  const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
+  const { findNeededPackages } = await script<{ findNeededPackages(packages: object, skips: Skips): Set<string> }>(
+    'package-tree.mjs',
+  )
   const packages = {
     '': { dependencies: { a: '1' }, devDependencies: { d: '1' } },
     'node_modules/a': {
@@ -66,7 +70,7 @@ test('pruning keeps nested, optional and peer dependencies but removes optional 
     'packages/w/node_modules/e': {},
   }
   const skips: Skips = (parent, name) => parent === 'a' && name === 'skipped'
-  expect([...neededPackages(packages, skips)].filter((path) => path !== '').sort()).toEqual([
+  expect([...findNeededPackages(packages, skips)].filter((path) => path !== '').sort()).toEqual([
     'node_modules/@o/linux',
     'node_modules/a',
     'node_modules/a/node_modules/b',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { webhookSecretLabel } from '../../src/access/secrets.js'
+import { getWebhookSecretLabel } from '../../src/access/secrets.js'
 import { freePort, Service } from '../support/service.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -76,6 +76,6 @@ test('a new MASTER_KEY re-encrypts webhook secrets so that the old key is no lon
     'SELECT secret_encrypted AS now, previous_secret_encrypted AS before FROM webhooks WHERE webhook_id = $1',
     [id],
   )
-  const opened = (sealed: Buffer) => new MasterKey([renewed]).decrypt(sealed, webhookSecretLabel(id)).then(String)
+  const opened = (sealed: Buffer) => new MasterKey([renewed]).decrypt(sealed, getWebhookSecretLabel(id)).then(String)
   expect([await opened(rows[0].now), await opened(rows[0].before)]).toEqual([second, first])
 })

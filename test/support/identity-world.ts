@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Identity, type IdentityOptions } from '../../src/access/identity.js'
 import type { IdentityKind } from '../../src/access/identity-cache.js'
-import { announce } from '../../src/access/identity-listener.js'
+import { notifyIdentityChange } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
-import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
+import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../src/access/secrets.js'
 import { createApiKeyLoader } from '../../src/features/api-keys/api-key.lookup.js'
 import { createSessionLoader } from '../../src/features/users/user.lookup.js'
 import type { Scope } from '../../src/platform/actor.js'
@@ -69,7 +69,7 @@ export async function openIdentityWorld() {
       tenantId: string,
       { scopes = ['upload'], expiresAt = null }: { scopes?: Scope[]; expiresAt?: Date | null } = {},
     ) {
-      const secret = newApiKeySecret()
+      const secret = generateApiKeySecret()
       const id = newId('key')
       await pool.query(
         `insert into api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, expires_at, created_by, created_at, updated_at)
@@ -99,7 +99,7 @@ export async function openIdentityWorld() {
       const client = await pool.connect()
       await client.query('begin')
       await client.query(sql, [id])
-      await announce(client, kind, id)
+      await notifyIdentityChange(client, kind, id)
       await client.query('commit')
       client.release()
     },

@@ -3,7 +3,7 @@ import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
-import { askClamd, sendToClamd } from '../../src/inspection/scanners/clamd/commands.js'
+import { queryClamd, sendToClamd } from '../../src/inspection/scanners/clamd/commands.js'
 import { findLocalClamd } from '../../src/inspection/scanners/index.js'
 import { eicar, inMemory } from './eicar.js'
 import { freePort } from './free-port.js'
@@ -66,7 +66,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     const address = parseClamdUrl(unixUrl)
     const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
     await writeFile(database, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
-    await askClamd(address, 'RELOAD', deadlines)
+    await queryClamd(address, 'RELOAD', deadlines)
     while ((await sendToClamd(address, inMemory(eicar), deadlines)) !== 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -74,7 +74,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     const address = parseClamdUrl(unixUrl)
     const deadlines = { connectMs: 5_000, idleMs: 5_000, answerMs: 20_000, overallMs: 20_000 }
     await appendFile(database, `${name}:0:*:${Buffer.from(bytes).toString('hex')}\n`)
-    await askClamd(address, 'RELOAD', deadlines)
+    await queryClamd(address, 'RELOAD', deadlines)
     while ((await sendToClamd(address, inMemory(Buffer.from(bytes)), deadlines)) === 'stream: OK')
       await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -73,7 +73,7 @@ export class ScriptedScanner implements VirusScanner {
     return { provedAt: new Date('2026-11-21T12:00:00Z'), ...this.verdict }
   }
 
-  async identity(): Promise<EngineIdentity> {
+  async getIdentity(): Promise<EngineIdentity> {
     if (this.engine instanceof Error) throw this.engine
     return this.engine
   }

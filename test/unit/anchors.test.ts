@@ -14,7 +14,7 @@ const anchors: Anchor[] = [
   { text: '<svg', nocase: true, within: 40 },
 ]
 const search = new AnchorSearch(anchors)
-const found = (bytes: Buffer) => [...search.in(bytes)].map(({ text }) => text)
+const found = (bytes: Buffer) => [...search.findAnchors(bytes)].map(({ text }) => text)
 
 /** Returns the same bytes at an unaligned address. */
 function copyUnaligned(bytes: Buffer, by: number): Buffer {
@@ -87,8 +87,8 @@ describe('string anchors', () => {
   test('anchor search reports every string that shares a prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
-    for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.in(Buffer.from(text))]).toEqual(alike)
-    for (const text of ['<?xml ?>', 'php =']) expect([...found.in(Buffer.from(text))]).toEqual([])
+    for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.findAnchors(Buffer.from(text))]).toEqual(alike)
+    for (const text of ['<?xml ?>', 'php =']) expect([...found.findAnchors(Buffer.from(text))]).toEqual([])
   })
 
   test('rejects an anchor string that cannot be searched', () => {

@@ -8,7 +8,7 @@ interface Value {
 
 const cacheWith = (options: { trusted?: () => boolean; capacity?: number; unknownCapacity?: number; maxAgeMs?: number } = {}) => {
   const { trusted = () => true, ...rest } = options
-  return new IdentityCache<Value>({ trust: { trusted }, idsOf: ({ id }) => [id], ...rest })
+  return new IdentityCache<Value>({ trust: { isTrusted: trusted }, idsOf: ({ id }) => [id], ...rest })
 }
 
 const counting = (value: Value | null) => {

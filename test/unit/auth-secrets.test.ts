@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { hash } from '@node-rs/argon2'
 import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/access/master-key.js'
 import { findPasswordError, generatePassword, Passwords } from '../../src/access/passwords.js'
-import { getKeyPrefix, newApiKeySecret } from '../../src/access/secrets.js'
+import { generateApiKeySecret, getKeyPrefix } from '../../src/access/secrets.js'
 
 const one = Buffer.alloc(32, 1)
 const two = Buffer.alloc(32, 2)
@@ -94,7 +94,7 @@ describe('DATA_DIR/master.key', () => {
 
 describe('API key secrets', () => {
   test('API key secrets have the documented format and are unique', () => {
-    const created = new Set(Array.from({ length: 100 }, newApiKeySecret))
+    const created = new Set(Array.from({ length: 100 }, generateApiKeySecret))
     expect(created.size).toBe(100)
     for (const key of created) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })

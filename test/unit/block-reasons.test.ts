@@ -24,7 +24,7 @@ describe('a row for a new block reason', () => {
   })
 
   test('each block reason is in the schema, the REST statistics and the upload error codes', async () => {
-    const { buildSchema, schemaText } = await import('../../src/api/graphql/schema.js')
+    const { buildSchema, formatSchema: schemaText } = await import('../../src/api/graphql/schema.js')
     const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')
     const { getCodes: codesOf } = await import('../../src/api/openapi/errors.js')

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from '@jest/globals'
-import { readAnswer, readVersion } from '../../src/inspection/scanners/clamd/answer.js'
+import { parseScanResponse, parseVersion } from '../../src/inspection/scanners/clamd/answer.js'
 import type { Content } from '../../src/platform/spool/content.js'
 import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { inMemory } from '../support/eicar.js'
@@ -43,24 +43,24 @@ describe('responses of clamd', () => {
     ['HTTP/1.1 400 Bad Request', { kind: 'error' }],
     ['', { kind: 'error' }],
   ])("parses the clamd response '%s'", (line, meaning) => {
-    expect(readAnswer(line)).toMatchObject(meaning)
+    expect(parseScanResponse(line)).toMatchObject(meaning)
   })
 
   test('parses a clamd version with and without its database', () => {
-    expect(readVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
+    expect(parseVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
       name: 'ClamAV',
       version: '1.4.6',
       signaturesVersion: '27900',
       signaturesDate: new Date('2026-11-20T09:12:13Z'),
     })
-    expect(readVersion('ClamAV 1.4.6')).toEqual({
+    expect(parseVersion('ClamAV 1.4.6')).toEqual({
       name: 'ClamAV',
       version: '1.4.6',
       signaturesVersion: 'unversioned',
       signaturesDate: null,
     })
-    expect(readVersion('ClamAV 1.4.6/27900/some day')).toMatchObject({ signaturesVersion: '27900', signaturesDate: null })
-    expect(readVersion('220 ready')).toBeUndefined()
+    expect(parseVersion('ClamAV 1.4.6/27900/some day')).toMatchObject({ signaturesVersion: '27900', signaturesDate: null })
+    expect(parseVersion('220 ready')).toBeUndefined()
   })
 })
 

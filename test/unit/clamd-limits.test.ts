@@ -9,9 +9,9 @@ import { fromBufferPromise } from 'yauzl'
 import { getKeyForEmptyPassword } from '../../packages/formats/src/pdf/password.js'
 import { sevenZip } from '../../packages/formats/test/support/samples/archive.js'
 import { compound, doc, ppt, xls } from '../../packages/formats/test/support/samples/office.js'
-import { reachProbe } from '../../src/inspection/scanners/clamd/reach-probe.js'
+import { createReachProbe } from '../../src/inspection/scanners/clamd/reach-probe.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
-import { scanCoverage } from '../../src/inspection/scanners/scan-coverage.js'
+import { determineCoverage } from '../../src/inspection/scanners/scan-coverage.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
 import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
@@ -24,11 +24,11 @@ const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('text')
 
 /** Returns the scan coverage of a file and deletes its unpacked parts. */
-async function getCoverage(content: Parameters<typeof scanCoverage>[0], options: { pool?: WorkerPool } = {}) {
+async function getCoverage(content: Parameters<typeof determineCoverage>[0], options: { pool?: WorkerPool } = {}) {
   const partsFile = join(tmpdir(), `assay-test-parts-${randomUUID()}`)
   await writeFile(partsFile, '')
   try {
-    return await scanCoverage(content, { partsFile, ...options })
+    return await determineCoverage(content, { partsFile, ...options })
   } finally {
     await rm(partsFile, { force: true })
   }
@@ -134,7 +134,7 @@ describe('scan limits of a daemon', () => {
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
   ])('creates a probe of %d bytes per member and %d in total that hides EICAR until it is unpacked', async (largest, total) => {
-    const probe = await reachProbe(largest, total)
+    const probe = await createReachProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
     // An unanchored signature would match the string in a file that stores it uncompressed.
@@ -151,7 +151,7 @@ describe('scan limits of a daemon', () => {
   })
 
   test('the largest probe is a thousandth of its unpacked size and is generated in a few small chunks', async () => {
-    const probe = await reachProbe(16 * mebibyte, 8192 * mebibyte)
+    const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
     let longest = 0

@@ -91,7 +91,7 @@ describe('several daemons', () => {
 
   test('reports the oldest signatures among all clamd daemons', async () => {
     const daemons = [await startDaemon({}), await startDaemon({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
-    expect(await createScanner(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
+    expect(await createScanner(daemons).getIdentity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
   })
 })
 
@@ -110,15 +110,15 @@ describe('proof and identity', () => {
       message: 'No clamd server responds.',
       cause: expect.objectContaining({ message: expect.stringContaining('ECONNREFUSED') }),
     })
-    await expect(scanner.identity()).rejects.toMatchObject(unavailable)
+    await expect(scanner.getIdentity()).rejects.toMatchObject(unavailable)
   })
 
   test('queries the identity of a clamd again after a failure', async () => {
     const daemon = await startDaemon({ version: 'no clamd at all' })
     const scanner = createScanner([daemon])
-    await expect(scanner.identity()).rejects.toMatchObject(unavailable)
+    await expect(scanner.getIdentity()).rejects.toMatchObject(unavailable)
     daemon.script.version = 'ClamAV 1.4.6'
-    expect(await scanner.identity()).toMatchObject({ version: '1.4.6' })
+    expect(await scanner.getIdentity()).toMatchObject({ version: '1.4.6' })
   })
 
   test('detects a local clamd only if it responds to PING', async () => {
@@ -136,6 +136,6 @@ describe('proof and identity', () => {
       message: expect.stringContaining('SCANNER_URL'),
     })
     await expect(scanner.prove()).rejects.toMatchObject(unavailable)
-    expect(await scanner.identity()).toMatchObject({ name: 'none' })
+    expect(await scanner.getIdentity()).toMatchObject({ name: 'none' })
   })
 })

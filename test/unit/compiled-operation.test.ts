@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
 import type { Call } from '../../src/access/call.js'
-import { stringifyInTurns } from '../../src/api/bodies/json-responses.js'
+import { stringifyInSlices } from '../../src/api/bodies/json-responses.js'
 import { compileOperation } from '../../src/api/rest/compiled-operation.js'
 
 const schema = buildSchema(`
@@ -44,7 +44,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
     ])
     for (const variables of [{}, { first: 5 }, { first: null }, { colour: 'RED' }])
-      expect(await stringifyInTurns(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
+      expect(await stringifyInSlices(await compile(text)!(call, variables))).toBe(await interpret(text, variables))
   })
 
   test('a compiled GraphQL operation executes a long list like graphql-js and creates its items while writing', async () => {
@@ -57,7 +57,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
         inner: at % 7 === 0 ? null : { id: at, inner: at % 2 ? { size: at } : null },
       })),
     )
-    expect(await stringifyInTurns({ data: await compile(text)!(call, {}) })).toBe(`{"data":${await interpret(text, {})}}`)
+    expect(await stringifyInSlices({ data: await compile(text)!(call, {}) })).toBe(`{"data":${await interpret(text, {})}}`)
   })
 
   test('a compiled GraphQL operation passes the same arguments to resolvers as graphql-js', async () => {
@@ -85,7 +85,7 @@ describe('throws', () => {
       await expect(run(call, {})).rejects.toThrow()
       answerWith('things', () => [...Array(1_000).fill({ id: 'a' }), wrong])
       const all = compile('{ data: things { id colour tags } }')!
-      await expect(all(call, {}).then(stringifyInTurns)).rejects.toThrow()
+      await expect(all(call, {}).then(stringifyInSlices)).rejects.toThrow()
     }
     answerWith('thing', () => null)
     expect(await run(call, {})).toBeNull()

@@ -1,11 +1,11 @@
 import { expect, jest, test } from '@jest/globals'
-import { credentialLookups } from '../../src/access/credential-lookups.js'
+import { createCredentialBatcher } from '../../src/access/credential-lookups.js'
 
 /** Creates lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
 function createLookups() {
   const statements: number[][] = []
   const responses: ((error?: Error) => void)[] = []
-  const lookups = credentialLookups<number, string>(async (requested) => {
+  const lookups = createCredentialBatcher<number, string>(async (requested) => {
     statements.push([...requested])
     await new Promise<void>((resolve, reject) => responses.push((error) => (error ? reject(error) : resolve())))
     return requested.map((number) => (number % 2 === 0 ? `found ${number}` : null))

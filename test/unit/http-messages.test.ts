@@ -4,12 +4,12 @@ import { Agent, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, test } from '@jest/globals'
 import express from 'express'
-import { httpServer } from '../../src/api/http/server.js'
+import { createHttpServer } from '../../src/api/http/server.js'
 
 test('a reused connection keeps no listeners of early responses', async () => {
   const sockets = new Set<Socket>()
   const counts: number[] = []
-  const server = httpServer((incoming, response) => {
+  const server = createHttpServer((incoming, response) => {
     sockets.add(incoming.socket)
     counts.push(incoming.socket.listenerCount('close'))
     response.writeHead(401).end('no')
@@ -37,7 +37,7 @@ test('a reused connection keeps no listeners of early responses', async () => {
 })
 
 test('continues reading after an early response with Connection: close, and closes only its own side', async () => {
-  const server = httpServer((_incoming, response) => void response.writeHead(413).end('too large'))
+  const server = createHttpServer((_incoming, response) => void response.writeHead(413).end('too large'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true })
@@ -66,7 +66,7 @@ test('Express does not change the prototypes of requests and responses', async (
   const app = express()
   app.get('/', (request, response) => void response.json({ path: request.path }))
   const prototypes: unknown[][] = []
-  const server = httpServer((request, response) => {
+  const server = createHttpServer((request, response) => {
     const note = () => prototypes.push([Object.getPrototypeOf(request), Object.getPrototypeOf(response)])
     note()
     response.once('finish', note)

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { execute, parse } from 'graphql'
 import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
-import { createList, stringifyInTurns } from '../../src/api/bodies/json-responses.js'
+import { createList, stringifyInSlices } from '../../src/api/bodies/json-responses.js'
 import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
 /** Returns the number of event loop turns during `work`. */
@@ -23,7 +23,7 @@ async function countTurns<T>(work: () => Promise<T>): Promise<{ result: T; turns
 describe('JSON of a response', () => {
   test('serializes a response in slices to the same JSON as JSON.stringify', () =>
     fc.assert(
-      fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInTurns(value)).toBe(JSON.stringify(value))),
+      fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInSlices(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
     ))
 
@@ -34,7 +34,7 @@ describe('JSON of a response', () => {
       moment: new Date(0),
       nothing: null,
     }
-    const { result, turns } = await countTurns(() => stringifyInTurns(value))
+    const { result, turns } = await countTurns(() => stringifyInSlices(value))
     expect(result).toBe(JSON.stringify(value))
     expect(turns).toBeGreaterThanOrEqual(4)
   })

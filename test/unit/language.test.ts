@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
 import { buildSchema } from '../../src/api/graphql/schema.js'
-import { openApiDocument } from '../../src/api/openapi/openapi.js'
+import { createOpenApiDocument } from '../../src/api/openapi/openapi.js'
 import { createResolvers } from '../../src/features/resolvers.js'
 
 interface Item {
@@ -10,27 +10,30 @@ interface Item {
   name?: string
 }
 interface Language {
-  findings(): Item[]
+  collectFindings(): Item[]
   isChecked(finding: Item): boolean
-  print(finding: Item): string
-  brokenRules(item: Item): string[]
+  formatFinding(finding: Item): string
+  findBrokenRules(item: Item): string[]
 }
-const { brokenRules, findings, isChecked, print } = (await import(
+const { findBrokenRules, collectFindings, isChecked, formatFinding } = (await import(
   new URL('../../scripts/language.mjs', import.meta.url).href
 )) as Language
 
 test('descriptions, messages, comments, names and docs follow the language rules', () => {
-  expect(findings().filter(isChecked).map(print)).toEqual([])
+  expect(collectFindings().filter(isChecked).map(formatFinding)).toEqual([])
 })
 
 test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
   const damaged: string[] = []
-  JSON.stringify(openApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))), (key, text) => {
-    // Summaries such as "List events" are deliberately short, and examples are data.
-    const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
-    if (kind && typeof text === 'string') damaged.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
-    return /^examples?$/.test(key) ? undefined : text
-  })
+  JSON.stringify(
+    createOpenApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))),
+    (key, text) => {
+      // Summaries such as "List events" are deliberately short, and examples are data.
+      const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
+      if (kind && typeof text === 'string') damaged.push(...findBrokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
+      return /^examples?$/.test(key) ? undefined : text
+    },
+  )
   expect(damaged).toEqual([])
 })
 
@@ -44,10 +47,10 @@ test.each([
   ['repeated name', { kind: 'description', name: 'contextKeyOfFile', text: 'The context key of the file.' }],
   ['long sentence', { kind: 'docs', text: 'word '.repeat(36) }],
 ])('the language check rejects a %s', (rule, item) => {
-  expect(brokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
+  expect(findBrokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
 })
 
 test('the language check accepts plain descriptions, questions and quoted code', () => {
   for (const text of ['Number of failed calls.', 'What is a context?', 'Text of `where it is` and `he`.'])
-    expect(brokenRules({ kind: 'description', text })).toEqual([])
+    expect(findBrokenRules({ kind: 'description', text })).toEqual([])
 })

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { memoryLimit } from '../../src/inspection/workers/memory-limit.js'
+import { getMemoryLimit } from '../../src/inspection/workers/memory-limit.js'
 
 const megabyte = 1_048_576
 let folder = ''
@@ -37,7 +37,7 @@ describe('memory limit of all processes', () => {
       300,
     ],
   ])('reads the memory limit %s', async (_, line, limits, megabytes) => {
-    expect(memoryLimit(await createGroups(line, limits))).toBe(megabytes * megabyte)
+    expect(getMemoryLimit(await createGroups(line, limits))).toBe(megabytes * megabyte)
   })
 
   test.each<[string, string, Record<string, string>]>([
@@ -45,6 +45,6 @@ describe('memory limit of all processes', () => {
     ['version 1 reports no limit as a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
   ])('uses the memory of the machine if %s', async (_, line, limits) => {
-    expect(memoryLimit(await createGroups(line, limits))).toBe(totalmem())
+    expect(getMemoryLimit(await createGroups(line, limits))).toBe(totalmem())
   })
 })

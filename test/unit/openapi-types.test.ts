@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals'
 
 interface Generator {
-  typeOfSchema(schema: object): string
-  openApiTypes(document: object): string
-  openApiEndpoints(document: object): string
+  toTypeScriptType(schema: object): string
+  generateTypes(document: object): string
+  generateEndpoints(document: object): string
 }
-const { typeOfSchema, openApiTypes, openApiEndpoints } = (await import(
+const { toTypeScriptType, generateTypes, generateEndpoints } = (await import(
   new URL('../../scripts/openapi-types.mjs', import.meta.url).href
 )) as Generator
 
@@ -26,17 +26,17 @@ describe('the TypeScript type of a schema', () => {
     ],
     [{}, 'unknown'],
   ])('converts the schema %j to the type %s', (schema, type) => {
-    expect(typeOfSchema(schema)).toBe(type)
+    expect(toTypeScriptType(schema)).toBe(type)
   })
 
   test('type generation stops the build for an unknown schema keyword', () => {
-    expect(() => typeOfSchema({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
+    expect(() => toTypeScriptType({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })
 
 test('a schema description cannot end the generated comment', () => {
   const schemas = { A: { type: 'string', description: 'Matches */ and more' } }
-  expect(openApiTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
+  expect(generateTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })
 
 describe('operations', () => {
@@ -48,21 +48,21 @@ describe('operations', () => {
 
   test('generated query parameters are optional unless one is required', () => {
     const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
-    const typesOf = (required: boolean) => openApiTypes(documentOf({ parameters: [{ ...parameter, required }] }))
+    const typesOf = (required: boolean) => generateTypes(documentOf({ parameters: [{ ...parameter, required }] }))
     expect(typesOf(false)).toContain('parameters: { query?: {\n"page"?: number\n} }')
     expect(typesOf(true)).toContain('parameters: { query: {\n"page": number\n} }')
   })
 
   test('generated operations have types for their JSON body and response data', () => {
     const requestBody = { content: { 'application/json': { schema: { $ref: '#/components/schemas/A' } } } }
-    expect(openApiTypes(documentOf({ requestBody }))).toContain(`body: components['schemas']["A"]\ndata: number`)
+    expect(generateTypes(documentOf({ requestBody }))).toContain(`body: components['schemas']["A"]\ndata: number`)
     const text = { 200: { content: { 'text/plain': { schema: { type: 'string' } } } } }
-    expect(openApiTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
+    expect(generateTypes(documentOf({ responses: text }))).toContain('body: never\ndata: string')
   })
 
   test('generated operations list their path and whether they accept an Idempotency-Key', () => {
     const parameters = [{ $ref: '#/components/parameters/Idempotency-Key' }]
-    expect(openApiEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
-    expect(openApiEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")
+    expect(generateEndpoints(documentOf({ parameters }, 'post'))).toContain("a: ['POST', '/a', true],")
+    expect(generateEndpoints(documentOf({}))).toContain("a: ['GET', '/a'],")
   })
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
-import { httpServer } from '../../src/api/http/server.js'
+import { createHttpServer } from '../../src/api/http/server.js'
 
 const ends: (() => void)[] = []
 afterEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
 })
 
 async function open(handle: RequestListener): Promise<Socket> {
-  const server = httpServer(handle).listen(0, '127.0.0.1')
+  const server = createHttpServer(handle).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
   client.on('error', () => {})

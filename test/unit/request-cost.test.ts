@@ -9,7 +9,7 @@ describe('the concurrent cost of a tenant', () => {
   const track = (costs: ConcurrentCosts) => {
     const settled: string[] = []
     const enter = (name: string, cost: number, tenantId = 'ten_1') =>
-      costs.enter(tenantId, cost).then(
+      costs.acquire(tenantId, cost).then(
         (release) => {
           settled.push(name)
           return release
@@ -54,10 +54,10 @@ describe('the concurrent cost of a tenant', () => {
 
   test('removes a queued request whose client disconnects and admits the requests behind it', async () => {
     const costs = new ConcurrentCosts()
-    await costs.enter('ten_1', maxCost - 1_000)
+    await costs.acquire('ten_1', maxCost - 1_000)
     const client = new AbortController()
-    const remaining = expect(costs.enter('ten_1', 2_000, client.signal)).rejects.toMatchObject({ code: 'rate_limited' })
-    const next = costs.enter('ten_1', 1_000)
+    const remaining = expect(costs.acquire('ten_1', 2_000, client.signal)).rejects.toMatchObject({ code: 'rate_limited' })
+    const next = costs.acquire('ten_1', 1_000)
     client.abort()
     await Promise.all([remaining, next])
   })

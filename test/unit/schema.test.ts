@@ -12,7 +12,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql'
 import type { Endpoint } from '../../src/access/endpoint.js'
-import { buildSchema, schemaText } from '../../src/api/graphql/schema.js'
+import { buildSchema, formatSchema } from '../../src/api/graphql/schema.js'
 import { createResolvers } from '../../src/features/resolvers.js'
 
 const schema = buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))
@@ -20,7 +20,7 @@ const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscr
 const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type))
 
 test('schema.graphql is up to date (update it with npm run schema)', () => {
-  expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
+  expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(formatSchema(schema))
 })
 
 test('the repository contains no generated code except schema.graphql', () => {
@@ -36,7 +36,7 @@ test('every type, field, argument, input field and enum value has a description'
 })
 
 test('no GraphQL description refers to a section of an internal document', () => {
-  expect(schemaText(schema)).not.toMatch(/§|specification, section/)
+  expect(formatSchema(schema)).not.toMatch(/§|specification, section/)
 })
 
 test('every GraphQL root field documents the required scope', () => {

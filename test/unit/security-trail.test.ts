@@ -16,7 +16,7 @@ beforeEach(() => {
 
 const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
-  trail.note({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
+  trail.recordEvent({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
 
 test('stores a thousand identical security entries as one with their number', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')

@@ -31,46 +31,46 @@ const at = (email: string, ip: string, familiar = false) => ({ email, ip, isFami
 describe('attempts to sign in', () => {
   test('delays repeated sign-in attempts to one account from one address exponentially, up to 15 seconds', async () => {
     const { pace, waits } = createPace({ free: { pair: 3 } })
-    for (let time = 0; time < 12; time++) await pace.begin(at('amy@example.com', '192.0.2.1'))
+    for (let time = 0; time < 12; time++) await pace.delayAttempt(at('amy@example.com', '192.0.2.1'))
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
   test('treats spellings of an account as one account and addresses of an IPv6 /64 as one address', async () => {
     const { pace, waits } = createPace({ free: { pair: 1 } })
-    await pace.begin(at(' Amy@Example.com', '2001:db8:1:2::1'))
-    await pace.begin(at('amy@example.com', '2001:db8:1:2:ffff::9'))
+    await pace.delayAttempt(at(' Amy@Example.com', '2001:db8:1:2::1'))
+    await pace.delayAttempt(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
   test('sign-in attempts of other clients do not delay the owner at a recently used address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
-    for (let address = 0; address < 7; address++) await pace.begin(at('amy@example.com', `198.51.100.${address}`))
+    for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])
-    await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    await pace.delayAttempt(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250, 500])
-    await pace.begin(at('amy@example.com', '192.0.2.2'))
+    await pace.delayAttempt(at('amy@example.com', '192.0.2.2'))
     expect(waits).toEqual([250, 500, 2000])
-    await pace.begin(at('bea@example.com', '192.0.2.2'))
+    await pace.delayAttempt(at('bea@example.com', '192.0.2.2'))
     expect(waits).toHaveLength(3)
   })
 
   test('delays attempts on many accounts from one address unless the owner signed in there before', async () => {
     const { pace, waits } = createPace({ free: { address: 2 } })
-    for (let account = 0; account < 4; account++) await pace.begin(at(`user${account}@example.com`, '192.0.2.1'))
+    for (let account = 0; account < 4; account++) await pace.delayAttempt(at(`user${account}@example.com`, '192.0.2.1'))
     expect(waits).toEqual([250, 500])
-    await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    await pace.delayAttempt(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toHaveLength(2)
   })
 
   test('counts failed sign-in attempts from a familiar address as guesses', async () => {
     const { pace, waits } = createPace({ free: { pair: 2 } })
-    for (let time = 0; time < 3; time++) await pace.begin(at('amy@example.com', '192.0.2.1', true))
+    for (let time = 0; time < 3; time++) await pace.delayAttempt(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250])
   })
 
   test('does not count successful sign-in attempts', async () => {
     const { pace, waits } = createPace({ free: { pair: 1, account: 1, address: 1 } })
-    for (let time = 0; time < 20; time++) await (await pace.begin(at('amy@example.com', '192.0.2.1'))).succeeded()
+    for (let time = 0; time < 20; time++) await (await pace.delayAttempt(at('amy@example.com', '192.0.2.1'))).succeeded()
     expect(waits).toEqual([])
   })
 
@@ -80,17 +80,22 @@ describe('attempts to sign in', () => {
       go = resolve
     })
     const { pace } = createPace({ free: { pair: 0 }, hold })
-    const waiting = Array.from({ length: 8 }, (_, user) => pace.begin(at(`user${user}@example.com`, '192.0.2.1')))
+    const waiting = Array.from({ length: 8 }, (_, user) => pace.delayAttempt(at(`user${user}@example.com`, '192.0.2.1')))
     await new Promise(setImmediate)
-    await expect(pace.begin(at('more@example.com', '192.0.2.1'))).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 })
-    const other = pace.begin(at('more@example.com', '192.0.2.2'))
+    await expect(pace.delayAttempt(at('more@example.com', '192.0.2.1'))).rejects.toMatchObject({
+      code: 'rate_limited',
+      retryAfter: 1,
+    })
+    const other = pace.delayAttempt(at('more@example.com', '192.0.2.2'))
     go()
     await Promise.all([...waiting, other])
-    await expect(pace.begin(at('more@example.com', '192.0.2.1'))).resolves.toBeDefined()
+    await expect(pace.delayAttempt(at('more@example.com', '192.0.2.1'))).resolves.toBeDefined()
   })
 
   test('removes a queued sign-in attempt when its client disconnects', async () => {
     const pace = new SignInPace({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
-    await expect(pace.begin({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow('aborted')
+    await expect(pace.delayAttempt({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow(
+      'aborted',
+    )
   })
 })

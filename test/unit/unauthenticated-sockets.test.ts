@@ -10,7 +10,7 @@ afterEach(() => void jest.useRealTimers())
 describe('the pool of unauthenticated sockets', () => {
   const enter = (pool: UnauthenticatedSockets, ip: string) => {
     const socket = { timedOut: jest.fn(), drop: jest.fn() }
-    return { ...socket, place: pool.enter(ip, socket) }
+    return { ...socket, place: pool.acquire(ip, socket) }
   }
 
   test('drops the oldest idle unauthenticated socket of an address that exceeds its share', () => {
@@ -30,9 +30,9 @@ describe('the pool of unauthenticated sockets', () => {
   test('keeps an unauthenticated socket while its credential is validated', () => {
     const pool = new UnauthenticatedSockets()
     const sockets = Array.from({ length: 64 }, () => enter(pool, '192.0.2.1'))
-    for (const { place } of sockets) place!.checking()
+    for (const { place } of sockets) place!.startChecking()
     expect(enter(pool, '192.0.2.1').place).toBeUndefined()
-    sockets[9]!.place!.leave()
+    sockets[9]!.place!.release()
     expect(enter(pool, '192.0.2.1').place).toBeDefined()
     expect(sockets.every(({ drop }) => drop.mock.calls.length === 0)).toBe(true)
   })
@@ -40,8 +40,8 @@ describe('the pool of unauthenticated sockets', () => {
   test('reports an unauthenticated socket that is still open after five seconds', () => {
     const pool = new UnauthenticatedSockets()
     const [checking, remaining] = [enter(pool, '192.0.2.1'), enter(pool, '192.0.2.1')]
-    checking.place!.checking()
-    remaining.place!.leave()
+    checking.place!.startChecking()
+    remaining.place!.release()
     jest.advanceTimersByTime(4_999)
     expect(checking.timedOut).not.toHaveBeenCalled()
     jest.advanceTimersByTime(1)
@@ -63,7 +63,7 @@ describe('one connection', () => {
     })
     send = jest.fn((_text: string, written: () => void) => written())
   }
-  const place = { checking: () => {}, leave: () => {} }
+  const place = { startChecking: () => {}, release: () => {} }
   const limited = () => {
     const socket = new FakeSocket()
     limitMessages(socket as unknown as WebSocket, place, () => true)(() => {})

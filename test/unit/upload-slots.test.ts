@@ -5,7 +5,7 @@ import { UploadSlots } from '../../src/access/upload-admission.js'
 function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
   for (let held = 0; ; held++) {
     try {
-      slots.take(holder)
+      slots.acquire(holder)
     } catch (error) {
       return [held, (error as Error).message.replace(/^[^:]*: |\. Retry later\.$/g, '')]
     }
@@ -14,8 +14,8 @@ function acquireAll(slots: UploadSlots, holder: { tenantId: string; id: string }
 
 test('frees an upload slot once and rejects an upload above the limit with 429 and a wait time', () => {
   const slots = new UploadSlots(4)
-  const giveBack = slots.take({ tenantId: 'ten_1', id: 'key_1' })
-  expect(() => slots.take({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
+  const giveBack = slots.acquire({ tenantId: 'ten_1', id: 'key_1' })
+  expect(() => slots.acquire({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
     expect.objectContaining({ code: 'rate_limited', retryAfter: 1 }),
   )
   giveBack()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { Metrics, measuredScanner } from '../../src/api/http/metrics.js'
+import { Metrics, measureScanner } from '../../src/api/http/metrics.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
@@ -18,7 +18,7 @@ test('counts the scan time of a scanner that runs in the worker', async () => {
   const engine = await YaraScanner.open({ pool })
   const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
   const separateScan = { scan: () => Promise.reject(new Error('a separate scan')) }
-  const scanner = measuredScanner(Object.assign(engine, separateScan), metrics)
+  const scanner = measureScanner(Object.assign(engine, separateScan), metrics)
   const inspector = createInspector({ scanner, pool })
   try {
     for (const size of [100_000, 5 * mebibyte]) {
@@ -47,7 +47,7 @@ class EndlessScanner implements VirusScanner {
     })
   }
 
-  async identity(): Promise<never> {
+  async getIdentity(): Promise<never> {
     throw scannerUnavailable('down')
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
+import { createErrorBody, createErrorHeaders, createProblemBody } from '../../access/public-error.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
 
 interface Success {
@@ -21,7 +21,7 @@ export async function sendSuccess(
     data,
     ...(timestamp && { timestamp: new Date().toISOString() }),
   }
-  send(response, status, 'application/json; charset=utf-8', await stringifyInTurns(body))
+  send(response, status, 'application/json; charset=utf-8', await stringifyInSlices(body))
 }
 
 /** Sends a small object as JSON. */
@@ -39,10 +39,10 @@ export function sendError(
   requestId: string,
   status = httpStatus[error.code],
 ): void {
-  const headers = errorHeaders(error, request.headers.authorization)
+  const headers = createErrorHeaders(error, request.headers.authorization)
   for (const name in headers) response.setHeader(name, headers[name]!)
   const isProblem = /application\/problem\+json/i.test(request.headers.accept ?? '')
-  const body = isProblem ? problemBody(error, requestId) : errorBody(error, requestId)
+  const body = isProblem ? createProblemBody(error, requestId) : createErrorBody(error, requestId)
   send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
 }
 
@@ -107,12 +107,12 @@ export function createList<From, To>(items: readonly From[], create: (item: From
  * Serializes a response to JSON, and long lists in several iterations of the event loop. A long list must be a member of an
  * object.
  */
-export async function stringifyInTurns(value: unknown): Promise<string> {
+export async function stringifyInSlices(value: unknown): Promise<string> {
   if (!hasLongList(value)) return JSON.stringify(value)
   if (Array.isArray(value) || value instanceof LongList) return stringifyList(value)
   const members: string[] = []
   for (const [name, member] of Object.entries(value as object)) {
-    const json = hasLongList(member) ? await stringifyInTurns(member) : JSON.stringify(member)
+    const json = hasLongList(member) ? await stringifyInSlices(member) : JSON.stringify(member)
     // JSON.stringify returns undefined for values that JSON omits.
     if (json !== undefined) members.push(`${JSON.stringify(name)}:${json}`)
   }

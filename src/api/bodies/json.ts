@@ -4,7 +4,7 @@ import type { JsonLimits } from '../../access/json-admission.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { Batch } from '../../platform/spool/batch.js'
 import { megabyte } from '../../platform/units.js'
-import { rejectEncoding, unsupported, watchBody } from './request-body.js'
+import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
@@ -13,10 +13,10 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   const type = request.headers['content-type']
   rejectEncoding(request)
   if (type !== undefined && !/^application\/(json|[\w.+-]+\+json)\s*(;|$)/i.test(type))
-    throw unsupported(`The body has the Content-Type '${type.slice(0, 100)}'. Send application/json.`)
+    throw createUnsupportedError(`The body has the Content-Type '${type.slice(0, 100)}'. Send application/json.`)
   const bytes = await readBytes(request, limits)
   if (bytes.length === 0) return {}
-  if (type === undefined) throw unsupported('The body has no Content-Type. Send application/json.')
+  if (type === undefined) throw createUnsupportedError('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
   // Parsing a long body may take milliseconds. Serve other requests between two steps.
   if (isLong) await nextTurn()
@@ -34,7 +34,7 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])
-  if (inexact) throw badUserInput([{ field: 'body', message: impreciseNumberMessage(inexact) }])
+  if (inexact) throw badUserInput([{ field: 'body', message: createImpreciseNumberMessage(inexact) }])
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }
@@ -81,13 +81,13 @@ export function hasTooManyValues(json: Uint8Array): boolean {
   let values = 0
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]!
-    if (byte === quote) at = endOfString(json, at + 1)
+    if (byte === quote) at = findEndOfString(json, at + 1)
     else if ((byte === comma || byte === bracket || byte === brace) && ++values > maxJsonValues) return true
   }
   return false
 }
 
-function endOfString(json: Uint8Array, start: number): number {
+function findEndOfString(json: Uint8Array, start: number): number {
   let at = start
   while (at < json.length && json[at] !== quote) at += json[at] === backslash ? 2 : 1
   return at
@@ -118,5 +118,5 @@ export const isImprecise = (written: string): boolean =>
   integer.test(written) &&
   (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
 
-export const impreciseNumberMessage = (written: string): string =>
+export const createImpreciseNumberMessage = (written: string): string =>
   `must not contain the number ${written}, because only its first 15 or 16 digits would be stored. Send it as a string`

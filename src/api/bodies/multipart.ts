@@ -5,7 +5,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
-import { rejectEncoding, unsupported, watchBody } from './request-body.js'
+import { createUnsupportedError, rejectEncoding, watchBody } from './request-body.js'
 
 /** Limits and part handlers of a multipart/form-data body. */
 export interface MultipartOptions {
@@ -44,7 +44,7 @@ export class Multipart {
   constructor(request: IncomingMessage, options: MultipartOptions) {
     this.#request = request
     this.#options = options
-    this.#parser = this.#open()
+    this.#parser = this.#createParser()
     const malformed = 'Malformed Content-Disposition of a part. Send a quote in a file name as %22'
     this.#headers = new PartHeaders(this.#parser, () => this.stop(options.broken(malformed)))
   }
@@ -65,7 +65,7 @@ export class Multipart {
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopIfThrown(() => this.#options.onTooMany()))
     // busboy can emit this event twice: for a malformed header and for an unterminated form.
-    this.#parser.on('error', (error) => fail(this.#toBroken(error as Error)))
+    this.#parser.on('error', (error) => fail(this.#toMalformedError(error as Error)))
     this.#parser.once('close', () => this.stop())
     // Data is forwarded without `pipe`, because `pipe` pauses the connection after every 64 KiB. These pauses took two thirds of
     // the time of a 1 MiB upload.
@@ -77,7 +77,7 @@ export class Multipart {
     const onEnd = () => {
       // The callback runs after busboy has parsed all previous chunks.
       this.#parser.write(Buffer.alloc(0), () => {
-        if (hasOpenFile(this.#parser)) this.stop(this.#toBroken(new Error('Unexpected end of form')))
+        if (hasOpenFile(this.#parser)) this.stop(this.#toMalformedError(new Error('Unexpected end of form')))
       })
       this.#parser.end()
     }
@@ -118,11 +118,11 @@ export class Multipart {
       if (this.#file === stream) this.#file = undefined
     })
     // For a truncated file, busboy emits an error on the file stream and on the form.
-    stream.on('error', (error) => this.stop(this.#failure ?? this.#toBroken(error)))
-    this.#stopIfThrown(() => this.#options.onFile(this.#part(name, filename, stream)))
+    stream.on('error', (error) => this.stop(this.#failure ?? this.#toMalformedError(error)))
+    this.#stopIfThrown(() => this.#options.onFile(this.#createPart(name, filename, stream)))
   }
 
-  #part(name: string | undefined, filename: string, stream: Readable): FilePart {
+  #createPart(name: string | undefined, filename: string, stream: Readable): FilePart {
     const expected = Number(this.#request.headers['content-length'] ?? 0)
     return {
       name,
@@ -136,11 +136,11 @@ export class Multipart {
     }
   }
 
-  #open(): busboy.Busboy {
+  #createParser(): busboy.Busboy {
     rejectEncoding(this.#request)
     const { headers } = this.#request
     if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? ''))
-      throw unsupported('An upload must be multipart/form-data with a boundary.')
+      throw createUnsupportedError('An upload must be multipart/form-data with a boundary.')
     const { limits } = this.#options
     try {
       return busboy({
@@ -153,11 +153,11 @@ export class Multipart {
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
       })
     } catch (error) {
-      throw this.#toBroken(error as Error)
+      throw this.#toMalformedError(error as Error)
     }
   }
 
-  #toBroken(error: Error): AssayError {
+  #toMalformedError(error: Error): AssayError {
     return error instanceof AssayError ? error : this.#options.broken(error.message)
   }
 }

@@ -4,7 +4,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 // Minimum average rate per idle interval. A slower client is disconnected like a client that has stopped sending.
 const minBytesPerSecond = 2_048
 
-const gone = () =>
+const createDisconnectedError = () =>
   new AssayError('bad_user_input', 'The client disconnected before the request was complete.', {
     details: { fields: [{ field: 'body', message: 'must be sent completely' }] },
   })
@@ -25,10 +25,10 @@ const createBodyTimeoutError = (deadlineMs: number) =>
 export function rejectEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
-    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding.`)
+    throw createUnsupportedError(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding.`)
 }
 
-export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)
+export const createUnsupportedError = (message: string) => new AssayError('unsupported_media_type', message)
 
 /** Sends 100 Continue to a client that sent `Expect: 100-continue`. */
 export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
@@ -59,7 +59,7 @@ export function watchBody(
   }, idleMs)
   const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(createBodyTimeoutError(deadlineMs)), deadlineMs)
   const onEnd = () => {
-    if (!request.complete) fail(gone())
+    if (!request.complete) fail(createDisconnectedError())
   }
   request.on('close', onEnd).on('error', onEnd)
   if (request.destroyed) onEnd()

@@ -22,7 +22,7 @@ export function findBreadthError(document: DocumentNode): string | undefined {
       if ((variableDefinitions?.length ?? 0) > limits.variables) return refuse(`must have at most ${limits.variables} variables`)
     },
     SelectionSet: (node) => {
-      if (repetitions(node, new Map()) > limits.sameName)
+      if (countRepetitions(node, new Map()) > limits.sameName)
         return refuse(`must not repeat a name more than ${limits.sameName} times in one selection set`)
     },
     Field: ({ arguments: list }) => {
@@ -46,11 +46,11 @@ export function findBreadthError(document: DocumentNode): string | undefined {
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects. Send long values as variables`
 
 /** Counts how often the most frequent field name or fragment occurs in one selection set, including inline fragments. */
-function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
+function countRepetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {
     if (selection.kind === Kind.INLINE_FRAGMENT) {
-      highest = Math.max(highest, repetitions(selection.selectionSet, seen))
+      highest = Math.max(highest, countRepetitions(selection.selectionSet, seen))
       continue
     }
     const name = selection.kind === Kind.FIELD ? (selection.alias ?? selection.name).value : `...${selection.name.value}`

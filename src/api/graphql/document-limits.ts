@@ -102,7 +102,7 @@ class Screen {
       if (
         node.kind === Kind.FRAGMENT_DEFINITION &&
         node.typeCondition.name.value.startsWith('__') &&
-        this.#repeats(node.selectionSet)
+        this.#hasAlias(node.selectionSet)
       )
         this.reject(onceEach)
       if (size.introspections > maxIntrospections) this.reject(`must not contain more than ${maxIntrospections} introspections`)
@@ -127,7 +127,7 @@ class Screen {
       this.reject(`must be nested at most ${maxNesting} deep`)
       return nothing
     }
-    const sizes = selections.map((selection) => this.#sizeOfOne(selection, level))
+    const sizes = selections.map((selection) => this.#measureSelection(selection, level))
     const sum = (of: (size: Size) => number) => sizes.reduce((total, size) => total + of(size), 0)
     return {
       depth: sizes.reduce((deepest, { depth }) => Math.max(deepest, depth), 0),
@@ -137,12 +137,12 @@ class Screen {
     }
   }
 
-  #sizeOfOne(selection: SelectionNode, level: number): Size {
-    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#sizeOfSpread(selection.name.value, level)
+  #measureSelection(selection: SelectionNode, level: number): Size {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#measureFragment(selection.name.value, level)
     const inner = selection.selectionSet ? this.measure(selection.selectionSet, level + 1) : nothing
     if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
     const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
-    if (introspects && selection.selectionSet && this.#repeats(selection.selectionSet)) this.reject(onceEach)
+    if (introspects && selection.selectionSet && this.#hasAlias(selection.selectionSet)) this.reject(onceEach)
     return {
       depth: inner.depth + 1,
       selections: inner.selections + 1,
@@ -151,7 +151,7 @@ class Screen {
     }
   }
 
-  #sizeOfSpread(name: string, level: number): Size {
+  #measureFragment(name: string, level: number): Size {
     const fragment = this.#fragments.get(name)
     if (!fragment) return { ...nothing, selections: 1 }
     const known = this.#sizes.get(name)
@@ -169,13 +169,13 @@ class Screen {
   }
 
   // Returns true if an introspection uses aliases. Each alias of a nested list would multiply the size of the result.
-  #repeats({ selections }: SelectionSetNode): boolean {
+  #hasAlias({ selections }: SelectionSetNode): boolean {
     return selections.some(
       (selection) =>
         (selection.kind === Kind.FIELD && selection.alias !== undefined) ||
         (selection.kind !== Kind.FRAGMENT_SPREAD &&
           selection.selectionSet !== undefined &&
-          this.#repeats(selection.selectionSet)),
+          this.#hasAlias(selection.selectionSet)),
     )
   }
 }

@@ -14,10 +14,10 @@ export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: {
   createEnum(
     type.name,
     type.description,
-    Object.fromEntries(codes.map((code) => [code, sentence(errorCodeRows[code].meaning)])) as Record<Code, string>,
+    Object.fromEntries(codes.map((code) => [code, toSentence(errorCodeRows[code].meaning)])) as Record<Code, string>,
   )
 
-const sentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${meaning.slice(1)}`
+const toSentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${meaning.slice(1)}`
 
 export const ErrorCodeName = codeEnum(errorCodes, {
   name: 'ErrorCode',

@@ -56,11 +56,11 @@ export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<
   if (afterId !== undefined) return toPage(await log.select({ until: afterId, limit: pageSize + 1 }), total, place)
   const offset = (page - 1) * pageSize
   const limit = Math.min(pageSize, total - offset)
-  return toPage(limit > 0 ? await log.select({ ...(await skipBuckets(log, offset)), limit }) : [], total, place)
+  return toPage(limit > 0 ? await log.select({ ...(await findHourAtOffset(log, offset)), limit }) : [], total, place)
 }
 
 /** Returns the end of the hour that contains the row at `offset`, and the offset of the row within that hour. */
-async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ offset: number; until?: string }> {
+async function findHourAtOffset(log: LogQuery<unknown>, offset: number): Promise<{ offset: number; until?: string }> {
   if (offset === 0) return { offset }
   let rest = offset
   for await (const bucket of log.buckets()) {
@@ -124,7 +124,7 @@ export async function selectLogRows<Row extends object>(
   const max = Math.max(limit, maxRows)
   const skip = offset > 0 ? `$${values.push(offset)}::bigint` : '0'
   const order = oldestFirst ? table.id : `${table.id} DESC`
-  const rows = logRows(table, { conditions, pairs: filter.pairs, order, max: `${skip} + ${max}` })
+  const rows = createRowsClause(table, { conditions, pairs: filter.pairs, order, max: `${skip} + ${max}` })
   const text = `SELECT * FROM (SELECT ${table.columns} FROM ${rows} ORDER BY ${order} OFFSET ${skip} LIMIT ${max}) page LIMIT $${values.push(limit)}`
   return (await database.query<Row>({ name: nameOf(text), text, values })).rows
 }
@@ -133,7 +133,7 @@ export async function selectLogRows<Row extends object>(
  * Returns a FROM clause that combines one ordered index scan per pair of filter values. Scans do not read rows that are discarded
  * later.
  */
-export function logRows(
+export function createRowsClause(
   { name, id, filterColumns: [first, second] }: LogTable,
   {
     conditions,

@@ -44,7 +44,7 @@ export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => P
 const getPrefix = (id: unknown): NodePrefix | undefined =>
   (Object.keys(nodeTypes) as NodePrefix[]).find((prefix) => isId(prefix, id))
 
-const asItsOwnQuery: EndpointOf = ({ args, info }) => {
+const getNodeEndpoint: EndpointOf = ({ args, info }) => {
   const prefix = getPrefix(args.id)
   const fields = info.schema.getQueryType()!.getFields()
   return prefix && (fields[nodeTypes[prefix].query]!.extensions.endpoint as Endpoint)
@@ -58,7 +58,7 @@ export class NodeResolver {
     this.#finders = finders
   }
 
-  @Requires('any', {}, asItsOwnQuery)
+  @Requires('any', {}, getNodeEndpoint)
   @Query(() => Node, {
     description: 'Returns one object of any type by its ID. It requires the same scope as the query for that type.',
   })

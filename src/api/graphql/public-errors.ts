@@ -1,6 +1,6 @@
 import { ApolloServerValidationErrorCode, unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
-import { graphqlError, toPublicError } from '../../access/public-error.js'
+import { toGraphqlError, toPublicError } from '../../access/public-error.js'
 import { AssayError } from '../../platform/errors/errors.js'
 
 /** Formats an error for GraphQL, with the REST code in upper case and the same details. */
@@ -13,23 +13,23 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
   if (isInputError(formatted, cause)) {
     const message = isIntrospection(formatted) ? introspectionDisabled : formatted.message
     const known = formatted.extensions?.details as Record<string, unknown> | undefined
-    const details = known ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
-    return graphqlError({ code: 'bad_user_input', message, details }, place)
+    const details = known ?? { fields: [{ field: parseVariableName(message) ?? 'query', message }] }
+    return toGraphqlError({ code: 'bad_user_input', message, details }, place)
   }
-  return graphqlError(toPublicError(cause), place)
+  return toGraphqlError(toPublicError(cause), place)
 }
 
 /** Returns true for an unexpected error, which is logged in full. */
 export const isInternalError = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
   // An error without a path occurred in the document or its variables, before any resolver ran.
-  if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
+  if (isGraphqlError(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
   return toPublicError(cause).code === 'internal_server_error'
 }
 
 /** Returns true for an error that graphql-js threw, rather than a resolver. Apollo Server wraps some of them in another error. */
-const isOfGraphql = (error: unknown): error is GraphQLError =>
-  error instanceof GraphQLError && (error.originalError === undefined || isOfGraphql(error.originalError))
+const isGraphqlError = (error: unknown): error is GraphQLError =>
+  error instanceof GraphQLError && (error.originalError === undefined || isGraphqlError(error.originalError))
 
 // Apollo codes for client errors in the document, its variables or the HTTP request.
 const inputCodes = new Set([
@@ -50,4 +50,4 @@ const isIntrospection = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
 
-const variableIn = (message: string): string | undefined => /^Variable "\$(\w+)"/.exec(message)?.[1]
+const parseVariableName = (message: string): string | undefined => /^Variable "\$(\w+)"/.exec(message)?.[1]

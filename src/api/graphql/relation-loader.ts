@@ -11,7 +11,7 @@ export function loadRelation<T>(
   id: string,
   load: (ids: readonly string[]) => Promise<Map<string, T>>,
 ): Promise<T | null> {
-  const loader = call.once(
+  const loader = call.getOrCreate(
     relation,
     () =>
       new DataLoader<string, T | null>(async (ids) => {

@@ -121,10 +121,10 @@ export const Metadata = (): PropertyDecorator =>
   )
 
 /** Checks the nesting level by level, because recursion could overflow the stack. */
-function isWithinLevels(value: object, most: number): boolean {
+function isWithinLevels(value: object, maxLevels: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > most) return false
+    if (depth > maxLevels) return false
     level = level.flatMap((item) => Object.values(item).filter((member): member is object => isNested(member)))
   }
   return true
@@ -160,7 +160,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
-  const errors = call.inputErrors.map((error) => withRange(error, value, requestName))
+  const errors = call.inputErrors.map((error) => withRangeMessage(error, value, requestName))
   for (const error of isInput ? [...findFieldErrors(value), ...findSettingsErrors(value)] : findFieldErrors(value)) {
     const field = requestName(error.field)
     if (!errors.some((known) => known.field === field)) errors.push({ ...error, field })
@@ -169,20 +169,20 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
 }
 
 /** Replaces the message for an invalid number (too large, negative, fractional or text) with the range that the field allows. */
-function withRange(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
+function withRangeMessage(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
-  for (const [field, { rules }] of declaredFor(input)) {
+  for (const [field, { rules }] of getDeclaredRules(input)) {
     const range = requestName(field) === error.field && rules.find(({ isRange }) => isRange)
     if (range)
-      return { ...error, message: isWholeText(error.value) ? range.message : range.message.replace('be', 'be a whole number') }
+      return { ...error, message: isIntegerText(error.value) ? range.message : range.message.replace('be', 'be a whole number') }
   }
   return error
 }
 
-const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
+const isIntegerText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
 
 /** Yields the rules of the object's class and its base classes. */
-function* declaredFor(value: object): Generator<[string, FieldRules]> {
+function* getDeclaredRules(value: object): Generator<[string, FieldRules]> {
   for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
     yield* declared.get(type) ?? []
 }
@@ -191,7 +191,7 @@ function* declaredFor(value: object): Generator<[string, FieldRules]> {
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>
-  for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
+  for (const [field, { rules, clean, isLeftOut }] of getDeclaredRules(value)) {
     if (isLeftOut(object[field])) continue
     if (clean) object[field] = clean(object[field])
     const broken = rules.find(({ judge }) => !judge(object[field]))

@@ -1,6 +1,6 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
-import { impreciseNumberMessage, isImprecise } from '../bodies/json.js'
+import { createImpreciseNumberMessage, isImprecise } from '../bodies/json.js'
 
 /** An integer of more than 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
 export const LongScalar = new GraphQLScalarType<number, number>({
@@ -42,7 +42,7 @@ export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, R
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
   serialize: (value) => toObject(value),
   parseValue: toObject,
-  parseLiteral: (node, variables) => toObject(literal(node, variables)),
+  parseLiteral: (node, variables) => toObject(parseLiteral(node, variables)),
 })
 
 function toObject(value: unknown): Record<string, unknown> {
@@ -50,14 +50,14 @@ function toObject(value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function literal(node: ValueNode, variables: Record<string, unknown> | null | undefined): unknown {
+function parseLiteral(node: ValueNode, variables: Record<string, unknown> | null | undefined): unknown {
   switch (node.kind) {
     case Kind.OBJECT:
-      return Object.fromEntries(node.fields.map((field) => [field.name.value, literal(field.value, variables)]))
+      return Object.fromEntries(node.fields.map((field) => [field.name.value, parseLiteral(field.value, variables)]))
     case Kind.LIST:
-      return node.values.map((value) => literal(value, variables))
+      return node.values.map((value) => parseLiteral(value, variables))
     case Kind.INT:
-      if (isImprecise(node.value)) throw new GraphQLError(impreciseNumberMessage(node.value.slice(0, 100)))
+      if (isImprecise(node.value)) throw new GraphQLError(createImpreciseNumberMessage(node.value.slice(0, 100)))
       return Number(node.value)
     case Kind.FLOAT:
       return Number(node.value)

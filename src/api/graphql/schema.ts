@@ -25,20 +25,20 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     },
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
   })
-  freeRootFields(schema)
+  makeRootFieldsNullable(schema)
   describeAccess(schema)
   return schema
 }
 
 // Makes all root fields nullable, because any of them can be rejected. Otherwise one rejected field would discard the results of
 // all others, such as the secret of a new API key.
-function freeRootFields(schema: GraphQLSchema): void {
+function makeRootFieldsNullable(schema: GraphQLSchema): void {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
 }
 
 /** Returns sentences that describe the required credential. */
-export const accessText = ({ access, tenantWide }: Endpoint): string =>
+export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string =>
   [
     access === 'public'
       ? 'Requires no credential.'
@@ -63,9 +63,9 @@ function describeAccess(schema: GraphQLSchema): void {
     .flatMap((type) => Object.values(type.getFields()))
   for (const field of fields) {
     const endpoint = field.extensions.endpoint as Endpoint | undefined
-    if (endpoint) field.description = `${field.description} ${accessText(endpoint)}`
+    if (endpoint) field.description = `${field.description} ${describeRequiredAccess(endpoint)}`
   }
 }
 
 /** Returns the content of schema.graphql. Types are sorted, so that moved declarations cause no diff. */
-export const schemaText = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`
+export const formatSchema = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`

@@ -8,7 +8,7 @@ import type { Call } from '../../access/call.js'
 import { toPublicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { stringifyInTurns } from '../bodies/json-responses.js'
+import { stringifyInSlices } from '../bodies/json-responses.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from './document-limits.js'
 import { formatError, isInternalError } from './public-errors.js'
 import { logUnresolved } from './unresolved-calls.js'
@@ -25,7 +25,7 @@ export type GraphqlHandler = (request: Request, response: Response, call: Call, 
 
 export async function openGraphql(
   parts: GraphqlParts,
-): Promise<{ handle: GraphqlHandler; warm: () => Promise<void>; close: () => Promise<void> }> {
+): Promise<{ handle: GraphqlHandler; warmUp: () => Promise<void>; close: () => Promise<void> }> {
   const server = new ApolloServer<Call>({
     schema: parts.schema,
     introspection: parts.explorer,
@@ -40,30 +40,30 @@ export async function openGraphql(
     // document-limits.ts checks recursion and other expensive constructs before Apollo Server receives the document.
     maxRecursiveSelections: true,
     formatError,
-    stringifyResult: async (value) => `${await stringifyInTurns(value)}\n`,
+    stringifyResult: async (value) => `${await stringifyInSlices(value)}\n`,
     plugins: [
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
       // The plugin would wrap every resolver, including those of REST requests, to set a header that never changes.
       ApolloServerPluginCacheControlDisabled(),
-      pausesPlugin(),
-      callLogPlugin(parts),
+      createPausesPlugin(),
+      createCallLogPlugin(parts),
     ],
   })
   await server.start()
   return {
     handle: async (request, response, call, body) => {
       await rejectExpensiveDocument(parts.schema, call, body)
-      await pause(body as { query?: unknown })
-      response.once('close', () => call.cost.clientLeave())
+      await pauseIfLong(body as { query?: unknown })
+      response.once('close', () => call.cost.onDisconnect())
       try {
-        await answer(server, request, response, call, body)
+        await executeRequest(server, request, response, call, body)
       } finally {
         call.cost.release()
       }
     },
-    warm: () => warm(server),
+    warmUp: () => warmUp(server),
     close: () => server.stop(),
   }
 }
@@ -72,7 +72,7 @@ export async function openGraphql(
  * Executes sample documents at startup. V8 compiles code on first use, which would make the first requests ten times as slow and
  * block the event loop.
  */
-async function warm(server: ApolloServer<Call>): Promise<void> {
+async function warmUp(server: ApolloServer<Call>): Promise<void> {
   const query = getIntrospectionQuery()
   for (let time = 0; time < 3; time++) {
     screenDocument(query)
@@ -97,7 +97,7 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   throw error
 }
 
-async function answer(
+async function executeRequest(
   server: ApolloServer<Call>,
   request: Request,
   response: Response,
@@ -118,7 +118,7 @@ async function answer(
   })
   if (response.headersSent || response.destroyed) return
   for (const [name, value] of result.headers) response.setHeader(name, value)
-  if (!isPage(result.headers)) response.setHeader('Cache-Control', 'no-store')
+  if (!isHtmlPage(result.headers)) response.setHeader('Cache-Control', 'no-store')
   for (const name in call.responseHeaders) response.setHeader(name, call.responseHeaders[name]!)
   response.statusCode = result.status ?? 200
   if (result.body.kind === 'complete') {
@@ -129,7 +129,7 @@ async function answer(
   response.end()
 }
 
-const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
+const isHtmlPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
 
 const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
@@ -139,31 +139,31 @@ const maxErrors = 20
 const longDocument = 1_000
 
 /** Yields to other requests between the processing stages of a long document, each of which may take several milliseconds. */
-const pause = async ({ query }: { query?: unknown }): Promise<void> => {
+const pauseIfLong = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
 
-function pausesPlugin(): ApolloServerPlugin<Call> {
+function createPausesPlugin(): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async ({ request }) => ({
-      validationDidStart: async () => pause(request),
-      executionDidStart: async () => pause(request),
-      willSendResponse: async () => pause(request),
+      validationDidStart: async () => pauseIfLong(request),
+      executionDidStart: async () => pauseIfLong(request),
+      willSendResponse: async () => pauseIfLong(request),
     }),
   }
 }
 
 /** Writes requests to the call log that fail before a resolver runs, for example because of an invalid document or variable. */
-function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
+function createCallLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
       didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
         // Apollo Server runs the hooks of all plugins concurrently, so the pauses plugin does not delay this hook.
-        await pause(request)
+        await pauseIfLong(request)
         // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
-        await pause(request)
+        await pauseIfLong(request)
         call.cost.value = computeCostWithinLimit(parts.schema, {
           document,
           operationName: request.operationName ?? null,
@@ -176,7 +176,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         const reported = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
         const error =
           reported?.extensions?.code === 'BAD_USER_INPUT'
-            ? { code: 'bad_user_input' as const, message: withoutValues(reported.message), details: {} }
+            ? { code: 'bad_user_input' as const, message: removeValues(reported.message), details: {} }
             : toPublicError(errors[0]?.originalError ?? errors[0])
         await logUnresolved(parts.schema, call, document, request.operationName, error)
       },
@@ -194,4 +194,4 @@ function rejectSubscription(node: OperationDefinitionNode): void {
 }
 
 // Removes invalid values from graphql-js messages for the log. A value may be a password in the wrong variable.
-const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')
+const removeValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')

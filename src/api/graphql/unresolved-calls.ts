@@ -14,12 +14,12 @@ export async function logUnresolved(
   error: PublicError,
 ): Promise<void> {
   // Write no more rows than a valid document has root fields. An invalid document may contain thousands.
-  for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
-    if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), error, error)
+  for (const { key, endpoint } of getRootFields(schema, document, operationName).slice(0, maxRootFields)) {
+    if (getOperation(endpoint)) await call.admission.logFailure(call.startAttempt(key, endpoint), error, error)
   }
 }
 
-function rootFields(
+function getRootFields(
   schema: GraphQLSchema,
   document: DocumentNode,
   operationName: string | null | undefined,

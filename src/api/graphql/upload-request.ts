@@ -7,7 +7,7 @@ import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/content.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { findImpreciseNumber, hasTooManyValues, impreciseNumberMessage, maxJsonValues } from '../bodies/json.js'
+import { createImpreciseNumberMessage, findImpreciseNumber, hasTooManyValues, maxJsonValues } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
@@ -81,15 +81,16 @@ class UploadRequest {
       limits,
       onField: (name, value, truncated) => this.#onField(String(name), value, truncated),
       onFile: (file) => void this.#onFile(file),
-      onTooMany: () => this.#body.stop(broken(`a request can contain at most ${limits.files} files and ${limits.fields} fields`)),
-      broken,
+      onTooMany: () =>
+        this.#body.stop(createMalformedError(`a request can contain at most ${limits.files} files and ${limits.fields} fields`)),
+      broken: createMalformedError,
     })
   }
 
   async read(): Promise<void> {
     try {
       await this.#body.read()
-      await this.#understood()
+      await this.#parseOnce()
       this.#failExpected(badUserInput([{ field: 'file', message: 'is announced by the map, but not in the request' }]))
     } catch (error) {
       this.#failExpected(error)
@@ -117,7 +118,7 @@ class UploadRequest {
   async #onFile(file: FilePart): Promise<void> {
     try {
       // Parse the map before reading the file.
-      await this.#understood()
+      await this.#parseOnce()
     } catch (error) {
       return this.#body.stop(error)
     }
@@ -127,21 +128,21 @@ class UploadRequest {
     const received = file.take(() => expected.limit())
     this.#received.push(received)
     received.then(
-      ({ content }) => content ?? this.#body.stop(broken('another file of this request was too large')),
+      ({ content }) => content ?? this.#body.stop(createMalformedError('another file of this request was too large')),
       (error) => this.#body.stop(error),
     )
     expected.arrive({ filename: file.filename, received })
   }
 
   /** Parses the request once: when the first file arrives, or at the end of a body without files. */
-  #understood(): Promise<void> {
-    this.#beginning ??= this.#understand()
+  #parseOnce(): Promise<void> {
+    this.#beginning ??= this.#parse()
     return this.#beginning
   }
 
-  async #understand(): Promise<void> {
+  async #parse(): Promise<void> {
     const request = await parseRequest(this.#texts).catch((error) => {
-      throw broken((error as Error).message)
+      throw createMalformedError((error as Error).message)
     })
     const map = this.#texts.find(({ name }) => name === 'map')!
     for (const [field, paths] of Object.entries(JSON.parse(map.value) as Record<string, string[]>)) {
@@ -154,11 +155,11 @@ class UploadRequest {
 }
 
 function findFieldError(name: string, value: string, truncated: boolean): AssayError | undefined {
-  if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
-  if (name === 'map' && value.length > maxMapBytes) return broken(`'map' is longer than ${maxMapBytes} bytes`)
-  if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)
+  if (truncated) return createMalformedError(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
+  if (name === 'map' && value.length > maxMapBytes) return createMalformedError(`'map' is longer than ${maxMapBytes} bytes`)
+  if (hasTooManyValues(Buffer.from(value))) return createMalformedError(`a field has more than ${maxJsonValues} values`)
   const inexact = name === 'operations' && findImpreciseNumber(value)
-  return inexact ? badUserInput([{ field: 'operations', message: impreciseNumberMessage(inexact) }]) : undefined
+  return inexact ? badUserInput([{ field: 'operations', message: createImpreciseNumberMessage(inexact) }]) : undefined
 }
 
 /** Parses `operations` and `map` with graphql-upload-ts, which places an `Upload` at each position of the map. */
@@ -180,5 +181,5 @@ function replaceUpload(request: unknown, path: string[], file: IncomingFile): vo
   if (at[path.at(-1)!] instanceof Upload) at[path.at(-1)!] = file
 }
 
-const broken = (why: string): AssayError =>
+const createMalformedError = (why: string): AssayError =>
   badUserInput([{ field: 'body', message: `must follow the GraphQL multipart request specification (${why.slice(0, 200)})` }])

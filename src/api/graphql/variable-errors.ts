@@ -63,7 +63,7 @@ function findVariableErrors(
     coerceInputValue(abbreviate(type, value), type, (path, wrong, { message }) => {
       const at =
         path.length > 0 ? ` at "${name}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}"` : ''
-      errors.push(`Variable "$${name}" got invalid value ${shown(wrong)}${at}; ${message}`)
+      errors.push(`Variable "$${name}" got invalid value ${formatValue(wrong)}${at}; ${message}`)
       if (errors.length > maxReportedErrors) throw enough
     })
   } catch (error) {
@@ -93,7 +93,7 @@ function abbreviate(type: GraphQLInputType, value: unknown): unknown {
 }
 
 // Omits the content of lists and objects, because each error would repeat the whole value.
-const shown = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 
 const truncate = (message: string): string =>

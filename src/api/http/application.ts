@@ -21,7 +21,7 @@ import {
 } from './caller.js'
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { isHalfClosed } from './http-messages.js'
-import { metricsEndpoint } from './metrics.js'
+import { createMetricsEndpoint } from './metrics.js'
 import { mountUploader } from './uploader.js'
 
 export interface Application {
@@ -174,7 +174,7 @@ function registerReadRoutes(app: Express, parts: ApplicationParts): void {
       .set('Cache-Control', 'no-store')
       .json({ status: ready ? 'ready' : 'not_ready', checks })
   })
-  if (!parts.metricsElsewhere) registerRead('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  if (!parts.metricsElsewhere) registerRead('/metrics', createMetricsEndpoint(parts.metrics, parts.metricsToken))
   registerRead(
     '/.well-known/jwks.json',
     async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),

@@ -58,14 +58,14 @@ export async function authenticateCall(
   // Rejecting a known key is cheap. All other rejections are limited per address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
-  if (known) noteRejection(parts.security, known, found.message, origin)
+  if (known) recordRejection(parts.security, known, found.message, origin)
   const error = found.outcome === 'rejected' ? unauthenticated(found.message) : forbidden(found.message)
   const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
   const rejection: Rejection = key ? { error, known: key } : { error }
   return new Call({ ...facts, rejection })
 }
 
-function noteRejection(
+function recordRejection(
   security: SecurityTrail,
   { tenantId, kind, id, name, email, isProven }: KnownCaller,
   message: string,
@@ -74,7 +74,7 @@ function noteRejection(
   const actor: Actor | undefined = isProven
     ? { tenantId, kind, id, name, email, scopes: [], contexts: null, ...origin }
     : undefined
-  security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
+  security.recordEvent({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
 }
 
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
@@ -118,4 +118,4 @@ export const toLoggedPath = (path: string): string =>
     .slice(0, 200)
 
 /** Converts an absolute request target (RFC 9112, section 3.2.2) to a path, ignoring the host. */
-export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'
+export const toOriginForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

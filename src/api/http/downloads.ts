@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { errorBody } from '../../access/public-error.js'
+import { createErrorBody } from '../../access/public-error.js'
 import { sanitizeUserAgent } from '../../platform/actor.js'
 import {
   AssayError,
@@ -69,9 +69,9 @@ export function createDownloads(options: DownloadOptions): RequestHandler<{ file
   const limit = limitDownloads()
   return async (request, response, next) => {
     limit(request, response)
-    const file = await admit(options, request, response)
-    if (isWhole(request)) await sendWhole(response, file)
-    else await sendAny(request, response, { file, next })
+    const file = await admitDownload(options, request, response)
+    if (isFullDownload(request)) await sendFullFile(response, file)
+    else await sendWithExpress(request, response, { file, next })
   }
 }
 
@@ -98,7 +98,7 @@ export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: Inco
 type DownloadRequest = Request<{ fileId: string }> & { callId?: string; address?: string }
 type Admitted = ServedFile & { fileId: string; spend: () => Promise<void> }
 
-async function admit(
+async function admitDownload(
   { storage, findFile, spend, watch, onDownload }: DownloadOptions,
   request: DownloadRequest,
   response: ServerResponse,
@@ -120,18 +120,18 @@ async function admit(
 
 const partialHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
 
-const isWhole = ({ method, headers }: IncomingMessage): boolean =>
+const isFullDownload = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && !partialHeaders.some((name) => headers[name] !== undefined)
 
-async function sendAny(
+async function sendWithExpress(
   request: Request<{ fileId: string }>,
   response: Response,
   { file, next }: { file: Admitted; next: NextFunction },
 ): Promise<void> {
   const { path, fileId } = file
-  await assertWhole(path, fileId, file)
+  await assertComplete(path, fileId, file)
   if (request.method === 'GET') await file.spend()
-  describe(response, file)
+  setFileHeaders(response, file)
   // `fresh` would resend the file for `no-cache` requests, but `no-cache` only requires revalidation with the origin server.
   // fetch() always adds it to conditional requests.
   delete request.headers['cache-control']
@@ -164,11 +164,11 @@ function toDownload(
   }
 }
 
-async function sendWhole(response: ServerResponse, file: Admitted): Promise<void> {
+async function sendFullFile(response: ServerResponse, file: Admitted): Promise<void> {
   const size = Number(file.sizeBytes)
   const begin = async () => {
     await file.spend()
-    describe(response, file)
+    setFileHeaders(response, file)
     response.setHeader('Accept-Ranges', 'bytes')
     response.setHeader('Content-Length', size)
   }
@@ -186,7 +186,7 @@ const createDamagedError = (fileId: string, how: string) =>
   storageUnavailable(`The content of file '${toPrintable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
 
 /** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
-async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
+async function assertComplete(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
     throw createUnreadableError(fileId, error)
   })
@@ -204,7 +204,7 @@ const descriptiveHeaders = [
   'Accept-Ranges',
 ]
 
-function describe(response: ServerResponse, file: ServedFile): void {
+function setFileHeaders(response: ServerResponse, file: ServedFile): void {
   // Not set with `response.set`, which would add a charset to every text type.
   const headers = {
     'Content-Type': file.contentType,
@@ -235,7 +235,7 @@ function sendRejection(
     .status(error.status)
     .set(error.headers ?? {})
     .json(
-      errorBody(
+      createErrorBody(
         { code: 'bad_user_input', message, details: { fields: [{ field: header, message }] } },
         String(response.getHeader('X-Request-Id') ?? ''),
       ),

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
-import { errorHeaders, graphqlError } from '../../access/public-error.js'
+import { createErrorHeaders, toGraphqlError } from '../../access/public-error.js'
 import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
@@ -41,13 +41,15 @@ export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
     if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
     // Every multipart request is treated as an upload, even if its document contains none.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
-      return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))
+      return call.withUpload(uploadEndpoint, request.headers, async () =>
+        answer(await readRequest(parts, request, response, call)),
+      )
     sendContinue(request, response)
     return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
   }
 }
 
-function receive({ spool }: ApplicationParts, request: Request, response: Response, call: Call): Promise<unknown> {
+function readRequest({ spool }: ApplicationParts, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
     throw badUserInput([
       {
@@ -69,6 +71,6 @@ export function sendGraphqlError(request: Request, response: Response, error: Pu
   response
     .type(request.accepts(answerTypes) || answerTypes[0]!)
     .status(httpStatus[error.code])
-    .set(errorHeaders(error, request.headers.authorization))
-    .json({ errors: [graphqlError(error)] })
+    .set(createErrorHeaders(error, request.headers.authorization))
+    .json({ errors: [toGraphqlError(error)] })
 }

@@ -57,7 +57,7 @@ export class Health {
   }
 
   /** Makes the service permanently unready, so that load balancers stop sending requests before shutdown. */
-  announceStop(): void {
+  beginShutdown(): void {
     this.#stopping = true
   }
 
@@ -82,10 +82,10 @@ export class Health {
     try {
       const condition = await withTimeout(check())
       if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)
-      else this.#noteDown(name, new Error(condition.reason))
+      else this.#reportDown(name, new Error(condition.reason))
       return condition
     } catch (error) {
-      this.#noteDown(name, error)
+      this.#reportDown(name, error)
       const reported = toPublicError(error)
       const reason =
         error instanceof TimeoutError
@@ -97,7 +97,7 @@ export class Health {
     }
   }
 
-  #noteDown(name: string, error: unknown): void {
+  #reportDown(name: string, error: unknown): void {
     if (!this.#down.has(name)) this.#onDown(name, error)
     this.#down.add(name)
   }
@@ -115,19 +115,19 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       dependencies
         .findRejectedStatements()
         .then(toStatementCondition, () => ({ status: 'off', reason: 'the database is unavailable' })),
-    clock: () => clockCondition(pool),
-    storage: () => storageCondition(dependencies),
-    ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
-    ...(processes && { processes: async () => processesCondition(processes()) }),
-    scanner: () => scannerCondition(scanner),
-    ...(scanner && { rescan: async () => toRescanHealth(await rescanFailures()) }),
+    clock: () => checkClock(pool),
+    storage: () => checkStorage(dependencies),
+    ...(replicaBehindMs && { replica: () => checkReplica(replicaBehindMs) }),
+    ...(processes && { processes: async () => toProcessesCondition(processes()) }),
+    scanner: () => checkScanner(scanner),
+    ...(scanner && { rescan: async () => toRescanCondition(await rescanFailures()) }),
   }
 }
 
 const toStatementCondition = (kind: string | undefined): Condition =>
   kind === undefined ? { status: 'up' } : { status: 'down', reason: `statements of kind '${kind}' fail; the log says why` }
 
-async function clockCondition(pool: Pool): Promise<Condition> {
+async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
   if (!time) return { status: 'off', reason: 'the time of the database cannot be read' }
   const { aheadMs, uncertainMs } = time
@@ -138,17 +138,17 @@ async function clockCondition(pool: Pool): Promise<Condition> {
   return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
 }
 
-async function storageCondition({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
+async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
   if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are rejected, files can be deleted' }
   await Promise.all([spool.ready(), storage.ready()])
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 
 /** Scans the EICAR test string. A scanner that does not detect it is down. */
-async function scannerCondition(scanner: VirusScanner | null): Promise<Condition> {
+async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
   if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
   await scanner.prove()
-  const engine = await scanner.identity()
+  const engine = await scanner.getIdentity()
   return {
     status: 'up',
     engine: engine.name,
@@ -159,7 +159,7 @@ async function scannerCondition(scanner: VirusScanner | null): Promise<Condition
 }
 
 // The status is not "down", because a file that cannot be rescanned must not take the service out of rotation.
-const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
+const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, givenUp, reason } = failures
   return {
@@ -171,7 +171,7 @@ const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
 }
 
 // The status is not "down", because the remaining processes still serve requests.
-const processesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
+const toProcessesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
   status: running < of ? 'degraded' : 'up',
   running,
   of,
@@ -179,7 +179,7 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
 })
 
 // The status is not "down", because the primary serves the reads instead.
-const replicaCondition = (getLagMs: () => Promise<number>): Promise<Condition> =>
+const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
   getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
     () => ({ status: 'degraded', reason: 'the read replica is unavailable, and the primary serves its reads. See the log' }),

@@ -99,11 +99,11 @@ export class Metrics {
   }
 
   /** Returns the body of `GET /metrics`. */
-  text(): Promise<string> {
+  render(): Promise<string> {
     return this.#siblings?.collectMetrics() ?? this.registry.metrics()
   }
 
-  recorded({ call, blocked, upload, download }: Entry): void {
+  record({ call, blocked, upload, download }: Entry): void {
     if (call) this.calls.inc({ operation: call.operation, status: call.status, reason: call.errorCode ?? '' })
     if (blocked) this.blocked.inc({ reason: blocked.reason })
     if (upload && call?.status !== 'failure') this.bytesIn.inc(upload.file.sizeBytes)
@@ -169,13 +169,13 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
 }
 
 /** Wraps a scanner to measure its durations. */
-export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
+export const measureScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     stopTimerAfter(
       metrics.scan.startTimer(),
       traced('scan', () => scanner.scan(content, options)),
     ),
-  identity: () => scanner.identity(),
+  getIdentity: () => scanner.getIdentity(),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
   isSandboxed: scanner.isSandboxed ?? false,
@@ -186,7 +186,7 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
  * Wraps a store to measure its operations. After a failed `put`, calls `onFailedPut` with the path, because the blob may still
  * exist.
  */
-export const measuredStorage = (
+export const measureStorage = (
   storage: BlobStorage,
   metrics: Metrics,
   onFailedPut: (path: string) => void,
@@ -205,23 +205,23 @@ export const measuredStorage = (
 const stopTimerAfter = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)
 
 /** Serves `GET /metrics`. Requires METRICS_TOKEN if it is set. */
-export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
+export function createMetricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))
       throw unauthenticated('The metrics require a token. Send `Authorization: Bearer <METRICS_TOKEN>`.')
     response
       .set('Cache-Control', 'no-store')
       .type(metrics.registry.contentType)
-      .send(await metrics.text())
+      .send(await metrics.render())
   }
 }
 
-export function metricsApp(metrics: Metrics, token: string | undefined): Express {
+export function createMetricsApp(metrics: Metrics, token: string | undefined): Express {
   const app = express()
   app.disable('x-powered-by')
   app.enable('case sensitive routing')
   app.enable('strict routing')
-  app.get('/metrics', metricsEndpoint(metrics, token))
+  app.get('/metrics', createMetricsEndpoint(metrics, token))
   app.use((_error: unknown, _request: express.Request, response: express.Response, _next: express.NextFunction) => {
     response.status(401).set('WWW-Authenticate', 'Bearer').end()
   })

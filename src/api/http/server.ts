@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express } from 'express'
-import { errorBody } from '../../access/public-error.js'
+import { createErrorBody } from '../../access/public-error.js'
 import type { ErrorCode } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
-import { originForm } from './caller.js'
+import { toOriginForm } from './caller.js'
 import { createMessageClasses } from './http-messages.js'
 
 const maxHeaderBytes = 16_384
@@ -18,7 +18,7 @@ const checkEveryMs = 2_000
  * Creates the HTTP server. Errors before a request is parsed also get a JSON response. `app` is the Express application of the
  * listener.
  */
-export function httpServer(listener: RequestListener, app?: Express): Server {
+export function createHttpServer(listener: RequestListener, app?: Express): Server {
   const answer = serializeRequests(listener)
   const server = createServer(
     {
@@ -34,7 +34,7 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       ...createMessageClasses(app),
     },
     (request, response) => {
-      request.url = originForm(request.url)
+      request.url = toOriginForm(request.url)
       answer(request, response)
     },
   )
@@ -46,8 +46,8 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
   // Ignore other expectations, as RFC 9110, section 10.1.1 permits. Node.js would send 417 without a JSON body.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // Without a listener, Node.js would close the connection without a response.
-  server.on('connect', (_request, socket) => reject({ code: 'CONNECT' }, socket as Socket))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => reject(error, socket as Socket))
+  server.on('connect', (_request, socket) => rejectConnection({ code: 'CONNECT' }, socket as Socket))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => rejectConnection(error, socket as Socket))
   return server
 }
 
@@ -57,7 +57,7 @@ const errors: Record<string, [status: number, message: string, code?: ErrorCode]
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request headers were not received in time.'],
 }
 
-function reject(error: { code?: string }, socket: Socket): void {
+function rejectConnection(error: { code?: string }, socket: Socket): void {
   // Do not send a second response after the first one has started, as in Node.js's own handler.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
@@ -66,7 +66,7 @@ function reject(error: { code?: string }, socket: Socket): void {
   }
   const [status, message, code = 'bad_user_input'] = errors[error.code ?? ''] ?? [400, 'Malformed HTTP request.']
   const requestId = newId('req')
-  const body = JSON.stringify(errorBody({ code, message, details: { fields: [{ field: 'request', message }] } }, requestId))
+  const body = JSON.stringify(createErrorBody({ code, message, details: { fields: [{ field: 'request', message }] } }, requestId))
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',

@@ -1,6 +1,6 @@
 import { MessageType, parseMessage } from 'graphql-ws'
 import type { WebSocket } from 'ws'
-import type { WaitingPlace } from './unauthenticated-sockets.js'
+import type { WaitingSlot } from './unauthenticated-sockets.js'
 
 // Maximum number of unsent bytes. A client that does not read its messages is disconnected.
 const maxUnsentBytes = 1024 * 1024
@@ -30,7 +30,7 @@ const clientMessages: readonly string[] = [
 const maxReasonBytes = 123
 
 /** Closes a connection. A long reason is truncated at a character boundary. */
-export function end(socket: WebSocket, code: number, reason: string): void {
+export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   const bytes = Buffer.from(reason).subarray(0, maxReasonBytes)
   socket.close(code, new TextDecoder().decode(bytes, { stream: true }))
 }
@@ -47,7 +47,7 @@ export function sendBounded(socket: WebSocket, text: string): Promise<void> {
  */
 export function limitMessages(
   socket: WebSocket,
-  place: WaitingPlace,
+  place: WaitingSlot,
   isAuthenticated: () => boolean,
 ): (handle: (text: string) => void) => void {
   let messages = 0
@@ -56,7 +56,7 @@ export function limitMessages(
   const count = () => {
     if (socket.readyState !== socket.OPEN) return false
     if (++messages <= maxMessages) return true
-    end(socket, closeCodes.policyViolation, `More than ${maxMessages} messages in ${intervalMs / 1000} s.`)
+    closeSocket(socket, closeCodes.policyViolation, `More than ${maxMessages} messages in ${intervalMs / 1000} s.`)
     return false
   }
   const interval = setInterval(() => {
@@ -77,17 +77,17 @@ export function limitMessages(
     socket.on('message', (data) => {
       if (!count()) return
       const text = String(data)
-      const type = getType(text)
-      if (!type || !clientMessages.includes(type)) return end(socket, closeCodes.badRequest, 'Invalid message.')
+      const type = parseMessageType(text)
+      if (!type || !clientMessages.includes(type)) return closeSocket(socket, closeCodes.badRequest, 'Invalid message.')
       if (!isAuthenticated() && (isInitReceived || type !== MessageType.ConnectionInit))
-        return end(socket, closeCodes.unauthorized, 'Send connection_init first, and wait for connection_ack.')
-      if (!isInitReceived) place.checking()
+        return closeSocket(socket, closeCodes.unauthorized, 'Send connection_init first, and wait for connection_ack.')
+      if (!isInitReceived) place.startChecking()
       isInitReceived = true
       handle(text)
     })
 }
 
-function getType(text: string): string | undefined {
+function parseMessageType(text: string): string | undefined {
   try {
     return parseMessage(text).type
   } catch {

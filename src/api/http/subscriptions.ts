@@ -24,8 +24,8 @@ import { formatError, isInternalError } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
 import type { ApplicationParts } from './application-parts.js'
 import { authenticateCall, type GetAddress } from './caller.js'
-import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
-import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
+import { closeCodes, closeSocket, limitMessages, sendBounded } from './socket-limits.js'
+import { UnauthenticatedSockets, type WaitingSlot } from './unauthenticated-sockets.js'
 
 interface Parts
   extends Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'> {
@@ -45,7 +45,7 @@ interface Connection {
   request: IncomingMessage
   origin: Origin
   /** Slot of the socket in the pool of unauthenticated sockets. */
-  place: WaitingPlace
+  place: WaitingSlot
   /** The authenticated call. Undefined until the credential is accepted. */
   call?: Call
 }
@@ -97,7 +97,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
         )
       }),
     close: () => {
-      for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Reconnect.')
+      for (const socket of sockets.clients) closeSocket(socket, closeCodes.goingAway, 'The process is shutting down. Reconnect.')
     },
   }
 }
@@ -110,15 +110,15 @@ function openConnection(
   const { socket } = client
   // ws closes the connection after an invalid or oversized frame.
   socket.on('error', () => {})
-  const place = unauthenticated.enter(client.origin.ip, {
-    timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
+  const place = unauthenticated.acquire(client.origin.ip, {
+    timedOut: () => closeSocket(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
     drop: () => {
       socket.close(closeCodes.tryAgain, tooManyWaiting)
       socket.terminate()
     },
   })
   if (!place) {
-    end(socket, closeCodes.tryAgain, tooManyWaiting)
+    closeSocket(socket, closeCodes.tryAgain, tooManyWaiting)
     return
   }
   const connection: Connection = { ...client, place }
@@ -129,21 +129,21 @@ function openConnection(
       protocol: socket.protocol,
       // The subscription reads the next event after the message is written.
       send,
-      close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
+      close: (code, reason) => closeSocket(socket, code ?? closeCodes.internal, reason ?? ''),
       // Answer without the payload, which graphql-ws would return.
       onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
       onMessage: (handle) =>
         onMessage((text) =>
           handle(text).catch((error) => {
             onError(error)
-            end(socket, closeCodes.internal, 'Internal error. Reconnect.')
+            closeSocket(socket, closeCodes.internal, 'Internal error. Reconnect.')
           }),
         ),
     },
     connection,
   )
   socket.once('close', (code, reason) => {
-    place.leave()
+    place.release()
     void closed(code, String(reason))
   })
 }
@@ -172,9 +172,9 @@ async function connect(
     const actor = call.requireActor()
     requireAccess(actor, parts.endpoint)
     if (ended.signal.aborted) return false
-    const stream = parts.streams.enter(actor, () => parts.isCredentialValid(rawHeaders, origin))
+    const stream = parts.streams.open(actor, () => parts.isCredentialValid(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
-    stream.signal.addEventListener('abort', () => end(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
+    stream.signal.addEventListener('abort', () => closeSocket(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call
     return true
   } catch (error) {
@@ -182,10 +182,10 @@ async function connect(
     const why = { unauthenticated: closeCodes.unauthorized, overloaded: closeCodes.tryAgain, rate_limited: closeCodes.tryAgain }[
       code as string
     ]
-    end(socket, why ?? closeCodes.forbidden, message)
+    closeSocket(socket, why ?? closeCodes.forbidden, message)
     return false
   } finally {
-    extra.place.leave()
+    extra.place.release()
   }
 }
 
@@ -216,7 +216,7 @@ async function subscribe(
     if (error) throw error
     const document = parse(query, { maxTokens: maxTokens })
     const errors = validate(schema, document, undefined, { maxErrors })
-    if (errors.length > 0) return errors.map(asValidationError)
+    if (errors.length > 0) return errors.map(toValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription. Send queries and mutations over HTTP' }])
@@ -236,13 +236,13 @@ async function subscribe(
       rootValue: source,
     }
   } catch (error) {
-    if (error instanceof GraphQLError) return [asValidationError(error)]
+    if (error instanceof GraphQLError) return [toValidationError(error)]
     return [new GraphQLError((error as Error).message, { originalError: error as Error })]
   }
 }
 
 /** Adds Apollo Server's error code for invalid documents. */
-function asValidationError(error: GraphQLError): GraphQLError {
+function toValidationError(error: GraphQLError): GraphQLError {
   error.extensions.code ??= 'GRAPHQL_VALIDATION_FAILED'
   return error
 }

@@ -12,10 +12,10 @@ interface Waiting {
 }
 
 /** A slot in the pool of unauthenticated sockets. */
-export interface WaitingPlace {
+export interface WaitingSlot {
   /** Marks the credential as being checked. Other sockets can no longer take over the slot. */
-  checking(): void
-  leave(): void
+  startChecking(): void
+  release(): void
 }
 
 /**
@@ -30,7 +30,7 @@ export class UnauthenticatedSockets {
    * Reserves a slot, or returns undefined if none is available. `timedOut` is called if the socket does not authenticate in time,
    * and `drop` if another socket takes over its slot.
    */
-  enter(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingPlace | undefined {
+  acquire(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingSlot | undefined {
     const address = toAddressGroup(ip)
     const own = [...this.#waiting].filter((each) => each.address === address)
     if (own.length >= maxSockets.perAddress && !this.#dropOldestIdle(own)) return undefined
@@ -38,10 +38,10 @@ export class UnauthenticatedSockets {
     const waiting: Waiting = { address, isIdle: true, drop, timer: setTimeout(timedOut, timeoutMs) }
     this.#waiting.add(waiting)
     return {
-      checking: () => {
+      startChecking: () => {
         waiting.isIdle = false
       },
-      leave: () => this.#remove(waiting),
+      release: () => this.#remove(waiting),
     }
   }
 

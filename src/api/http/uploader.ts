@@ -46,7 +46,7 @@ const policy = [
 ].join('; ')
 
 /** Returns true if a browser navigates to the URL. Scripts and other clients get JSON. */
-export const prefersPage = (request: Request): boolean =>
+export const acceptsHtml = (request: Request): boolean =>
   (request.method === 'GET' || request.method === 'HEAD') && request.accepts(['json', 'html']) === 'html'
 
 /** Sends a page with the web component for the upload link in the URL. The page does not contain the token. */

@@ -28,10 +28,10 @@ export class Compressed {
     const encoding = request.acceptsEncodings(['br', 'gzip', 'identity'])
     response.vary('Accept-Encoding')
     if (encoding !== 'br' && encoding !== 'gzip') return void response.send(await this.#load())
-    response.set('Content-Encoding', encoding).send(await this.#in(encoding))
+    response.set('Content-Encoding', encoding).send(await this.#compress(encoding))
   }
 
-  #in(encoding: 'br' | 'gzip'): Promise<Buffer> {
+  #compress(encoding: 'br' | 'gzip'): Promise<Buffer> {
     const known = this.#encoded.get(encoding)
     if (known) return known
     const made = this.#load().then(encoders[encoding])

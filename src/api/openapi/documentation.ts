@@ -7,7 +7,7 @@ import type { Express } from 'express'
 import type { GraphQLSchema } from 'graphql'
 import { notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { Compressed } from './compressed.js'
-import { apiPrefix, openApiDocument } from './openapi.js'
+import { apiPrefix, createOpenApiDocument } from './openapi.js'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
@@ -39,7 +39,7 @@ const frontPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Without the GraphQL explorer, browsers get 404 at /graphql, so the front page shows the endpoint without a link. */
-async function frontPage(explorer: boolean): Promise<Buffer> {
+async function renderFrontPage(explorer: boolean): Promise<Buffer> {
   const html = await readFile(join(ours, 'front.html'), 'utf8')
   return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
 }
@@ -49,10 +49,10 @@ async function frontPage(explorer: boolean): Promise<Buffer> {
  * both APIs.
  */
 export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
-  const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
+  const json = Buffer.from(JSON.stringify(createOpenApiDocument(schema)))
   const document = new Compressed(() => Promise.resolve(json))
   const page = Compressed.file(join(ours, 'index.html'))
-  const front = new Compressed(() => frontPage(explorer))
+  const front = new Compressed(() => renderFrontPage(explorer))
   const etag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 22)}"`
   app
     .route(`${apiPrefix}/openapi.json`)

@@ -84,20 +84,20 @@ export class ErrorResponses {
   }
 
   /** Returns the error responses of an operation by status. */
-  of(codes: readonly ErrorCode[]): Record<string, Json> {
+  getResponses(codes: readonly ErrorCode[]): Record<string, Json> {
     const byStatus = new Map<number, ErrorCode[]>()
     for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
-    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#refer(status, of)]))
+    return Object.fromEntries([...byStatus].map(([status, of]) => [String(status), this.#reference(status, of)]))
   }
 
-  #refer(status: number, codes: ErrorCode[]): Json {
+  #reference(status: number, codes: ErrorCode[]): Json {
     const name = codes.join('.')
-    this.all[name] ??= response(this.#named, status, codes)
+    this.all[name] ??= createResponse(this.#named, status, codes)
     return { $ref: `#/components/responses/${name}` }
   }
 }
 
-function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
+function createResponse(named: NamedSchemas, status: number, codes: ErrorCode[]): Json {
   const header = (name: string) => ({ $ref: `#/components/headers/${name}` })
   return {
     description: codes.map((code) => `\`${code}\`: ${errorCodeRows[code].meaning}`).join('\n\n'),
@@ -107,13 +107,13 @@ function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json
       ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
     },
     content: {
-      'application/json': { schema: envelope(named, codes), ...toExamples(codes, toEnvelope) },
-      'application/problem+json': { schema: problem(status, codes), ...toExamples(codes, toProblem) },
+      'application/json': { schema: createEnvelopeSchema(named, codes), ...toExamples(codes, toEnvelope) },
+      'application/problem+json': { schema: createProblemSchema(status, codes), ...toExamples(codes, toProblem) },
     },
   }
 }
 
-const object = (properties: Record<string, Json>): Json => ({
+const closedObject = (properties: Record<string, Json>): Json => ({
   type: 'object',
   properties,
   required: Object.keys(properties),
@@ -122,20 +122,20 @@ const object = (properties: Record<string, Json>): Json => ({
 
 const requestId: Json = { type: 'string', description: 'Request ID, as in the `X-Request-Id` header.' }
 
-const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
-  object({
+const createEnvelopeSchema = (named: NamedSchemas, codes: ErrorCode[]): Json =>
+  closedObject({
     status: { const: 'ERROR' },
     message: { type: 'string', description: 'Human-readable description of the problem and its fix.' },
-    error: oneOf(named, codes),
+    error: createErrorSchema(named, codes),
     request_id: requestId,
     timestamp: { type: 'string', format: 'date-time' },
   })
 
 /** Returns the schema of `error`, with one alternative per code, because `details` depends on `code`. */
-function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
+function createErrorSchema(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
-    named.refer(errorName(code), () =>
-      object({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
+    named.reference(getErrorName(code), () =>
+      closedObject({ code: { type: 'string', const: code }, details: errorDescriptions[code].details }),
     ),
   )
   if (refs.length === 1) return refs[0]!
@@ -143,24 +143,24 @@ function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   return { oneOf: refs, discriminator: { propertyName: 'code', mapping } }
 }
 
-const errorName = (code: ErrorCode): string =>
+const getErrorName = (code: ErrorCode): string =>
   `${code.replaceAll(/(?:^|_)([a-z])/g, (_all, letter: string) => letter.toUpperCase())}Error`.replace('ErrorError', 'Error')
 
-const problem = (status: number, codes: ErrorCode[]): Json => ({
-  ...object({
+const createProblemSchema = (status: number, codes: ErrorCode[]): Json => ({
+  ...closedObject({
     type: { type: 'string', format: 'uri', enum: codes.map((code) => `urn:assay:error:${code}`) },
     title: { type: 'string' },
     status: { const: status },
     detail: { type: 'string' },
     instance: { type: 'string', format: 'uri' },
     code: { type: 'string', enum: codes },
-    details: codes.length === 1 ? errorDescriptions[codes[0]!].details : { anyOf: uniqueDetails(codes) },
+    details: codes.length === 1 ? errorDescriptions[codes[0]!].details : { anyOf: getDistinctDetails(codes) },
   }),
   description: 'Error in the format of RFC 9457 (problem details).',
 })
 
 /** Returns the distinct `details` schemas of the codes. */
-const uniqueDetails = (codes: ErrorCode[]): Json[] => [
+const getDistinctDetails = (codes: ErrorCode[]): Json[] => [
   ...new Map(codes.map((code) => [JSON.stringify(errorDescriptions[code].details), errorDescriptions[code].details])).values(),
 ]
 

@@ -149,7 +149,7 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   // be null.
   const known = Object.hasOwn(values, name) ? values[name] : undefined
   const value = typeof known === 'function' ? known(schema) : known
-  if (value !== undefined && fits(schema, value)) return value
+  if (value !== undefined && matchesSchema(schema, value)) return value
   if (typeof schema.$ref === 'string') return toExample(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
   if ('const' in schema) return schema.const
   if ('example' in schema) return schema.example
@@ -161,7 +161,7 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
     case 'array':
       return [toExample(named, schema.items as Json)]
     case 'object':
-      return members(named, schema, () => true)
+      return selectMembers(named, schema, () => true)
     case 'boolean':
       return true
     case 'integer':
@@ -176,10 +176,10 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
 export function createBodyExample(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]
-  return members(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')
+  return selectMembers(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')
 }
 
-const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: string) => boolean): Json =>
+const selectMembers = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: string) => boolean): Json =>
   Object.fromEntries(
     Object.entries(properties as Record<string, Json>)
       .filter(([name]) => wanted(name))
@@ -188,7 +188,7 @@ const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: 
 
 const allowsNull = ({ type, anyOf }: Json): boolean => [type].flat().includes('null') || anyOf !== undefined
 
-const fits = (schema: Json, value: unknown): boolean => {
+const matchesSchema = (schema: Json, value: unknown): boolean => {
   if (value === null) return allowsNull(schema)
   const { type } = schema
   return !['integer', 'number'].includes(type as string) || typeof value === 'number'

@@ -1,4 +1,4 @@
-import { accessText } from '../graphql/schema.js'
+import { describeRequiredAccess } from '../graphql/schema.js'
 import { type DescribedOperation, successHeaders } from './operation.js'
 import type { Json } from './schemas.js'
 
@@ -19,12 +19,15 @@ export function describeExports(describedBy: (operation: string) => DescribedOpe
 }
 
 function describe(list: DescribedOperation, summary: string, operationId: string): Json {
-  const item = list.exampleItem()
+  const item = list.createExampleItem()
   const filters = list.inputs.filter(({ name }) => !['page', 'page_size', 'after'].includes(name))
   return {
-    ...list.head(summary, ['Streams all entries that match the filters, newest first.', accessText(list.endpoint)]),
+    ...list.createHead(summary, [
+      'Streams all entries that match the filters, newest first.',
+      describeRequiredAccess(list.endpoint),
+    ]),
     operationId,
-    parameters: [format, ...filters.map((input) => list.parameter(input, 'query'))],
+    parameters: [format, ...filters.map((input) => list.createParameter(input, 'query'))],
     responses: {
       200: {
         description:
@@ -43,7 +46,7 @@ function describe(list: DescribedOperation, summary: string, operationId: string
           },
         },
       },
-      ...list.errorResponses({ operation: operationId, idempotent: false, judged: true, named: false }),
+      ...list.getErrorResponses({ operation: operationId, idempotent: false, judged: true, named: false }),
     },
   }
 }

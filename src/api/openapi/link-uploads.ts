@@ -24,18 +24,18 @@ const shared = { tags: ['upload'], security: [], 'x-required-scope': null }
 const invalid =
   'A token that is unknown, expired, used up or revoked returns 404 `not_found`. Browsers may send the request from any origin, or from the `origins` of the link.'
 
-const whole = (description: string): Json => ({ type: 'integer', format: 'int32', description })
+const integerSchema = (description: string): Json => ({ type: 'integer', format: 'int32', description })
 
 const rules: Json = {
   allowed_extensions: { type: 'array', items: { type: 'string' }, description: 'Extensions that the link allows.' },
-  max_size_mb: whole('Maximum file size in MB.'),
-  max_files: whole('Number of files that the link accepts.'),
-  remaining: whole('Number of files that can still be uploaded through the link.'),
+  max_size_mb: integerSchema('Maximum file size in MB.'),
+  max_files: integerSchema('Number of files that the link accepts.'),
+  remaining: integerSchema('Number of files that can still be uploaded through the link.'),
   expires_at: { type: 'string', format: 'date-time', description: 'Time at which the link expires.' },
   display_name: { type: 'string', description: 'Display name of the context.' },
 }
 
-const object = (properties: Json): Json => ({
+const closedObject = (properties: Json): Json => ({
   type: 'object',
   properties,
   required: Object.keys(properties),
@@ -53,15 +53,15 @@ export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperat
 }
 
 const describeRules = (named: NamedSchemas, upload: DescribedOperation): Json => {
-  const { 401: _credential, ...errors } = upload.errorResponses({
+  const { 401: _credential, ...errors } = upload.getErrorResponses({
     operation: 'GetLinkRules',
     idempotent: false,
     judged: false,
     named: true,
   })
-  const schema = object({
+  const schema = closedObject({
     status: { const: 'SUCCESS' },
-    data: named.refer('UploadLinkRules', () => object(rules)),
+    data: named.reference('UploadLinkRules', () => closedObject(rules)),
     timestamp: { type: 'string', format: 'date-time' },
   })
   return {

@@ -67,7 +67,7 @@ const describe = (
   shares: DescribedOperation,
   { summary, sentence, operationId, description, contentType, schema, example, parameters = [] }: Resource,
 ): Json => ({
-  ...shares.head(summary, [
+  ...shares.createHead(summary, [
     sentence,
     'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to contexts.',
   ]),
@@ -75,6 +75,6 @@ const describe = (
   parameters,
   responses: {
     200: { description, headers: successHeaders, content: { [contentType]: { schema, ...(example && { example }) } } },
-    ...shares.errorResponses({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
+    ...shares.getErrorResponses({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
   },
 })

@@ -13,7 +13,7 @@ import { type Json, NamedSchemas } from './schemas.js'
 export const apiPrefix = '/api/v1'
 
 /** Creates the OpenAPI 3.1 document from the route table, the stored documents and the schema. */
-export function openApiDocument(schema: GraphQLSchema): Json {
+export function createOpenApiDocument(schema: GraphQLSchema): Json {
   const named = new NamedSchemas()
   const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
   const operations = loadOperations(schema)
@@ -31,7 +31,7 @@ export function openApiDocument(schema: GraphQLSchema): Json {
     openapi: '3.1.0',
     info: {
       title: 'Assay',
-      version: packageVersion(),
+      version: readPackageVersion(),
       description: introduction,
       contact: { name: 'The operator of this service' },
     },
@@ -94,33 +94,33 @@ const parameters: Record<string, Json> = {
   },
 }
 
-const header = (description: string, schema: Json): Json => ({ description, schema })
+const createHeader = (description: string, schema: Json): Json => ({ description, schema })
 
 const headers: Record<string, Json> = {
   Link: {
     required: false,
-    ...header(
+    ...createHeader(
       'Link to the next page, if one exists: `</api/v1/files?page=2&after=…>; rel="next"`. Following these links never repeats or skips an item, even if items are added or removed in the meantime.',
       { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
     ),
   },
-  'X-Request-Id': header('Request ID, which also appears in the service log and in error responses.', {
+  'X-Request-Id': createHeader('Request ID, which also appears in the service log and in error responses.', {
     type: 'string',
     pattern: '^req_[0-9a-z]{26}$',
   }),
-  RateLimit: header(
+  RateLimit: createHeader(
     'Remaining requests (`r`) and seconds until the reset (`t`) of the limit that will be reached first: `"key";r=119999;t=60`.',
     { type: 'string' },
   ),
-  'RateLimit-Policy': header('Maximum requests (`q`) per window of `w` seconds for that limit: `"key";q=120000;w=60`.', {
+  'RateLimit-Policy': createHeader('Maximum requests (`q`) per window of `w` seconds for that limit: `"key";q=120000;w=60`.', {
     type: 'string',
   }),
-  'Retry-After': header('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),
-  'Content-Disposition': header('Suggested name of the downloaded file.', { type: 'string', pattern: '^attachment;' }),
-  'WWW-Authenticate': header('Required authentication scheme, which is `Bearer`.', { type: 'string' }),
+  'Retry-After': createHeader('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),
+  'Content-Disposition': createHeader('Suggested name of the downloaded file.', { type: 'string', pattern: '^attachment;' }),
+  'WWW-Authenticate': createHeader('Required authentication scheme, which is `Bearer`.', { type: 'string' }),
 }
 
-function packageVersion(): string {
+function readPackageVersion(): string {
   const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string }
   return version
 }

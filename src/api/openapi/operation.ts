@@ -15,7 +15,7 @@ import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
 import { createBodyExample, toExample } from './examples.js'
-import { type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, ResponseSchemas } from './schemas.js'
+import { type InputTarget, type Json, type NamedSchemas, ResponseSchemas, toInputSchema, toNullable } from './schemas.js'
 
 /** Components shared by all operations. */
 export interface Shared {
@@ -53,7 +53,7 @@ export class DescribedOperation {
     this.inputs = operation.variables.map(({ name, type }) => ({
       name,
       required: isNonNullType(type),
-      target: this.#target(paths.get(name)!),
+      target: this.#findTarget(paths.get(name)!),
     }))
   }
 
@@ -63,18 +63,18 @@ export class DescribedOperation {
     const query = route.body ? [] : others
     const idempotent = route.method === 'POST' && this.field.args.some(({ name }) => name === 'idempotencyKey')
     return {
-      ...this.head(route.summary, [this.field.description ?? '']),
+      ...this.createHead(route.summary, [this.field.description ?? '']),
       parameters: [
-        ...inPath.map((input) => this.parameter(input, 'path')),
-        ...query.map((input) => this.parameter(input, 'query')),
+        ...inPath.map((input) => this.createParameter(input, 'path')),
+        ...query.map((input) => this.createParameter(input, 'query')),
         ...(idempotent ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
       ],
-      ...(route.body && { requestBody: this.#body(route, others) }),
+      ...(route.body && { requestBody: this.#createRequestBody(route, others) }),
       responses: {
         [String(route.status ?? 200)]: route.sendsPreview
           ? previewResponse
-          : this.#success(route, envelope(route, this.answer()), idempotent),
-        ...this.errorResponses({
+          : this.#createSuccessResponse(route, createEnvelope(route, this.getDataSchema()), idempotent),
+        ...this.getErrorResponses({
           operation: this.name,
           body: route.body,
           idempotent,
@@ -86,7 +86,7 @@ export class DescribedOperation {
     }
   }
 
-  head(summary: string, sentences: string[]): Json {
+  createHead(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
     return {
       operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
@@ -97,8 +97,8 @@ export class DescribedOperation {
     }
   }
 
-  parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
-    const { description, ...schema } = inputSchema(this.#shared.named, target)
+  createParameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
+    const { description, ...schema } = toInputSchema(this.#shared.named, target)
     return {
       name,
       in: place,
@@ -110,23 +110,23 @@ export class DescribedOperation {
   }
 
   /** Returns the schema of `data`, which is never null in a success response. In GraphQL, a rejected root field is null. */
-  answer(): Json {
+  getDataSchema(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
-    return new ResponseSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
+    return new ResponseSchemas(this.#shared.named, this.#fragments).toSchema(type, this.#node.selectionSet)
   }
 
   /** Returns an example item of the list. */
-  exampleItem(): Record<string, unknown> {
-    const { data } = toExample(this.#shared.named, this.answer()) as { data: [Record<string, unknown>] }
+  createExampleItem(): Record<string, unknown> {
+    const { data } = toExample(this.#shared.named, this.getDataSchema()) as { data: [Record<string, unknown>] }
     return data[0]
   }
 
-  errorResponses(facts: OperationFacts): Record<string, Json> {
-    return this.#shared.errors.of(getCodes(facts))
+  getErrorResponses(facts: OperationFacts): Record<string, Json> {
+    return this.#shared.errors.getResponses(getCodes(facts))
   }
 
   /** Finds the argument or input field that a variable sets, such as `pageSize` or `input.maxFileSizeMb`. */
-  #target(path: string): InputTarget {
+  #findTarget(path: string): InputTarget {
     const [first, ...rest] = path.split('.')
     let target: InputTarget = this.field.args.find(({ name }) => name === first)!
     for (const name of rest) {
@@ -137,7 +137,7 @@ export class DescribedOperation {
     return target
   }
 
-  #success(route: Route, schema: Json, idempotent: boolean): Json {
+  #createSuccessResponse(route: Route, schema: Json, idempotent: boolean): Json {
     return {
       description: idempotent
         ? 'The operation succeeded. With a known `Idempotency-Key`, this is the stored response of the first request.'
@@ -157,24 +157,24 @@ export class DescribedOperation {
               type: 'string',
               description: 'Server-sent events: each item of the list as one event, followed by new items.',
             },
-            example: `id: 4711\ndata: ${JSON.stringify(this.exampleItem())}\n\n`,
+            example: `id: 4711\ndata: ${JSON.stringify(this.createExampleItem())}\n\n`,
           },
         }),
       },
     }
   }
 
-  #body(route: Route, inputs: Input[]): Json {
+  #createRequestBody(route: Route, inputs: Input[]): Json {
     const required = inputs.filter((input) => input.required).map(({ name }) => name)
     // Null means omitted, except in a PATCH request, in which null can be a new value.
     const nullable = route.body === 'json' && route.method !== 'PATCH'
     const properties = Object.fromEntries(
       inputs.map((input) => {
-        const schema = inputSchema(this.#shared.named, input.target)
-        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? orNull(schema) : schema]
+        const schema = toInputSchema(this.#shared.named, input.target)
+        return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? toNullable(schema) : schema]
       }),
     )
-    const schema = this.#shared.named.refer(`${this.name}Body`, () => ({
+    const schema = this.#shared.named.reference(`${this.name}Body`, () => ({
       type: 'object',
       properties,
       ...(required.length > 0 && { required }),
@@ -186,7 +186,11 @@ export class DescribedOperation {
         route.body === 'json'
           ? { 'application/json': { schema, example: createBodyExample(this.#shared.named, schema) } }
           : {
-              'multipart/form-data': { schema, ...encodings(properties), example: createBodyExample(this.#shared.named, schema) },
+              'multipart/form-data': {
+                schema,
+                ...createEncodings(properties),
+                example: createBodyExample(this.#shared.named, schema),
+              },
             },
     }
   }
@@ -195,14 +199,14 @@ export class DescribedOperation {
 const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
 
 // Declares parts with object values as JSON.
-function encodings(properties: Record<string, Json>): Json {
+function createEncodings(properties: Record<string, Json>): Json {
   const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
   return objects.length > 0
     ? { encoding: Object.fromEntries(objects.map((name) => [name, { contentType: 'application/json' }])) }
     : {}
 }
 
-function envelope(route: Route, data: Json): Json {
+function createEnvelope(route: Route, data: Json): Json {
   const properties: Record<string, Json> = {
     status: { const: 'SUCCESS' },
     ...(route.message !== undefined && { message: { type: 'string', example: route.message } }),

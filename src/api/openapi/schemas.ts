@@ -23,7 +23,7 @@ export type Json = Record<string, unknown>
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
-  refer(name: string, make: () => Json): Json {
+  reference(name: string, make: () => Json): Json {
     const schema = make()
     this.all[name] ??= schema
     if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
@@ -71,28 +71,28 @@ export class ResponseSchemas {
     this.#fragments = fragments
   }
 
-  of(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json = {}): Json {
-    if (isNonNullType(type)) return this.#present(type.ofType, selection, shape)
-    return orNull(this.#present(type, selection, shape))
+  toSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json = {}): Json {
+    if (isNonNullType(type)) return this.#toNonNullSchema(type.ofType, selection, shape)
+    return toNullable(this.#toNonNullSchema(type, selection, shape))
   }
 
-  #present(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json): Json {
-    if (isListType(type)) return { type: 'array', items: this.of(type.ofType, selection) }
-    if (isEnumType(type)) return enumSchema(this.#named, type)
-    if (isObjectType(type)) return this.#object(type, selection!)
-    return { ...scalarSchema(String(type)), ...shape }
+  #toNonNullSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined, shape: Json): Json {
+    if (isListType(type)) return { type: 'array', items: this.toSchema(type.ofType, selection) }
+    if (isEnumType(type)) return toEnumSchema(this.#named, type)
+    if (isObjectType(type)) return this.#toObjectSchema(type, selection!)
+    return { ...toScalarSchema(String(type)), ...shape }
   }
 
   /** Names the schema after the fragment if the selection is a single fragment, and otherwise after the type. */
-  #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
+  #toObjectSchema(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
     if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
-      return this.#named.refer(type.name, () => this.#members(type, selection))
+      return this.#named.reference(type.name, () => this.#toMembersSchema(type, selection))
     const { selectionSet } = this.#fragments.get(only.name.value)!
-    return this.#named.refer(only.name.value, () => this.#members(type, selectionSet))
+    return this.#named.reference(only.name.value, () => this.#toMembersSchema(type, selectionSet))
   }
 
-  #members(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
+  #toMembersSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
     const properties: Record<string, Json> = {}
     for (const node of selections) {
       if (node.kind !== Kind.FIELD)
@@ -101,7 +101,7 @@ export class ResponseSchemas {
         )
       const field = type.getFields()[node.name.value]!
       properties[node.alias?.value ?? node.name.value] = withDescription(
-        this.of(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
+        this.toSchema(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
         field.description,
       )
     }
@@ -124,33 +124,33 @@ export interface InputTarget {
   extensions: Readonly<Record<string, unknown>>
 }
 
-export function inputSchema(named: NamedSchemas, target: InputTarget): Json {
+export function toInputSchema(named: NamedSchemas, target: InputTarget): Json {
   const limits = target.extensions.jsonSchema as Json | undefined
-  const limited = { ...typeSchema(named, target.type), ...limits }
+  const limited = { ...toTypeSchema(named, target.type), ...limits }
   const { defaultValue } = target
   return { ...withDescription(limited, target.description), ...(defaultValue !== undefined && { default: defaultValue }) }
 }
 
-function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
+function toTypeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
   const present = getNullableType(type) as GraphQLInputType
-  if (isListType(present)) return { type: 'array', items: typeSchema(named, present.ofType) }
-  if (isEnumType(present)) return enumSchema(named, present)
-  if (isInputObjectType(present)) return objectSchema(named, present)
-  return scalarSchema(String(present))
+  if (isListType(present)) return { type: 'array', items: toTypeSchema(named, present.ofType) }
+  if (isEnumType(present)) return toEnumSchema(named, present)
+  if (isInputObjectType(present)) return toInputObjectSchema(named, present)
+  return toScalarSchema(String(present))
 }
 
 /** Returns the schema of an input object that is a body member. Other input objects are sent as individual members in REST. */
-const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
-  named.refer(type.name, () => ({
+const toInputObjectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
+  named.reference(type.name, () => ({
     type: 'object',
     properties: Object.fromEntries(
-      Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), inputSchema(named, field)]),
+      Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), toInputSchema(named, field)]),
     ),
     additionalProperties: false,
   }))
 
-function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
-  return named.refer(type.name, () => ({
+function toEnumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
+  return named.reference(type.name, () => ({
     type: 'string',
     enum: type.getValues().map(({ name }) => name),
     description: [
@@ -160,7 +160,7 @@ function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
   }))
 }
 
-function scalarSchema(name: string): Json {
+function toScalarSchema(name: string): Json {
   const schema = scalars[name]
   if (!schema) throw new Error(`The scalar ${name} has no JSON Schema. Add one in src/api/openapi/schemas.ts.`)
   return { ...schema }
@@ -169,7 +169,7 @@ function scalarSchema(name: string): Json {
 const withDescription = (schema: Json, description: string | null | undefined): Json =>
   description ? { ...schema, description } : schema
 
-export const orNull = (schema: Json): Json =>
+export const toNullable = (schema: Json): Json =>
   [schema.type].flat().includes('null')
     ? schema
     : typeof schema.type === 'string'

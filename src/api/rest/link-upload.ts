@@ -6,7 +6,7 @@ import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { rejectEncoding, sendContinue, watchBody } from '../bodies/request-body.js'
 import { loadOperations } from './operations.js'
-import { type RestParts, respond, run } from './router.js'
+import { type RestParts, respond, runOperation } from './router.js'
 import { routes } from './routes.js'
 import { type FixedContext, readUpload } from './upload-form.js'
 import type { RawValue, RestRequest } from './variables.js'
@@ -31,7 +31,7 @@ export function createLinkUpload(parts: RestParts): LinkUploadHandler {
     const restRequest: RestRequest = { request, response, call, route, operation }
     const { filename } = target
     call.requestName = operation.requestName
-    const upload = (raw: Map<string, RawValue>) => run(restRequest, raw)
+    const upload = (raw: Map<string, RawValue>) => runOperation(restRequest, raw)
     return respond(parts, restRequest, async () => {
       const data = await call.withUpload(operation.endpoint, request.headers, (actor) =>
         filename === undefined

@@ -84,7 +84,7 @@ function toOperation(
   for (const argument of selection.arguments ?? []) addNames(argument.value, argument.name.value, requestNames)
   for (const [path, name] of [...requestNames])
     addMemberNames(variables.find((each) => each.name === name)?.type, path, name, requestNames)
-  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] }
+  const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...collectUsedFragments(node, fragments)] }
   return {
     name: node.name!.value,
     document,
@@ -139,7 +139,7 @@ function addMemberNames(type: GraphQLInputType | undefined, path: string, name: 
     for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${toSnakeCase(field)}`)
 }
 
-function usedFragments(
+function collectUsedFragments(
   node: OperationDefinitionNode | FragmentDefinitionNode,
   fragments: Map<string, FragmentDefinitionNode>,
   used = new Set<FragmentDefinitionNode>(),
@@ -149,7 +149,7 @@ function usedFragments(
       const fragment = fragments.get(spread.name.value)!
       if (used.has(fragment)) return
       used.add(fragment)
-      usedFragments(fragment, fragments, used)
+      collectUsedFragments(fragment, fragments, used)
     },
   })
   return used

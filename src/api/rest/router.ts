@@ -41,8 +41,8 @@ export function createRestHandler(parts: RestParts): RestHandler {
     respond(parts, { request, response, call }, async () => {
       const { route, parameters } = findRoute(tree, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
-      const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
-      const next = nextPage(route, target, data)
+      const data = await runRoute(parts, { request, response, call, route, operation }, parameters, target.query)
+      const next = createNextPageLink(route, target, data)
       if (next !== undefined && !response.destroyed) response.setHeader('Link', next)
       return { route, data }
     })
@@ -90,7 +90,7 @@ const setHeaders = (response: ServerResponse, call: Call): void => {
   for (const name in call.responseHeaders) response.setHeader(name, call.responseHeaders[name]!)
 }
 
-async function answer(
+async function runRoute(
   parts: RestParts,
   restRequest: RestRequest,
   parameters: Record<string, string>,
@@ -101,11 +101,11 @@ async function answer(
   const queryValues = readQuery(restRequest, query)
   const runWith = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
-    return run(restRequest, raw)
+    return runOperation(restRequest, raw)
   }
   if (route.body === 'multipart')
     return call.withUpload(operation.endpoint, request.headers, (actor) =>
-      readUpload(parts, restRequest, actor, (raw) => run(restRequest, raw)),
+      readUpload(parts, restRequest, actor, (raw) => runOperation(restRequest, raw)),
     )
   if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
   // Report unexpected members and parameters here, because an endpoint without arguments runs no validation.
@@ -121,7 +121,7 @@ async function answer(
 }
 
 /** Runs the stored document of a route with the values of a request. */
-export async function run(
+export async function runOperation(
   { call, operation, response, route }: RestRequest,
   raw: ReadonlyMap<string, RawValue>,
 ): Promise<unknown> {
@@ -131,7 +131,7 @@ export async function run(
   })
   for (const error of errors) if (!call.inputErrors.some(({ field }) => field === error.field)) call.inputErrors.push(error)
   if (call.inputErrors.length === 0) call.cost.value = operation.getCost(variables)
-  if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
+  if (call.cost.isExpensive) response.once('close', () => call.cost.onDisconnect())
   return operation.run(call, variables)
 }
 
@@ -144,7 +144,7 @@ interface Listed {
  * Returns the `Link` header (RFC 8288) of the next page, which starts after the last item of this page. Undefined on the last
  * page.
  */
-function nextPage(route: Route, target: Target, page: unknown): string | undefined {
+function createNextPageLink(route: Route, target: Target, page: unknown): string | undefined {
   if (route.listedBy === undefined) return undefined
   const { data, pagination } = page as Listed
   const last = data.at(-1)
@@ -164,7 +164,7 @@ function getRequestedSort(query: URLSearchParams): string | undefined {
 
 interface TreeNode {
   literals: Map<string, TreeNode>
-  parameter?: { name: string; node: TreeNode }
+  parameter?: { name: string; createNode: TreeNode }
   routes: Map<string, Route>
 }
 
@@ -185,7 +185,7 @@ export class RouteTree {
       let at = this.#root
       for (const segment of route.path.split('/').slice(1)) {
         const name = /^\{(\w+)\}$/.exec(segment)?.[1]
-        if (name) at = (at.parameter ??= { name, node: node() }).node
+        if (name) at = (at.parameter ??= { name, createNode: node() }).createNode
         else {
           if (!at.literals.has(segment)) at.literals.set(segment, node())
           at = at.literals.get(segment)!
@@ -211,7 +211,7 @@ export class RouteTree {
       } catch {
         return undefined
       }
-      at = at.parameter.node
+      at = at.parameter.createNode
     }
     return at.routes.size > 0 ? { routes: at.routes, parameters } : undefined
   }

@@ -5,10 +5,10 @@ import type { Spooled } from '../../platform/spool/content.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
-import { findImpreciseNumber, impreciseNumberMessage } from '../bodies/json.js'
+import { createImpreciseNumberMessage, findImpreciseNumber } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 import { sendContinue } from '../bodies/request-body.js'
-import { type RawValue, type RestRequest, unknownNames } from './variables.js'
+import { findUnknownNames, type RawValue, type RestRequest } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
 
@@ -120,11 +120,11 @@ export class UploadForm {
     else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
     else if (this.values.has(name)) this.#addError(name, 'must be sent at most once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
-    else this.#keep(name, value)
+    else this.#addValue(name, value)
   }
 
-  #keep(name: string, value: string): void {
-    this.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })
+  #addValue(name: string, value: string): void {
+    this.values.set(name, name === 'metadata' ? this.#parseJson(name, value) : { value, from: 'text' })
     if (name === 'context')
       this.#pending.push(
         this.#options.getRules(value).then(
@@ -138,12 +138,12 @@ export class UploadForm {
       )
   }
 
-  #json(name: string, text: string): RawValue {
+  #parseJson(name: string, text: string): RawValue {
     try {
       const value = JSON.parse(text)
       const inexact = findImpreciseNumber(text)
       if (inexact) {
-        this.#addError(name, impreciseNumberMessage(inexact))
+        this.#addError(name, createImpreciseNumberMessage(inexact))
         return { value: {}, from: 'json' }
       }
       // In JSON bodies, null means omitted. A form part with null is invalid, because it was sent explicitly.
@@ -155,7 +155,7 @@ export class UploadForm {
 
   rejectUnknown(name: string | undefined): void {
     const [error] = name
-      ? unknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
+      ? findUnknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
       : [{ field: 'body', message: 'must have a name for each of its parts' }]
     if (error) this.#addError(error.field, error.message)
   }
@@ -199,7 +199,7 @@ export async function readUpload<T>(
     getRules: (contextKey) => contexts.findCached(actor, contextKey),
   })
   try {
-    if (form.cut && !form.values.has('context')) throw uploads.largerThanAny(uploads.ceiling + 1)
+    if (form.cut && !form.values.has('context')) throw uploads.createTooLargeError(uploads.ceiling + 1)
     call.inputErrors.push(...form.errors)
     return await work(form.values)
   } finally {

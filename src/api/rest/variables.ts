@@ -39,7 +39,7 @@ export async function readMembers({ request, response, call, operation, route }:
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
-  call.inputErrors.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
+  call.inputErrors.push(...findUnknownNames(Object.keys(members), known, 'a member of this request'))
   return raw
 }
 
@@ -54,7 +54,7 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
     if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be sent at most once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
-  call.inputErrors.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
+  call.inputErrors.push(...findUnknownNames(query.keys(), known, 'a query parameter of this endpoint'))
   return raw
 }
 
@@ -87,7 +87,7 @@ export function coerceVariables(
       variables[name] = result.value
       continue
     }
-    errors.push(...toFieldErrors(result).map((error) => within(name, error)))
+    errors.push(...toFieldErrors(result).map((error) => prefixField(name, error)))
     if (isNonNullType(type)) variables[name] = createPlaceholder(type)
   }
   return { variables, errors }
@@ -102,7 +102,7 @@ const toFieldErrors = (result: Exclude<Coerced, { value: unknown }>): FieldError
   return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
 }
 
-const within = (name: string, { field, ...error }: FieldError): FieldError => ({
+const prefixField = (name: string, { field, ...error }: FieldError): FieldError => ({
   field: field ? `${name}.${field}` : name,
   ...error,
 })
@@ -124,14 +124,14 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [toSnakeCase(field.name), field]))
-  const errors = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
+  const errors = findUnknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
   const members: Record<string, unknown> = {}
   for (const [name, field] of fields) {
     const member = (value as Record<string, unknown>)[name]
     if (!Object.hasOwn(value, name) || member === undefined) continue
     const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
     if ('value' in result) members[field.name] = result.value
-    else errors.push(...toFieldErrors(result).map((error) => within(name, error)))
+    else errors.push(...toFieldErrors(result).map((error) => prefixField(name, error)))
   }
   return errors.length > 0 ? { errors } : { value: members }
 }
@@ -145,7 +145,7 @@ function coerceList(item: GraphQLInputType, value: unknown): Coerced {
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
-const rejectedNumber = (value: unknown): string | number | undefined =>
+const getRejectedNumber = (value: unknown): string | number | undefined =>
   typeof value === 'string' || typeof value === 'number' ? value : undefined
 
 const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
@@ -154,13 +154,13 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
     return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
       ? { value: number }
-      : { error: 'must be a whole number of at most 2147483647', rejected: rejectedNumber(value) }
+      : { error: 'must be a whole number of at most 2147483647', rejected: getRejectedNumber(value) }
   },
   Long: (value, from) => {
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
     return Number.isSafeInteger(number)
       ? { value: number }
-      : { error: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: rejectedNumber(value) }
+      : { error: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: getRejectedNumber(value) }
   },
   Boolean: (value, from) => {
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value
@@ -185,21 +185,22 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 const maxErrors = 50
 
 /** Reports each unknown name together with the most similar known name, up to a maximum number. */
-export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldError[] {
+export function findUnknownNames(names: Iterable<string>, known: readonly string[], description: string): FieldError[] {
   const errors: FieldError[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (errors.length >= maxErrors) break
     // List the known names only once per request.
-    const hint = nearest(name, known) ?? (errors.length === 0 ? among(known) : '')
-    errors.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
+    const hint = suggestName(name, known) ?? (errors.length === 0 ? listKnownNames(known) : '')
+    errors.push({ field: name.slice(0, 100), message: `is not ${description}${hint}` })
   }
   return errors
 }
 
-function nearest(name: string, known: readonly string[]): string | undefined {
+function suggestName(name: string, known: readonly string[]): string | undefined {
   const [first] = suggestionList(name.slice(0, 100), known)
   return first === undefined ? undefined : `; did you mean '${first}'?`
 }
 
-const among = (known: readonly string[]): string => (known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : '')
+const listKnownNames = (known: readonly string[]): string =>
+  known.length > 0 && known.length <= 15 ? `; known: ${known.join(', ')}` : ''

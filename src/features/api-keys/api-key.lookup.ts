@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { ApiKeyRecord, KeyUse } from '../../access/authenticate.js'
-import { credentialLookups } from '../../access/credential-lookups.js'
+import { createCredentialBatcher } from '../../access/credential-lookups.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
@@ -12,7 +12,7 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
 
 /** Returns a function that loads an API key by the hash of its secret. Concurrent calls share one SQL statement. */
 export const createApiKeyLoader = (pool: Pool) => {
-  const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
+  const lookups = createCredentialBatcher((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
   return (hash: Buffer) => lookups.add(hash)
 }
 

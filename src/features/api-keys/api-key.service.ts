@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../access/secrets.js'
+import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../access/secrets.js'
 import { mapPage, newestFirst, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -39,7 +39,7 @@ export class ApiKeyService {
     options: { secret?: string; answer?: (id: string) => IdempotentResponse } = {},
   ): Promise<CreatedApiKey> {
     const contextIds = await this.#findContextIds(actor, input)
-    const secret = options.secret ?? newApiKeySecret()
+    const secret = options.secret ?? generateApiKeySecret()
     const apiKeyId = newId('key')
     const createdAt = getIdTime(apiKeyId)
     const expiresAt = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
@@ -98,7 +98,7 @@ export class ApiKeyService {
 
   /** Replaces the secret of an API key. The previous secret stays valid for `graceSeconds`. */
   async rotate(actor: Actor, apiKeyId: string, graceSeconds: number): Promise<CreatedApiKey> {
-    const secret = newApiKeySecret()
+    const secret = generateApiKeySecret()
     const row = await this.#updateApiKey(actor, apiKeyId, (before) => {
       if (before.status === 'revoked')
         throw conflict(`API key '${apiKeyId}' is permanently revoked. Create a new API key.`, toErrorDetails(before))

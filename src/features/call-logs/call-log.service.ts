@@ -1,10 +1,10 @@
 import {
   connectLog,
+  createRowsClause,
   type LogQuery,
   type LogTable,
   listLog,
   logBatches,
-  logRows,
   selectLogRows,
 } from '../../api/graphql/log-list.js'
 import type { Connection, ConnectionArgs, Page, PageArgs } from '../../api/graphql/page.js'
@@ -76,7 +76,7 @@ export class CallLogService {
     const conditions = ['tenant_id = $1', 'api_key_id = k.id', 'call_id >= $4']
     const { rows } = await this.#db.reads.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT ${table.columns} FROM ${logRows(table, { conditions, pairs: getMatchingPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
+         SELECT ${table.columns} FROM ${createRowsClause(table, { conditions, pairs: getMatchingPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
       [tenantId, apiKeyIds, count, getFirstId('call', horizon && horizon > day ? horizon : day)],
     )
     for (const row of rows) byKey.get(row.apiKeyId)!.push(row)

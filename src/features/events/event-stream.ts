@@ -6,7 +6,7 @@ import type { LiveStreams } from '../../access/live-streams.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
-import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
+import { coerceVariables, findUnknownNames, type RawValue } from '../../api/rest/variables.js'
 import type { FieldError } from '../../platform/errors/errors.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { EventPageArgs } from './event.types.js'
@@ -41,7 +41,7 @@ async function serveEventStream(parts: Parts, operation: Operation, request: Req
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
       const args = parseArguments(call, operation, request)
-      return { args, stream: parts.streams.enter(actor, () => parts.isCredentialValid(request)) }
+      return { args, stream: parts.streams.open(actor, () => parts.isCredentialValid(request)) }
     })
     response.once('close', stream.leave)
     response.set(call.responseHeaders).set({
@@ -62,7 +62,7 @@ function parseArguments(call: Call, operation: Operation, request: Request): Eve
   const { query } = getTarget(request)
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name)
-  const errors: FieldError[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
+  const errors: FieldError[] = findUnknownNames([...query.keys()], known, 'a query parameter of this endpoint')
   for (const name of known) {
     const values = query.getAll(name)
     if (values.length > 1) errors.push({ field: name, message: 'must be sent at most once' })

@@ -3,7 +3,7 @@ import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
-import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
+import { coerceVariables, findUnknownNames, type RawValue } from '../../api/rest/variables.js'
 import type { FieldError } from '../../platform/errors/errors.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
@@ -42,7 +42,7 @@ export class ExportList<Args extends object> {
     // Paging parameters are ignored, because clients may copy the query string of a list.
     const known = ['format', ...filters]
     errors.push(
-      ...unknownNames(
+      ...findUnknownNames(
         [...query.keys()].filter((name) => !paging.includes(name)),
         known,
         'a query parameter of this endpoint',

@@ -73,7 +73,7 @@ async function handleExport<Args extends object>(
   try {
     await call.run('data', exported.list.endpoint, async (attempt) => {
       const wanted = exported.list.parseQuery(call, getTarget(request).query)
-      const leave = slots.enter(attempt.actor.tenantId)
+      const leave = slots.acquire(attempt.actor.tenantId)
       try {
         await sendExport(parts, exported, wanted, attempt, call, response)
       } finally {
@@ -99,7 +99,7 @@ async function sendExport<Args extends object>(
     // An export contains the rows up to the current time, so it does not include its own call.
     const rows = batches(connection, attempt.actor, args)
     const first = await rows.next()
-    await call.admission.succeeded(attempt)
+    await call.admission.logSuccess(attempt)
     response.set(call.responseHeaders).set({
       'Content-Type': writers[format].contentType,
       'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,

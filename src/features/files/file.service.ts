@@ -73,7 +73,7 @@ export class FileService {
     const { actor } = attempt
     const file = isId('file', fileId) ? await this.#ledger.announce('append', lookup.find(actor.tenantId, fileId)) : null
     if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
-    attempt.involve({ fileId, context: file })
+    attempt.setTarget({ fileId, context: file })
     return file
   }
 
@@ -246,7 +246,7 @@ export class FileService {
     if (typeof query.context === 'string') {
       const context = await this.#contexts.find(actor, query.context)
       if (!context) return undefined
-      attempt.involve({ context })
+      attempt.setTarget({ context })
       contextIds = [context.contextId]
     }
     const uploadedBy = query.uploadedBy ?? null

@@ -93,7 +93,7 @@ export class UploadService {
             this.#retryIfStale(attempt, received, (current) => this.#inspectAndStore(attempt, current, metadata, answer)),
           replay: (response) => {
             const file = fromStoredResponse(response)
-            attempt.involve({ fileId: file.fileId })
+            attempt.setTarget({ fileId: file.fileId })
             return file
           },
         },
@@ -150,7 +150,7 @@ export class UploadService {
     const { uploadLink } = actor
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
-    attempt.involve({ context })
+    attempt.setTarget({ context })
     if (uploadLink) return narrowRules(context, uploadLink)
     if (context.status !== 'active')
       throw conflict(`Context '${context.contextKey}' is disabled.`, { context_key: context.contextKey, status: context.status })
@@ -212,7 +212,7 @@ export class UploadService {
       createdAt,
       ...(this.#parts.isAdoption && { isAdopted: true }),
     }
-    attempt.involve({ fileId })
+    attempt.setTarget({ fileId })
     const accepted = toUploadResponse(file, actor)
     const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: answer?.({ ...accepted }) }
     await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))

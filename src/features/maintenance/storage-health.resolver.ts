@@ -22,7 +22,7 @@ export class StorageHealthResolver {
       'Compares counters, rows and blobs of the tenant, without reading file contents. Only one check can run at a time, and only one per request.',
   })
   async storageHealth(@By() actor: Actor) {
-    const leave = this.#slots.enter(actor.tenantId)
+    const leave = this.#slots.acquire(actor.tenantId)
     try {
       return await this.#storageHealth.verify({ tenantId: actor.tenantId })
     } finally {

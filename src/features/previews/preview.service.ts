@@ -89,7 +89,7 @@ export class PreviewService {
   }
 
   async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
-    const leave = this.#slots.enter(file.tenantId)
+    const leave = this.#slots.acquire(file.tenantId)
     try {
       const opened = await this.#contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
       if (!opened) return { problem: damaged }

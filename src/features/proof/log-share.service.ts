@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import { credentialLookups } from '../../access/credential-lookups.js'
-import { hashSecret, logTokenForm, newRowToken } from '../../access/secrets.js'
+import { createCredentialBatcher } from '../../access/credential-lookups.js'
+import { createRowToken, hashSecret, logTokenForm } from '../../access/secrets.js'
 import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -36,8 +36,8 @@ interface FoundReader extends LogReader {
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
-  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findReaders(presented))
-  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
+  readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented))
+  readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findReaders(presented), {
     minPauseMs: suspectPauseMs,
   })
 
@@ -52,7 +52,7 @@ export class LogShareService {
     const shareId = newId('shr')
     const createdAt = getIdTime(shareId)
     const expiresAt = new Date(createdAt.getTime() + days * day)
-    const { token, hash } = newRowToken('log', tenantId, shareId)
+    const { token, hash } = createRowToken('log', tenantId, shareId)
     return this.#ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)

@@ -102,7 +102,7 @@ export class ReceiptService {
     const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
     // A context that was deleted is accessible only to actors without context restrictions.
     if (!context && actor.contexts) return false
-    attempt.involve({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
+    attempt.setTarget({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true
   }
 }

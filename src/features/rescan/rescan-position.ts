@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { isExact, signaturesIn } from '../../inspection/scanners/signatures.js'
+import { createSignaturesExpression, isExact } from '../../inspection/scanners/signatures.js'
 import { getLeaseEndSql } from '../../platform/db/lease.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
@@ -81,6 +81,6 @@ export function buildIsDoneCondition(signatures: string, parameter: string): str
   const isFinal = isExact(signatures)
     ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
     : `r.report->>'outcome' = 'rejected'`
-  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id AND ${createSignaturesExpression('r.report')} = ${parameter}
     AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
 }

@@ -28,14 +28,14 @@ export class RescanService {
   readonly #db: Database
   readonly #contexts: FileContextService
   readonly #serviceEvents: ServiceEvents
-  readonly #scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
+  readonly #scanner: Promise<Pick<VirusScanner, 'getIdentity'>> | undefined
 
   /** `scanner` is pending while the services are created. It is undefined for CLI commands, which start no rescans. */
   constructor(parts: {
     db: Database
     contexts: FileContextService
     serviceEvents: ServiceEvents
-    scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
+    scanner: Promise<Pick<VirusScanner, 'getIdentity'>> | undefined
   }) {
     this.#db = parts.db
     this.#contexts = parts.contexts
@@ -47,7 +47,7 @@ export class RescanService {
    * Returns the current signatures of the scanner. Throws `scannerUnavailable` if the scanner is unavailable or not configured.
    */
   async getScannerSignatures(): Promise<Signatures> {
-    const identity = await (await this.#scanner)?.identity()
+    const identity = await (await this.#scanner)?.getIdentity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so files cannot be rescanned. Set SCANNER_URL.')
     return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
@@ -96,7 +96,7 @@ export class RescanService {
    * is scanned with these signatures. If no signatures are known, every restored file waits.
    */
   async getNewestSignatures(): Promise<string | null> {
-    const identity = await (await this.#scanner)?.identity().catch(() => undefined)
+    const identity = await (await this.#scanner)?.getIdentity().catch(() => undefined)
     if (identity?.name === 'none') return null
     const current = identity && { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
     return (await this.#updateNewestSignatures(current)) ?? 'unknown'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type Inspector, reportUnscanned, toRescan } from '../../inspection/engine/inspect.js'
+import { createUnscannedReport, type Inspector, toRescanSubmission } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { getSignatures, type Signatures } from '../../inspection/scanners/signatures.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
@@ -193,7 +193,7 @@ export class Rescanner {
       if (!opened) return await this.#reportUnreadable(batch, file)
       try {
         const { content } = opened
-        report = await this.#parts.inspector.inspect(toRescan({ ...file, content, signal, owner: background }))
+        report = await this.#parts.inspector.inspect(toRescanSubmission({ ...file, content, signal, owner: background }))
       } finally {
         await opened.dispose()
       }
@@ -272,7 +272,7 @@ export class Rescanner {
     { failure, reason }: { failure: string; reason: string | null },
   ): Promise<Result | undefined> {
     const { scanner, logger } = this.#parts
-    const engine = await scanner.identity()
+    const engine = await scanner.getIdentity()
     // Earlier attempts used other signatures, so the file gets the full number of attempts again.
     if (getSignatures(engine) !== signatures) {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
@@ -280,7 +280,7 @@ export class Rescanner {
     }
     logger.error({ file_id: file.fileId, failure }, `A file was not rescanned: ${maxAttempts} attempts failed.`)
     this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
-    const report = reportUnscanned(file.report, { reason: reason ?? toSentence(failure), attempts: maxAttempts, engine })
+    const report = createUnscannedReport(file.report, { reason: reason ?? toSentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
   }
 

@@ -1,4 +1,4 @@
-import { newApiKeySecret } from '../../access/secrets.js'
+import { generateApiKeySecret } from '../../access/secrets.js'
 import { createSystemActor, scopes } from '../../platform/actor.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
@@ -29,7 +29,7 @@ export async function bootstrap(
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = createSystemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
-    const secret = configuredSecret ?? newApiKeySecret()
+    const secret = configuredSecret ?? generateApiKeySecret()
     // A start that was killed may have already created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError, Pool } from 'pg'
-import { announce } from '../../access/identity-listener.js'
+import { notifyIdentityChange } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { distributedTables } from '../../platform/db/distribution.js'
 import { inTransaction } from '../../platform/db/transaction.js'
@@ -49,7 +49,7 @@ export class TenantDeletion {
         `INSERT INTO service_state (key, value, updated_at) VALUES ($1, '{"files": 0}', now()) ON CONFLICT (key) DO NOTHING`,
         [keyPrefix + tenantId],
       )
-      await announce(client, 'tenant', tenantId)
+      await notifyIdentityChange(client, 'tenant', tenantId)
     })
   }
 
@@ -104,7 +104,7 @@ export class TenantDeletion {
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
-    await announce(this.#pool, 'tenant', tenantId)
+    await notifyIdentityChange(this.#pool, 'tenant', tenantId)
     return true
   }
 

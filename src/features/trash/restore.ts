@@ -1,4 +1,4 @@
-import { signaturesIn } from '../../inspection/scanners/signatures.js'
+import { createSignaturesExpression } from '../../inspection/scanners/signatures.js'
 import { type AuditRow, createFileAuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -57,7 +57,7 @@ export async function restoreFile(
 const statement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),
 stale AS (SELECT b.file_id, b.context_id, now() AS since FROM back b JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = b.context_id AND c.scan_for_viruses
-  WHERE $4::text IS NOT NULL AND NOT EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = $2 AND ${signaturesIn('r.report')} = $4)),
+  WHERE $4::text IS NOT NULL AND NOT EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = $2 AND ${createSignaturesExpression('r.report')} = $4)),
 held AS (INSERT INTO quarantine (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
   SELECT $1, file_id, context_id, since, $4, '[]', CASE WHEN $5 THEN since END FROM stale ON CONFLICT (tenant_id, file_id) DO NOTHING),
 filed AS (INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, metadata, uploaded_by, uploaded_by_name,

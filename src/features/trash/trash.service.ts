@@ -67,7 +67,7 @@ export class TrashService {
       await this.#parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
       this.#parts.serviceEvents.emit('rescanRequested')
     }
-    attempt.involve({ fileId, context })
+    attempt.setTarget({ fileId, context })
     const file = (await files.getByIds(actor.tenantId, [fileId])).get(fileId)
     // The file was deleted again in the meantime.
     if (!file) throw notFound('file', fileId)
@@ -86,7 +86,7 @@ export class TrashService {
     })
     attempt.outcome = { status: 'committed' }
     faultPoint('purge.committed')
-    attempt.involve({ fileId })
+    attempt.setTarget({ fileId })
     this.#parts.serviceEvents.emit('blobsReleased')
     return { fileId }
   }

@@ -4,7 +4,7 @@ import type { Admission } from '../../access/admission.js'
 import { Call } from '../../access/call.js'
 import { sendJson } from '../../api/bodies/json-responses.js'
 import { type IdentifiedRequest, watchDisconnect } from '../../api/http/caller.js'
-import { prefersPage, sendUploadPage } from '../../api/http/uploader.js'
+import { acceptsHtml, sendUploadPage } from '../../api/http/uploader.js'
 import type { LinkUploadHandler } from '../../api/rest/link-upload.js'
 import { type Actor, sanitizeUserAgent } from '../../platform/actor.js'
 import { AssayError, forbidden, invalidUploadLink, methodNotAllowed, toPrintable } from '../../platform/errors/errors.js'
@@ -51,7 +51,7 @@ export function createUploadLinkHandler(parts: Parts): RequestHandler {
   const mount = (path: string | string[], methods: Record<string, Answer>) =>
     router.all(path, (request, response) => handleLinkRequest(parts, request as Request & IdentifiedRequest, response, methods))
   router.get('/upload/:token', (request: Request, response, next) =>
-    prefersPage(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
+    acceptsHtml(request) ? sendPage(parts, request as Request & IdentifiedRequest, response) : next(),
   )
   mount('/upload/:token', { GET: sendRules, HEAD: sendRules, POST: uploadForm })
   // POST requests can override the method with X-HTTP-Method-Override. The tus protocol rejects methods that a path does not

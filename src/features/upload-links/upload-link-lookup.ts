@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Pool } from 'pg'
-import { credentialLookups } from '../../access/credential-lookups.js'
+import { createCredentialBatcher } from '../../access/credential-lookups.js'
 import { hashSecret, uploadTokenForm } from '../../access/secrets.js'
 import type { Actor, Origin } from '../../platform/actor.js'
 import { isUsable, toCurrentLimits } from './upload-link-rows.js'
@@ -42,8 +42,8 @@ type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
 /** Finds upload links by their tokens. Nothing is cached, so that every request uses the current state and the database clock. */
 export class UploadLinkLookup {
   readonly #pool: Pool
-  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findLinks(presented))
-  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#findLinks(presented), {
+  readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented))
+  readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented), {
     minPauseMs: suspectPauseMs,
   })
 

@@ -1,4 +1,4 @@
-import { newRowToken } from '../../access/secrets.js'
+import { createRowToken } from '../../access/secrets.js'
 import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -49,7 +49,7 @@ export class UploadLinkService {
     if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
     assertWithinContextLimits(input, context, requestName)
     const linkId = newId('ulk')
-    const { token, hash } = newRowToken('ulk', tenantId, linkId)
+    const { token, hash } = createRowToken('ulk', tenantId, linkId)
     const values = [
       ...[tenantId, linkId, new Uint8Array(hash), contextId, contextKey, input.maxFiles, input.maxSizeMb ?? null],
       ...[

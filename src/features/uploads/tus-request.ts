@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Metadata } from '@tus/server'
-import { findImpreciseNumber, impreciseNumberMessage } from '../../api/bodies/json.js'
-import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
+import { createImpreciseNumberMessage, findImpreciseNumber } from '../../api/bodies/json.js'
+import { createUnsupportedError, rejectEncoding } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { cleanFilename } from '../../platform/spool/content.js'
@@ -75,7 +75,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
 /** Validates the headers of a PATCH request before the upload is read. */
 export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
-  if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
+  if (headers['content-type'] !== bodyType) throw createUnsupportedError(`The body of a PATCH must be sent as ${bodyType}.`)
   const errors = findBodyErrors(request)
   const offset = headers['upload-offset']
   if (parseWholeNumber(offset) === undefined) errors.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
@@ -143,7 +143,10 @@ function parseMetadata(text: string, errors: FieldError[]): Record<string, unkno
     const value = JSON.parse(text)
     if (inexact === undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  errors.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : impreciseNumberMessage(inexact) })
+  errors.push({
+    field: 'metadata',
+    message: inexact === undefined ? 'must be a JSON object' : createImpreciseNumberMessage(inexact),
+  })
   return {}
 }
 

@@ -1,12 +1,12 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import type { MasterKey } from '../../access/master-key.js'
 import {
-  newRecoveryCodes,
-  newTotpSecret,
-  recoveryCodeHash,
-  totpForApp,
-  totpLabel,
-  totpStep,
+  createTotpSetup,
+  findTotpStep,
+  generateRecoveryCodes,
+  generateTotpSecret,
+  getTotpLabel,
+  hashRecoveryCode,
 } from '../../access/one-time-codes.js'
 import type { Passwords } from '../../access/passwords.js'
 import type { RateLimits } from '../../access/rate-limits.js'
@@ -55,26 +55,26 @@ export class SecondFactorService {
       throw forbidden('Only dashboard users who sign in with a password can have a second factor.')
     if (!(await this.#parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
     await attempt.succeeded()
-    const secret = newTotpSecret()
-    const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, totpLabel(actor.id)))
+    const secret = generateTotpSecret()
+    const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, getTotpLabel(actor.id)))
     await this.#changeUser(actor, actor.id, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('A second factor is already enabled. Remove it first.')
       assertUnlocked(before)
       await tx.user.update({ where: { userId: actor.id }, data: { totpSecret, totpLastStep: 0 } })
       return []
     })
-    return totpForApp(secret, user.email)
+    return createTotpSetup(secret, user.email)
   }
 
   /** Enables the second factor that `begin` created. Only this response contains the recovery codes. */
   async confirm(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
-    const recoveryCodes = newRecoveryCodes()
+    const recoveryCodes = generateRecoveryCodes()
     const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
     await this.#changeByCode({ actor, wrongCode, signal }, async (tx, before) => {
       if (before.totpConfirmedAt) throw conflict('The second factor is already enabled.')
       if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')
       assertUnlocked(before)
-      const step = totpStep(await this.#decryptSecret(before), code)
+      const step = findTotpStep(await this.#decryptSecret(before), code)
       if (step === null) return { isRight: false, audit: await countWrongCode(tx, actor, before) }
       await tx.user.update({
         where: { tenantId: actor.tenantId, userId: actor.id },
@@ -82,7 +82,7 @@ export class SecondFactorService {
           ...noWrongCodes,
           totpConfirmedAt: getCurrentTime(),
           totpLastStep: step,
-          recoveryCodes: recoveryCodes.map((each) => new Uint8Array(recoveryCodeHash(each))),
+          recoveryCodes: recoveryCodes.map((each) => new Uint8Array(hashRecoveryCode(each))),
         },
       })
       return { isRight: true, audit: [toUserAudit(actor, 'updated', before, { changed: { second_factor: true } })] }
@@ -136,10 +136,10 @@ export class SecondFactorService {
     code: string,
   ): Promise<Pick<UserRow, 'totpLastStep'> | Pick<UserRow, 'recoveryCodes'> | null> {
     if (/^\s*\d{3}\s?\d{3}\s*$/.test(code)) {
-      const step = totpStep(await this.#decryptSecret(user), code.replace(/\s/g, ''))
+      const step = findTotpStep(await this.#decryptSecret(user), code.replace(/\s/g, ''))
       return step === null || step <= user.totpLastStep ? null : { totpLastStep: step }
     }
-    const hash = recoveryCodeHash(code)
+    const hash = hashRecoveryCode(code)
     const recoveryCodes = user.recoveryCodes.filter((each) => !hash.equals(each))
     return recoveryCodes.length === user.recoveryCodes.length ? null : { recoveryCodes }
   }
@@ -166,7 +166,7 @@ export class SecondFactorService {
   }
 
   #decryptSecret({ userId, totpSecret }: UserRow): Promise<Buffer> {
-    return this.#parts.masterKey.decrypt(Buffer.from(totpSecret!), totpLabel(userId))
+    return this.#parts.masterKey.decrypt(Buffer.from(totpSecret!), getTotpLabel(userId))
   }
 
   #changeUser(actor: Actor, userId: string, work: (tx: Transaction, before: UserRow) => Promise<AuditRow[]>): Promise<UserRow> {

@@ -1,9 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
-import { sessionCookieHeader } from '../../access/session-cookie.js'
+import { createSessionCookieHeader } from '../../access/session-cookie.js'
 import { readJson } from '../../api/bodies/json.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
-import { unknownNames } from '../../api/rest/variables.js'
+import { findUnknownNames } from '../../api/rest/variables.js'
 import { badUserInput, type FieldError, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
 import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
@@ -42,16 +42,16 @@ async function startSession(
     'welcome' in input
       ? await welcomes.signIn(call.origin, readTextFields(input, ['welcome'], []).welcome!)
       : await signIns.signIn(call.origin, readCredentials(input), call.signal)
-  response.setHeader('Set-Cookie', sessionCookieHeader({ ...session, secure }))
+  response.setHeader('Set-Cookie', createSessionCookieHeader({ ...session, secure }))
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
 async function endSession({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
   const call = await createCall(request)
-  if (call.rejection) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
+  if (call.rejection) response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
     throw unauthenticated('This credential has no session. Only a session token or cookie can sign out.')
-  response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
+  response.setHeader('Set-Cookie', createSessionCookieHeader({ secure }))
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }
 
@@ -76,7 +76,7 @@ function readTextFields(
   optional: string[],
 ): Record<string, string | undefined> {
   const known = [...required, ...optional]
-  const invalid: FieldError[] = unknownNames(Object.keys(input), known, 'a member of this request')
+  const invalid: FieldError[] = findUnknownNames(Object.keys(input), known, 'a member of this request')
   const values: Record<string, string | undefined> = {}
   for (const field of known) {
     const value = input[field] ?? undefined

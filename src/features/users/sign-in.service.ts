@@ -1,7 +1,7 @@
 import { toAddressGroup } from '../../access/address-group.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { changeIdentity } from '../../access/identity-change.js'
-import { type Passwords, sameSalt } from '../../access/passwords.js'
+import { hasSameSalt, type Passwords } from '../../access/passwords.js'
 import type { RateLimits } from '../../access/rate-limits.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Sessions, sessionSeconds } from '../../access/sessions.js'
@@ -57,7 +57,7 @@ export class SignInService {
   async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
     const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliarAddress(candidates, origin.ip)
-    const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
+    const attempt = await this.#parts.limits.signIns.delayAttempt({ email, ip: origin.ip, isFamiliar, signal })
     const user = await this.#findByPassword(candidates, password, origin)
     const lock = user.totpConfirmedAt ? getCodeLockError(user) : undefined
     if (lock) {
@@ -74,7 +74,7 @@ export class SignInService {
     const minExpiry = new Date(createdAt.getTime() + sessionSeconds * 1000)
     const session = { sessionId, createdAt, expiresAt: expiresAt > minExpiry ? expiresAt : minExpiry }
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
-    const isCurrent = !this.#parts.passwords.needsRehash(user.passwordHash!) && sameSalt(user.passwordHash!, salted)
+    const isCurrent = !this.#parts.passwords.needsRehash(user.passwordHash!) && hasSameSalt(user.passwordHash!, salted)
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
     const checked = await this.#createSession(user, { session, origin, code, rehashed })
     if (!checked.isRight) {
@@ -134,7 +134,7 @@ export class SignInService {
 
   /** Returns the oldest active user with this password. Throws 401 if no user matches, and 403 if the tenant is suspended. */
   async #findByPassword(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
-    const matches = await this.#parts.passwords.matching(
+    const matches = await this.#parts.passwords.verifyAll(
       candidates.map(({ passwordHash }) => passwordHash),
       password,
     )
@@ -172,7 +172,7 @@ export class SignInService {
     message: string,
     origin: Origin,
   ): void {
-    this.#parts.security.note({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
+    this.#parts.security.recordEvent({ reason: 'sign_in_failed', message, tenantId, about: { id: userId, name }, origin })
   }
 
   async #isFamiliarAddress(candidates: readonly { userId: string }[], ip: string): Promise<boolean> {

@@ -49,7 +49,7 @@ export async function lockUser(tx: Transaction, tenantId: string, userId: string
 
 /** Slows down a session that guesses the password or code of its user, like a sign-in. */
 export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
-  signIns.begin({ email: email ?? id, ip, isFamiliar: async () => true, signal })
+  signIns.delayAttempt({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 
 export const toUserAudit = (
   actor: Actor,

@@ -60,7 +60,8 @@ export class WelcomeService {
     const [session, user, signature = ''] = welcome.split('.')
     const [sessionId, userId] = [`ses_${session}`, `usr_${user}`]
     if (!isId('ses', sessionId) || !isId('usr', userId)) throw createInvalidLinkError()
-    if (!(await this.#parts.sessions.isSigned(toSignedText(`${session}.${user}`), signature))) throw createInvalidLinkError()
+    if (!(await this.#parts.sessions.verifySignature(toSignedText(`${session}.${user}`), signature)))
+      throw createInvalidLinkError()
     if (now() - getIdTime(sessionId).getTime() > maxAgeMs) throw createInvalidLinkError()
     return { sessionId, userId }
   }

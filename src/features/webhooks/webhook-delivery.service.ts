@@ -1,5 +1,5 @@
 import type { MasterKey } from '../../access/master-key.js'
-import { webhookSecretLabel } from '../../access/secrets.js'
+import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
@@ -29,10 +29,10 @@ export class WebhookDeliveryService {
   async sendTestDelivery(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
-    const leave = this.#tests.enter(tenantId)
+    const leave = this.#tests.acquire(tenantId)
     try {
       const event = createTestEvent(webhookId)
-      const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), webhookSecretLabel(webhookId))
+      const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), getWebhookSecretLabel(webhookId))
       const tried = await attemptDelivery(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
       const status = isSuccessful(tried) ? ('delivered' as const) : ('failed' as const)
       const { eventId, type } = event

@@ -1,5 +1,5 @@
 import type { MasterKey } from '../../access/master-key.js'
-import { webhookSecretLabel } from '../../access/secrets.js'
+import { getWebhookSecretLabel } from '../../access/secrets.js'
 import type { JournalService } from '../../ledger/journal.service.js'
 import { newId } from '../../platform/ids.js'
 import { type OutgoingEvent, readEvents } from './journal-reader.js'
@@ -149,7 +149,7 @@ class DeliveryTurn {
 }
 
 async function decryptSecrets(masterKey: MasterKey, { webhookId, secret, previousSecret }: LeasedWebhook): Promise<string[]> {
-  const label = webhookSecretLabel(webhookId)
+  const label = getWebhookSecretLabel(webhookId)
   const sealed = previousSecret ? [secret, previousSecret] : [secret]
   return Promise.all(sealed.map(async (each) => (await masterKey.decrypt(each, label)).toString()))
 }

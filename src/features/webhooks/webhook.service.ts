@@ -1,5 +1,5 @@
 import type { MasterKey } from '../../access/master-key.js'
-import { webhookSecretLabel } from '../../access/secrets.js'
+import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -197,7 +197,7 @@ export class WebhookService {
   }
 
   #encryptSecret(webhookId: string, secret: string): Uint8Array<ArrayBuffer> {
-    return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), webhookSecretLabel(webhookId)))
+    return new Uint8Array(this.#parts.masterKey.encrypt(Buffer.from(secret), getWebhookSecretLabel(webhookId)))
   }
 
   /**

@@ -56,7 +56,7 @@ export class ContentReader {
     scan?: WorkerScan,
   ): Promise<Findings | WorkerFailureResult> {
     const { rules, sizeBytes } = submission
-    const deadlineMs = readDeadlineMs(sizeBytes, this.#options.deadlineMs)
+    const deadlineMs = getReadDeadlineMs(sizeBytes, this.#options.deadlineMs)
     const job: Job = { path: content.path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs }
     const options = { rules, readersReplaced: Boolean(this.#options.readerModule) }
     const findings = content.bytes && (await readOnEventLoop(content.bytes, job, options))
@@ -93,7 +93,7 @@ export class ContentReader {
 }
 
 /** Time limit for reading a file: a base plus one second per 4 MiB. Files with many small XML elements take longest. */
-const readDeadlineMs = (size: number, baseMs: number): number => baseMs + Math.floor(size / (4 * megabyte)) * 1000
+const getReadDeadlineMs = (size: number, baseMs: number): number => baseMs + Math.floor(size / (4 * megabyte)) * 1000
 
 // Formats that libvips decodes.
 const decodedFormats = new Set(['webp', 'tif', 'heic', 'avif'])
@@ -123,7 +123,7 @@ function readOnEventLoop(
     const type = getBinaryType(job.extension) ?? getTextType(job.extension) ?? ''
     if (archives.has(type) && isSmallArchive(source))
       return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
-    if (source.size <= (briefBytes[type] ?? -1)) return examineWithinLimits(source, job, briefLimits(job.deadlineMs))
+    if (source.size <= (quickBinaryBytes[type] ?? -1)) return examineWithinLimits(source, job, createQuickLimits(job.deadlineMs))
   }
   if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
   if (job.size <= (quickBytes[getTextType(job.extension) ?? ''] ?? -1)) return examine(source, job)
@@ -148,24 +148,24 @@ const quickBytes: Record<string, number> = {
 const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
 // Sufficient for icons and thumbnails: 256 KiB of pixels.
-const briefPictures = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
+const quickPictureLimits = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
 // Maximum number of reader steps on the event loop. Nearly all files of these sizes need fewer steps, which take half a
 // millisecond.
 const maxSteps = 500
 
-function briefLimits(deadlineMs: number): ReaderLimits {
+function createQuickLimits(deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
   const counted = createCountedDeadline(maxSteps, deadline)
   return {
     ...limits,
-    ...briefPictures,
+    ...quickPictureLimits,
     get deadline() {
       return counted.deadline
     },
   }
 }
 
-const briefBytes: Record<string, number> = {
+const quickBinaryBytes: Record<string, number> = {
   ...Object.fromEntries('png gif bmp wav mp3 aac flac mp4 m4a mov 3gp mkv webm'.split(' ').map((type) => [type, alwaysQuick])),
   ...Object.fromEntries('ogg-audio ogg-opus ogg-video ogx'.split(' ').map((type) => [type, alwaysQuick])),
   xml: alwaysQuick / 4,

@@ -29,9 +29,9 @@ export async function examine(
   limits = defaultLimits(job.deadlineMs),
   observer?: MemberObserver,
 ): Promise<Findings> {
-  const findings = await beforeReading(source, job, limits)
+  const findings = await detectTypeAndBlankness(source, job, limits)
   if (isDecided(findings)) return findings
-  return withSoundness(findings, () => openDetected(source, findings.recognition.recognised, limits, overrides, observer))
+  return addSoundness(findings, () => openDetected(source, findings.recognition.recognised, limits, overrides, observer))
 }
 
 /**
@@ -53,14 +53,14 @@ export async function examineWithoutReader(
   canSkipReader: ReturnType<typeof needsNoReader>,
 ): Promise<Findings | undefined> {
   const limits = defaultLimits(job.deadlineMs)
-  const findings = await beforeReading(source, job, limits)
+  const findings = await detectTypeAndBlankness(source, job, limits)
   const { recognised } = findings.recognition
   if (isDecided(findings)) return findings
   if (!canSkipReader(recognised)) return undefined
-  return withSoundness(findings, () => checkWithoutReader(source, recognised, limits))
+  return addSoundness(findings, () => checkWithoutReader(source, recognised, limits))
 }
 
-async function beforeReading(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {
+async function detectTypeAndBlankness(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings> {
   const { result, durationMs } = await measureDuration(() => detect(source, limits))
   const findings: Findings = { recognition: { ...result, durationMs }, blankness: null, soundness: null }
   if (!result.fits || !job.blank) return findings
@@ -70,7 +70,7 @@ async function beforeReading(source: RandomAccessSource, job: Job, limits: Reade
 
 const isDecided = ({ recognition, blankness }: Findings): boolean => !recognition.fits || blankness?.blank === true
 
-async function withSoundness(findings: Findings, inspected: () => Inspection | Promise<Inspection>): Promise<Findings> {
+async function addSoundness(findings: Findings, inspected: () => Inspection | Promise<Inspection>): Promise<Findings> {
   const { result, durationMs } = await measureDuration(inspected)
   return { ...findings, soundness: { ...result, durationMs } }
 }

@@ -4,7 +4,7 @@ import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
 import { type CheckVerdict, type FileChecks, orderedChecks, type Scan } from '../checks.js'
 import type { CheckReport, Findings, RejectionReason, Submission, ValidationReport, WorkerFailureResult } from '../report.js'
-import { type EngineIdentity, type ScanOptions, scannedOrThrow, type VirusScanner } from '../scanners/virus-scanner.js'
+import { type EngineIdentity, getVerdictOrThrow, type ScanOptions, type VirusScanner } from '../scanners/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
 import { ContentReader, type ContentReaderOptions } from './content-reader.js'
 
@@ -95,13 +95,13 @@ export function getExtension(filename: string): string {
 /** Converts the scan result of the worker that read the file. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
-  return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), durationMs }
+  return { engine: await scanner.getIdentity(), verdict: getVerdictOrThrow(scanned), durationMs }
 }
 
 async function scanContent(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
   const start = performance.now()
   const verdict = await scanner.scan(content, options)
-  return { engine: await scanner.identity(), verdict, durationMs: performance.now() - start }
+  return { engine: await scanner.getIdentity(), verdict, durationMs: performance.now() - start }
 }
 
 /** Runs the checks in order. Skips all checks after the first failure. */
@@ -148,7 +148,7 @@ async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null
     timer = setTimeout(resolve, identityTimeoutMs, null)
   })
   try {
-    return await Promise.race([scanner.identity(), timedOut])
+    return await Promise.race([scanner.getIdentity(), timedOut])
   } catch {
     return null
   } finally {
@@ -166,7 +166,7 @@ interface StoredFile {
 }
 
 /** Creates the submission for rescanning an accepted file. Only a virus rejects the file. An incomplete scan does not. */
-export const toRescan = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
+export const toRescanSubmission = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
   originalFilename,
   content,
   sizeBytes: content.size,
@@ -190,7 +190,7 @@ export const toRescan = ({ originalFilename, content, report, signal, owner }: S
  * Returns the report on a file for which all scan attempts failed. `scan_failed` distinguishes it from a scan that a password or
  * limit made incomplete.
  */
-export function reportUnscanned(
+export function createUnscannedReport(
   earlier: ValidationReport,
   { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },
 ): ValidationReport {

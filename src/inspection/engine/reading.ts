@@ -31,7 +31,7 @@ export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
     const scan = await openScan(source, job, call)
-    const limits = scan ? limitsDuring(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
+    const limits = scan ? extendLimits(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
     const findings = await examine(source, job, overrides, limits, scan?.search.observer)
     const image = hasImage
     const isScanned = scan && (image || passesOtherChecks(findings, job.scan!.damaged))
@@ -51,7 +51,7 @@ async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerC
 }
 
 /** Extends the reader's deadline by the duration of the scan, which runs while the reader unpacks. */
-function limitsDuring({ search }: OpenScan, deadlineMs: number): ReaderLimits {
+function extendLimits({ search }: OpenScan, deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
   return {
     ...limits,
@@ -68,4 +68,4 @@ async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan'
 }
 
 /** Returns the path of the file that this worker reads. Undefined if the content is in memory. */
-export const currentPath = (): string | undefined => path
+export const getCurrentPath = (): string | undefined => path

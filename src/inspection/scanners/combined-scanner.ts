@@ -23,11 +23,11 @@ export class CombinedScanner implements VirusScanner {
     if (infected) return infected
     const failed = settled.find((each) => each.status === 'rejected')
     if (failed) throw failed.reason
-    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? bothClean(verdicts as Clean[])
+    return verdicts.find(({ verdict }) => verdict === 'incomplete') ?? combineClean(verdicts as Clean[])
   }
 
-  async identity(): Promise<EngineIdentity> {
-    const [first, second] = await Promise.all([this.#first.identity(), this.#second.identity()])
+  async getIdentity(): Promise<EngineIdentity> {
+    const [first, second] = await Promise.all([this.#first.getIdentity(), this.#second.getIdentity()])
     return {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
@@ -49,6 +49,6 @@ export class CombinedScanner implements VirusScanner {
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
 /** Combines two clean verdicts. The result has the older proof. */
-function bothClean([first, second]: Clean[]): ScanVerdict {
+function combineClean([first, second]: Clean[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

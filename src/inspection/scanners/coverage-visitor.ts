@@ -3,7 +3,7 @@ import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPlace, t
 import { openedByClamav } from './containers.js'
 
 /** Sizes in bytes that a daemon must be able to scan. */
-export interface Needs {
+export interface RequiredSizes {
   /** Largest file or member (MaxFileSize). */
   largest: number
   total: number
@@ -13,7 +13,7 @@ export interface Needs {
 export interface ScanPart {
   ranges: { start: number; length: number }[]
   size: number
-  needs: Needs
+  needs: RequiredSizes
 }
 
 const maxPartsBytes = 2 * 1024 * 1024 * 1024
@@ -57,13 +57,13 @@ export class CoverageVisitor implements Visitor {
     this.#file = { ranges: [], size, files: 1, declared: 0, needs: { largest: size, total: 2 * size } }
   }
 
-  get needs(): Needs {
-    return needsOf(this.#file)
+  get needs(): RequiredSizes {
+    return getNeeds(this.#file)
   }
 
   get parts(): ScanPart[] {
     const filled = this.#parts.filter(({ size }) => size > 0)
-    return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: needsOf(unit) }))
+    return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: getNeeds(unit) }))
   }
 
   /** True if ClamAV must unpack members. */
@@ -81,7 +81,7 @@ export class CoverageVisitor implements Visitor {
   content(origin?: Origin): WindowReceiver {
     const around = origin && this.#unitOf.get(origin.parent)!
     const isUnpackedByClamav = origin?.common && openedByClamav.has(origin.container) && !this.#everything
-    const unit = !around ? this.#file : isUnpackedByClamav ? around : this.#newPart()
+    const unit = !around ? this.#file : isUnpackedByClamav ? around : this.#createPart()
     if (unit === around) unit.files++
     let size = 0
     const receive = (bytes: Buffer, { first }: WindowPlace) => {
@@ -102,7 +102,7 @@ export class CoverageVisitor implements Visitor {
     this.#descriptor = undefined
   }
 
-  #newPart(): Unit {
+  #createPart(): Unit {
     const unit = { ranges: [], size: 0, files: 1, declared: 0, needs: { largest: 0, total: 0 } }
     this.#parts.push(unit)
     if (this.#parts.length > maxParts) throw new TooManyParts(`it has more than ${maxParts} members that ClamAV does not unpack`)
@@ -122,7 +122,7 @@ export class CoverageVisitor implements Visitor {
   }
 }
 
-const needsOf = ({ files, declared, size, needs }: Unit): Needs => ({
+const getNeeds = ({ files, declared, size, needs }: Unit): RequiredSizes => ({
   largest: files > maxFiles ? Number.POSITIVE_INFINITY : needs.largest,
   total: Math.max(needs.total, size + declared),
 })

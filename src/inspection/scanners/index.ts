@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { type ClamdAddress, parseClamdUrl } from './clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from './clamd/clamd.js'
-import { askClamd } from './clamd/commands.js'
+import { queryClamd } from './clamd/commands.js'
 import { openClamscan } from './clamscan/clamscan.js'
 import { CombinedScanner } from './combined-scanner.js'
 import { NoScanner } from './none.js'
@@ -64,7 +64,7 @@ async function isRunning(address: ClamdAddress): Promise<boolean> {
   try {
     if ('path' in address.connect) await access(address.connect.path)
     const deadlines = { connectMs: ms, idleMs: ms, answerMs: ms, overallMs: ms }
-    return (await askClamd(address, 'PING', deadlines)) === 'PONG'
+    return (await queryClamd(address, 'PING', deadlines)) === 'PONG'
   } catch {
     return false
   }

@@ -12,7 +12,7 @@ export class NoScanner implements VirusScanner {
     throw createNotConfiguredError()
   }
 
-  async identity(): Promise<EngineIdentity> {
+  async getIdentity(): Promise<EngineIdentity> {
     return { name: 'none', version: '', signaturesVersion: '', signaturesDate: null }
   }
 

@@ -6,14 +6,14 @@ import type { Content } from '../../platform/spool/content.js'
 import { readRange } from '../../platform/spool/content.js'
 import type { WorkerCall } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { CoverageVisitor, type Needs, type ScanPart, TooManyParts } from './coverage-visitor.js'
+import { CoverageVisitor, type RequiredSizes, type ScanPart, TooManyParts } from './coverage-visitor.js'
 
 /** Describes which content a clean verdict of ClamAV covers, and which content must be scanned in addition. */
 export interface ScanCoverage {
   /** Reason why a part of the file cannot be unpacked. */
   incomplete?: string
   /** Sizes that ClamAV must be able to scan, excluding the parts. */
-  needs: Needs
+  needs: RequiredSizes
   /** True if ClamAV must unpack members. */
   reliesOnClamav: boolean
   parts: ScanPart[]
@@ -44,7 +44,7 @@ export async function hasContainer(content: Content): Promise<boolean> {
  * Determines which parts of a file ClamAV scans. ClamAV reports OK for content that is encrypted, not unpacked or beyond its
  * limits. Walks the file like the built-in scanner.
  */
-export async function scanCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
+export async function determineCoverage(content: Content, options: CoverageOptions): Promise<ScanCoverage> {
   const { pool, signal, owner, partsFile, everything = false } = options
   const { bytes, path, size } = content
   const data: CoverageJob = { path, partsFile, everything }

@@ -12,7 +12,7 @@ export interface Signatures {
 }
 
 /** SQL expression for the signatures of a report. */
-export const signaturesIn = (report: string): string =>
+export const createSignaturesExpression = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
 /**

@@ -1,7 +1,7 @@
 import { getReaderNameByType, sharedExtensions, textTypes, types } from '@assay/formats'
 import { containers } from './containers.js'
 
-export function typeTable(): string {
+export function createTypeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = getReaderNameByType(type)
     const how = reader ? `opened${reader === type ? '' : `, as ${reader}`}` : 'signature'

@@ -28,7 +28,7 @@ export interface WorkerScan {
 /** A virus scanner. `virusScannerContract` in test/contract defines its behavior. */
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
-  identity(): Promise<EngineIdentity>
+  getIdentity(): Promise<EngineIdentity>
   prove(): Promise<void>
   close(): Promise<void>
   /** Set if the worker that reads a file can also scan it. */
@@ -38,7 +38,7 @@ export interface VirusScanner {
 }
 
 /** Returns the verdict of a worker's scan. Throws `scannerUnavailable` if the scan failed. */
-export function scannedOrThrow(scanned: Scanned): ScanVerdict {
+export function getVerdictOrThrow(scanned: Scanned): ScanVerdict {
   if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
   return scanned
 }

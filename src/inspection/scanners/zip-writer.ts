@@ -14,29 +14,29 @@ export interface ZipMember {
  * Returns the local header of a zip member. No library can write the probes, because they declare sizes without content and
  * repeat blocks.
  */
-export function localHeader(member: ZipMember): Buffer {
+export function createLocalHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)
-  writeFacts(header, 4, member)
+  writeMemberFields(header, 4, member)
   return Buffer.concat([header, Buffer.from(member.name)])
 }
 
 /** Returns the central directory and its end record. `offset` is the position of the directory. */
 export function createDirectory(members: ZipMember[], offset: number): Buffer {
-  const directory = Buffer.concat(members.map(directoryRecord))
-  return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])
+  const directory = Buffer.concat(members.map(createDirectoryRecord))
+  return Buffer.concat([directory, createEndRecord(members.length, directory.length, offset)])
 }
 
-export function directoryRecord(member: ZipMember): Buffer {
+export function createDirectoryRecord(member: ZipMember): Buffer {
   const record = Buffer.alloc(46)
   record.writeUInt32LE(0x02014b50, 0)
   record.writeUInt16LE(20, 4)
-  writeFacts(record, 6, member)
+  writeMemberFields(record, 6, member)
   record.writeUInt32LE(member.offset, 42)
   return Buffer.concat([record, Buffer.from(member.name)])
 }
 
-export function endRecord(members: number, length: number, offset: number): Buffer {
+export function createEndRecord(members: number, length: number, offset: number): Buffer {
   const end = Buffer.alloc(22)
   end.writeUInt32LE(0x06054b50, 0)
   end.writeUInt16LE(members, 8)
@@ -46,7 +46,7 @@ export function endRecord(members: number, length: number, offset: number): Buff
   return end
 }
 
-function writeFacts(record: Buffer, at: number, member: ZipMember): void {
+function writeMemberFields(record: Buffer, at: number, member: ZipMember): void {
   record.writeUInt16LE(20, at)
   record.writeUInt16LE(member.stored ? 0 : 8, at + 4)
   record.writeUInt32LE(member.stored ? crc32(member.stored) : (member.crc ?? 0), at + 10)

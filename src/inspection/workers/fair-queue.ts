@@ -73,7 +73,7 @@ export class FairQueue<T extends Queued> {
       if (large < Math.max(1, workers - 1) || !isLarge(each)) heads.set(each.owner, each)
     }
     let next: T | undefined
-    for (const head of heads.values()) if (!next || this.#compare(head, next) < 0) next = head
+    for (const head of heads.values()) if (!next || this.#compareTasks(head, next) < 0) next = head
     if (next) this.#start(next)
     return next
   }
@@ -112,17 +112,17 @@ export class FairQueue<T extends Queued> {
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
 
-  #compare(one: T, other: T): number {
-    return this.#share(one) - this.#share(other) || this.#waitingSince(one) - this.#waitingSince(other)
+  #compareTasks(one: T, other: T): number {
+    return this.#getShare(one) - this.#getShare(other) || this.#getWaitingSince(one) - this.#getWaitingSince(other)
   }
 
   /** Returns the owner's share of the workers. A running task outweighs all recent starts. */
-  #share({ owner }: T): number {
+  #getShare({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
   }
 
-  #waitingSince(task: T): number {
+  #getWaitingSince(task: T): number {
     return this.#lastStart.get(task.owner) ?? this.#addedAt.get(task) ?? 0
   }
 }

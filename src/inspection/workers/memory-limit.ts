@@ -12,7 +12,7 @@ interface CgroupPaths {
  * Returns the memory in bytes that all processes of the service may use: the smallest limit of the machine and its control
  * groups.
  */
-export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
+export function getMemoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
   const limits = (readText(groups) ?? '').split('\n').flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
     if (path === undefined) return []

@@ -47,7 +47,7 @@ export class Processes {
       const sandbox = await this.#options.sandbox
       await this.#waitForSlot(exclusive)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
-      member = this.#memberFor(task.module.href, sandbox)
+      member = this.#getProcess(task.module.href, sandbox)
       this.#watch ??= setInterval(() => this.#checkMemory(), memoryCheckMs)
       const answer = await member.run(task)
       member.endWhenIdle(this.#options.idleMs)
@@ -71,7 +71,7 @@ export class Processes {
     sandbox?.close()
   }
 
-  #memberFor(module: string, sandbox: Sandbox | undefined): WorkerProcess {
+  #getProcess(module: string, sandbox: Sandbox | undefined): WorkerProcess {
     const free = [...this.#members].filter((each) => each.isFree)
     const known = free.find((each) => each.module === module)
     if (known) return known
@@ -100,7 +100,9 @@ export class Processes {
   }
 
   #checkMemory(): void {
-    const held = [...this.#members].map((member) => ({ member, mb: member.memoryMb() })).sort((one, other) => other.mb - one.mb)
+    const held = [...this.#members]
+      .map((member) => ({ member, mb: member.getMemoryMb() }))
+      .sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
     const { memoryMb, memoryPerProcessMb: memoryEachMb } = this.#options
     // Kill idle processes before busy ones.

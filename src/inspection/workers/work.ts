@@ -37,7 +37,7 @@ export async function runTask(
   onStarted: () => void,
 ): Promise<TaskResult> {
   try {
-    const exported = await load(task.module)
+    const exported = await loadModule(task.module)
     await exported.prepare?.(task.data, call)
     onStarted()
     return { result: await exported[task.run]!(task.data, call) }
@@ -58,7 +58,7 @@ export type WorkerFailure = 'died' | 'hung' | 'out_of_memory'
 
 const modules = new Map<string, Promise<Record<string, WorkerFunction>>>()
 
-function load(module: string): Promise<Record<string, WorkerFunction>> {
+function loadModule(module: string): Promise<Record<string, WorkerFunction>> {
   const loaded = modules.get(module) ?? import(module)
   modules.set(module, loaded)
   return loaded

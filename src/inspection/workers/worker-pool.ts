@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { overloaded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import { FairQueue } from './fair-queue.js'
-import { memoryLimit } from './memory-limit.js'
+import { getMemoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
 import type { Sandbox } from './sandbox.js'
 import { Threads } from './threads.js'
@@ -59,7 +59,7 @@ export class WorkerPool {
 
   constructor(options: Partial<WorkerPoolOptions> = {}) {
     const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
-    const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(memoryLimit() / 2 / megabyte) } = options
+    const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(getMemoryLimit() / 2 / megabyte) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
     this.#threads = new Threads({ maxThreads: workers, memoryMb, idleMs })
     const memoryEachMb = Math.min(maxImageMb, processMemoryMb)

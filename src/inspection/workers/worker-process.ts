@@ -102,7 +102,7 @@ export class WorkerProcess {
   }
 
   /** Returns the private memory in MB, excluding mapped files. 0 if unknown. */
-  memoryMb(): number {
+  getMemoryMb(): number {
     try {
       return Number(/^RssAnon:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.pid}/status`, 'latin1'))?.[1] ?? 0) / 1024
     } catch {

@@ -12,19 +12,19 @@ export type ClamdAnswer =
  * Parses a scan response (clamd(8)). Only `stream: OK` and `stream: NAME FOUND` are results. Any other line is an error of the
  * daemon or connection.
  */
-export function readAnswer(line: string): ClamdAnswer {
+export function parseScanResponse(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { kind: 'clean' }
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
-  if (found !== undefined) return judgeSignature(found)
-  if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
+  if (found !== undefined) return parseSignature(found)
+  if (isSizeLimitError(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
   return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
 }
 
-export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
+export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
 
 // Parses a signature name. With AlertEncrypted and AlertExceedsMax, clamd reports content that it could not scan as a finding,
 // which is not a virus.
-function judgeSignature(signature: string): ClamdAnswer {
+function parseSignature(signature: string): ClamdAnswer {
   // clamd omits the name if it aborts the scan of a file.
   if (signature.startsWith('(null)'))
     return { kind: 'incomplete', reason: 'clamd stopped the scan without a reason ((null) FOUND)' }
@@ -40,7 +40,7 @@ function judgeSignature(signature: string): ClamdAnswer {
  * The date of the database is in the daemon's local time but parsed as UTC, because only the day matters. Returns undefined for
  * other lines.
  */
-export function readVersion(line: string): EngineIdentity | undefined {
+export function parseVersion(line: string): EngineIdentity | undefined {
   const [engine = '', signatures, date] = line.split('/')
   const version = /^ClamAV (\S+)/.exec(engine)?.[1]
   if (!version) return undefined

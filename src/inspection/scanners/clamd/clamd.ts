@@ -3,14 +3,14 @@ import { AssayError, scannerUnavailable } from '../../../platform/errors/errors.
 import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
-import type { Needs } from '../coverage-visitor.js'
+import type { RequiredSizes } from '../coverage-visitor.js'
 import type { ScanVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
-import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
+import { type ClamdAnswer, parseScanResponse, parseVersion } from './answer.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
-import { type ClamdConnector, socketLine } from './line.js'
+import { type ClamdConnector, createSocketConnector } from './line.js'
 import { ClamdProofs, EicarNotDetectedError } from './proof.js'
 import { ClamdReach, covers } from './reach.js'
 import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
@@ -22,26 +22,26 @@ export interface ClamdOptions {
   deadlines?: Partial<ClamdDeadlines>
   /** True (the default) if daemons must prove that their limits exceed the size of each file. */
   proveReach?: boolean
-  declared?: Needs
+  declared?: RequiredSizes
   /** Replaces the socket connection, for example with the command line of ClamAV. */
-  line?: ClamdConnector
+  connector?: ClamdConnector
   pool?: WorkerPool | undefined
   /** Folder for content that is unpacked for the daemon. Defaults to the temporary folder of the system. */
   directory?: string
   logger?: ScannerLogger
 }
 
-const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }
-const restMs = 5_000
+const defaultDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 130_000, overallMs: 300_000 }
+const unhealthyMs = 5_000
 const identityMs = 60_000
 
 /** Scans files with one or more clamd daemons (INSTREAM). Throws `scannerUnavailable` unless a file was certainly scanned. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
-  readonly #line: ClamdConnector
+  readonly #connector: ClamdConnector
   readonly #pool: WorkerPool | undefined
   readonly #directory: string
-  readonly #declared: Needs | undefined
+  readonly #declared: RequiredSizes | undefined
   readonly #reach: ClamdReach | undefined
   readonly #proofs: ClamdProofs
   readonly #logger: ScannerLogger | undefined
@@ -52,29 +52,29 @@ export class ClamdScanner implements VirusScanner {
 
   constructor(addresses: ClamdAddress[], options: ClamdOptions = {}) {
     this.#daemons = new Daemons(addresses, options.connections ?? 8, options.waiting ?? { most: 512, ms: 30_000 })
-    this.#line = options.line ?? socketLine({ ...patience, ...options.deadlines })
+    this.#connector = options.connector ?? createSocketConnector({ ...defaultDeadlines, ...options.deadlines })
     this.#declared = options.declared
     this.#pool = options.pool
     this.#directory = options.directory ?? tmpdir()
     this.#logger = options.logger
     if (!options.declared && (options.proveReach ?? true))
-      this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
-    this.#proofs = new ClamdProofs(this.#line, this.#closed.signal, (daemon, version) => {
-      this.#reach?.knows(daemon, version)
+      this.#reach = new ClamdReach((daemon, probe, signal) => this.#connector.scan(daemon.address, probe, signal))
+    this.#proofs = new ClamdProofs(this.#connector, this.#closed.signal, (daemon, version) => {
+      this.#reach?.setVersion(daemon, version)
       // The daemon has loaded new signatures, so the cached identity is outdated.
       if (this.#versions.has(daemon) && this.#versions.get(daemon) !== version) this.#known = undefined
       this.#versions.set(daemon, version)
     })
   }
 
-  async scan(content: Content, { signal: asked, owner }: ScanOptions): Promise<ScanVerdict> {
-    return this.#untilClosed(asked, (signal) =>
+  async scan(content: Content, { signal: callerSignal, owner }: ScanOptions): Promise<ScanVerdict> {
+    return this.#runUntilClosed(callerSignal, (signal) =>
       this.#withDaemon({ signal, owner }, async (daemon) => {
-        const proof = await this.#proofs.of(daemon, signal)
-        const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
+        const proof = await this.#proofs.getValid(daemon, signal)
+        const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
         if (answer.kind !== 'clean') return { ...toVerdict(answer, daemon), provedAt: proof.at }
         const options = { directory: this.#directory, pool: this.#pool, signal, owner }
-        const verdict = await scanUnpacked(content, this.#partScanner(daemon, signal), options)
+        const verdict = await scanUnpacked(content, this.#createPartScanner(daemon, signal), options)
         if (verdict.verdict !== 'clean') return { ...verdict, provedAt: proof.at }
         const { at } = await this.#proofs.confirm(daemon, proof, signal)
         return { ...verdict, provedAt: at }
@@ -82,10 +82,10 @@ export class ClamdScanner implements VirusScanner {
     )
   }
 
-  identity(): Promise<EngineIdentity> {
+  getIdentity(): Promise<EngineIdentity> {
     const now = Date.now()
     if (this.#known && this.#known.until > now) return this.#known.identity
-    const identity = this.#askIdentity()
+    const identity = this.#queryIdentity()
     this.#known = { identity, until: now + identityMs }
     identity.catch(() => {
       this.#known = undefined
@@ -94,7 +94,7 @@ export class ClamdScanner implements VirusScanner {
   }
 
   async prove(): Promise<void> {
-    const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
+    const settled = await this.#queryAll((daemon, signal) => this.#proofs.renew(daemon, signal))
     const unproved = settled.find(({ fault }) => fault instanceof EicarNotDetectedError)?.fault
     if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
   }
@@ -105,7 +105,7 @@ export class ClamdScanner implements VirusScanner {
   }
 
   // AbortSignal.any is not used, because Node.js 20 leaks memory for signals derived from a long-lived signal.
-  async #untilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #runUntilClosed<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#closed.signal.aborted) throw createClosingError()
     signal?.throwIfAborted()
     const running = new AbortController()
@@ -120,10 +120,10 @@ export class ClamdScanner implements VirusScanner {
     }
   }
 
-  #partScanner(daemon: Daemon, signal: AbortSignal): PartScanner {
+  #createPartScanner(daemon: Daemon, signal: AbortSignal): PartScanner {
     return {
       scan: async (content) => {
-        const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
+        const answer = parseScanResponse(await this.#connector.scan(daemon.address, content, signal))
         return answer.kind === 'clean' ? { verdict: 'clean' } : toVerdict(answer, daemon)
       },
       exceeds: async (needs, unpacks) => {
@@ -139,7 +139,7 @@ export class ClamdScanner implements VirusScanner {
     const count = this.#daemons.all.length
     let fault: ClamdFault | undefined
     // A single daemon is tried twice, because it may just have been restarted.
-    for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.mute && count === 1); attempt++) {
+    for (let attempt = 0; attempt < Math.max(2, count) && !(fault?.isUnresponsive && count === 1); attempt++) {
       const daemon = await this.#daemons.acquire(count === 1 ? new Set() : tried, signal, owner === background)
       try {
         return await ask(daemon)
@@ -149,7 +149,7 @@ export class ClamdScanner implements VirusScanner {
         if (!(error instanceof ClamdFault)) throw scannerUnavailable('The content could not be read again to be scanned.', error)
         fault = error
         tried.add(daemon)
-        daemon.restingUntil = Date.now() + restMs
+        daemon.unhealthyUntil = Date.now() + unhealthyMs
         this.#proofs.forget(daemon)
         // A restarted daemon may have different limits.
         if (fault.line === 'refused') this.#reach?.forget(daemon)
@@ -162,15 +162,15 @@ export class ClamdScanner implements VirusScanner {
   }
 
   // Returns the identity of the daemon with the oldest signatures, because any daemon may scan a file.
-  async #askIdentity(): Promise<EngineIdentity> {
-    const settled = await this.#askAll((daemon, signal) => this.#proofs.version(daemon, signal))
-    const identities = settled.flatMap(({ answer }) => readVersion(answer ?? '') ?? [])
+  async #queryIdentity(): Promise<EngineIdentity> {
+    const settled = await this.#queryAll((daemon, signal) => this.#proofs.queryVersion(daemon, signal))
+    const identities = settled.flatMap(({ answer }) => parseVersion(answer ?? '') ?? [])
     const age = ({ signaturesDate }: EngineIdentity) => signaturesDate?.getTime() ?? 0
     return identities.reduce((oldest, each) => (age(each) < age(oldest) ? each : oldest))
   }
 
-  async #askAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
-    const settled = await this.#untilClosed(undefined, (signal) =>
+  async #queryAll<T>(ask: (daemon: Daemon, signal: AbortSignal) => Promise<T>): Promise<{ answer?: T; fault?: ClamdFault }[]> {
+    const settled = await this.#runUntilClosed(undefined, (signal) =>
       Promise.all(
         this.#daemons.all.map((daemon) =>
           ask(daemon, signal).then(

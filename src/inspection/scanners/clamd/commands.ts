@@ -1,17 +1,17 @@
 import type { Content } from '../../../platform/spool/content.js'
 import type { ClamdAddress } from './address.js'
-import { saysTooLong } from './answer.js'
-import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange.js'
+import { isSizeLimitError } from './answer.js'
+import { type ClamdDeadlines, ClamdFault, type ExchangeWriter, exchange } from './exchange.js'
 
 // The npm package `clamscan` 2.4.0 is not used for INSTREAM. It has no backpressure: 300 MiB of a stream accumulated in memory.
 // It never settles if the daemon does not respond or the input is destroyed. An input error while connecting is an uncaught
 // exception. An empty response resolves, and the size limit error may be lost.
 
 const chunkSize = 64 * 1024
-const noMore = Buffer.alloc(4)
+const endMarker = Buffer.alloc(4)
 const command = Buffer.from('zINSTREAM\0')
 
-export function askClamd(
+export function queryClamd(
   address: ClamdAddress,
   question: string,
   deadlines: ClamdDeadlines,
@@ -33,16 +33,16 @@ export async function sendToClamd(
     return await exchange(address, deadlines, signal, (line) => send(content, line))
   } catch (fault) {
     if (!(fault instanceof ClamdFault) || fault.line !== 'cut') throw fault
-    const word = await askWhetherTooLong(address, content.size, deadlines, signal)
+    const sizeError = await querySizeLimit(address, content.size, deadlines, signal)
     signal?.throwIfAborted()
-    if (word === undefined) throw fault
-    return word
+    if (sizeError === undefined) throw fault
+    return sizeError
   }
 }
 
-async function send(content: Content, line: Line): Promise<void> {
+async function send(content: Content, line: ExchangeWriter): Promise<void> {
   if (content.bytes && content.bytes.length <= chunkSize)
-    return line.write(Buffer.concat([command, frameChunk(content.bytes), noMore]))
+    return line.write(Buffer.concat([command, frameChunk(content.bytes), endMarker]))
   await line.write(command)
   for await (const chunk of content.bytes ? [content.bytes] : content.stream()) {
     for (let at = 0; at < chunk.length; at += chunkSize) {
@@ -53,17 +53,17 @@ async function send(content: Content, line: Line): Promise<void> {
       await line.write(frameChunk(chunk.subarray(at, at + chunkSize)))
     }
   }
-  await line.write(noMore)
+  await line.write(endMarker)
 }
 
-const askMs = 5_000
+const maxQueryMs = 5_000
 
 /**
  * Checks whether content exceeds clamd's StreamMaxLength. clamd then responds with an error and closes the connection, which can
  * reset it before a sending client has read the response. This repeats the command with the length of one chunk but without its
  * bytes, so that no unread bytes cause a reset. Returns undefined for any other response.
  */
-async function askWhetherTooLong(
+async function querySizeLimit(
   address: ClamdAddress,
   size: number,
   deadlines: ClamdDeadlines,
@@ -71,16 +71,16 @@ async function askWhetherTooLong(
 ): Promise<string | undefined> {
   const length = Buffer.allocUnsafe(4)
   length.writeUInt32BE(Math.min(size, 0xffff_ffff))
-  const soon = (ms: number) => Math.min(ms, askMs)
-  const patience = {
-    connectMs: soon(deadlines.connectMs),
-    idleMs: soon(deadlines.idleMs),
-    answerMs: soon(deadlines.answerMs),
-    overallMs: soon(deadlines.overallMs),
+  const shorten = (ms: number) => Math.min(ms, maxQueryMs)
+  const shortDeadlines = {
+    connectMs: shorten(deadlines.connectMs),
+    idleMs: shorten(deadlines.idleMs),
+    answerMs: shorten(deadlines.answerMs),
+    overallMs: shorten(deadlines.overallMs),
   }
-  const asked = exchange(address, patience, signal, (line) => line.end(Buffer.concat([command, length])))
+  const asked = exchange(address, shortDeadlines, signal, (line) => line.end(Buffer.concat([command, length])))
   const answer = await asked.catch(() => undefined)
-  return answer !== undefined && saysTooLong(answer) ? answer : undefined
+  return answer !== undefined && isSizeLimitError(answer) ? answer : undefined
 }
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -4,13 +4,13 @@ import type { ClamdAddress } from './address.js'
 export interface Daemon {
   readonly address: ClamdAddress
   busy: number
-  restingUntil: number
+  unhealthyUntil: number
 }
 
 interface Waiter {
   /** True for background work, which waits for all other work and leaves one connection per daemon free. */
   background: boolean
-  except: ReadonlySet<Daemon>
+  excluded: ReadonlySet<Daemon>
   take(daemon: Daemon): void
 }
 
@@ -25,16 +25,17 @@ export class Daemons {
   readonly #waiters: Waiter[] = []
 
   constructor(addresses: ClamdAddress[], connections: number, waiting: { most: number; ms: number }) {
-    this.all = addresses.map((address) => ({ address, busy: 0, restingUntil: 0 }))
+    this.all = addresses.map((address) => ({ address, busy: 0, unhealthyUntil: 0 }))
     this.#connections = connections
     this.#waiting = waiting
   }
 
   /** Acquires a clamd connection, which the caller must release. Throws `overloaded`, or the signal's reason. */
-  async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
+  async acquire(excluded: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
     signal.throwIfAborted()
-    const free = background && this.#waiters.length > 0 ? undefined : this.#leastBusy(except, this.#most(background))
-    if (!free) return this.#queue({ except, background }, signal)
+    const free =
+      background && this.#waiters.length > 0 ? undefined : this.#findLeastBusy(excluded, this.#getMaxConnections(background))
+    if (!free) return this.#queue({ excluded, background }, signal)
     free.busy++
     return free
   }
@@ -42,7 +43,7 @@ export class Daemons {
   release(daemon: Daemon): void {
     daemon.busy--
     const mayHave = (background: boolean) => (waiter: Waiter) =>
-      waiter.background === background && !waiter.except.has(daemon) && daemon.busy < this.#most(background)
+      waiter.background === background && !waiter.excluded.has(daemon) && daemon.busy < this.#getMaxConnections(background)
     const first = this.#waiters.findIndex(mayHave(false))
     const next = first < 0 ? this.#waiters.findIndex(mayHave(true)) : first
     if (next < 0) return
@@ -50,21 +51,21 @@ export class Daemons {
     this.#waiters.splice(next, 1)[0]?.take(daemon)
   }
 
-  #most(background: boolean): number {
+  #getMaxConnections(background: boolean): number {
     return background ? Math.max(1, this.#connections - 1) : this.#connections
   }
 
-  #leastBusy(except: ReadonlySet<Daemon>, most: number): Daemon | undefined {
-    const free = this.all.filter((daemon) => !except.has(daemon) && daemon.busy < most)
+  #findLeastBusy(excluded: ReadonlySet<Daemon>, most: number): Daemon | undefined {
+    const free = this.all.filter((daemon) => !excluded.has(daemon) && daemon.busy < most)
     const now = Date.now()
-    const well = free.filter((daemon) => daemon.restingUntil <= now)
+    const well = free.filter((daemon) => daemon.unhealthyUntil <= now)
     const [first] = (well.length > 0 ? well : free).sort((a, b) => a.busy - b.busy)
     // Move the selected daemon to the end of the list, so that equally busy daemons take turns.
     if (first) this.all.push(...this.all.splice(this.all.indexOf(first), 1))
     return first
   }
 
-  #queue(asked: Pick<Waiter, 'except' | 'background'>, signal: AbortSignal): Promise<Daemon> {
+  #queue(request: Pick<Waiter, 'excluded' | 'background'>, signal: AbortSignal): Promise<Daemon> {
     if (this.#waiters.length >= this.#waiting.most)
       return Promise.reject(overloaded('Too many files are waiting for clamd. Retry later.'))
     return new Promise((resolve, reject) => {
@@ -87,7 +88,7 @@ export class Daemons {
         done()
         resolve(daemon)
       }
-      const waiter: Waiter = { ...asked, take }
+      const waiter: Waiter = { ...request, take }
       signal.addEventListener('abort', aborted, { once: true })
       this.#waiters.push(waiter)
     })

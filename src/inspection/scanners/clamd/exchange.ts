@@ -13,25 +13,26 @@ export interface ClamdDeadlines {
 export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
   /** True if the daemon accepted the connection but did not respond. A retry would only time out again. */
-  readonly mute: boolean
+  readonly isUnresponsive: boolean
   /** Cause of a lost connection: refused, or closed before the complete response. Undefined after a time-out. */
   readonly line: 'refused' | 'cut' | undefined
 
-  constructor(message: string, options: { mute?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {
+  constructor(message: string, options: { isUnresponsive?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {
     super(message, { cause: options.cause })
-    this.mute = options.mute ?? false
+    this.isUnresponsive = options.isUnresponsive ?? false
     this.line = options.line
   }
 }
 
 /** Returns an error message for a response that clamd never sends. */
-export const notClamd = (problem: string) => `${problem}, so it is probably not a clamd server. Check the configured address`
+export const createNotClamdMessage = (problem: string) =>
+  `${problem}, so it is probably not a clamd server. Check the configured address`
 
 // Maximum length of a response, which is a single line.
-const longestAnswer = 64 * 1024
+const maxResponseBytes = 64 * 1024
 const closeMs = 5_000
 
-export interface Line {
+export interface ExchangeWriter {
   /** Writes bytes. Resolves when more can be written or the exchange is over, and never rejects. */
   write(bytes: Buffer): Promise<void>
   /** Writes the last bytes and closes the sending side. The daemon can still respond. */
@@ -43,7 +44,7 @@ export function exchange(
   address: ClamdAddress,
   deadlines: ClamdDeadlines,
   signal: AbortSignal | undefined,
-  sender: (line: Line) => Promise<void>,
+  sender: (line: ExchangeWriter) => Promise<void>,
 ): Promise<string> {
   if (signal?.aborted) return Promise.reject(signal.reason)
   return new Promise((resolve, reject) => new Exchange(address, deadlines, signal, { resolve, reject }).run(sender))
@@ -54,7 +55,7 @@ interface Outcome {
   reject(reason: unknown): void
 }
 
-class Exchange implements Line {
+class Exchange implements ExchangeWriter {
   over = false
   #settled = false
   readonly #address: ClamdAddress
@@ -63,7 +64,7 @@ class Exchange implements Line {
   readonly #outcome: Outcome
   readonly #socket: Socket
   readonly #overall: NodeJS.Timeout
-  #patience: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
   #received: Buffer = Buffer.alloc(0)
   #failure: Error | undefined
   #connected = false
@@ -75,31 +76,31 @@ class Exchange implements Line {
     this.#signal = signal
     this.#outcome = outcome
     this.#socket = connect(address.connect)
-    this.#overall = setTimeout(() => this.#fail(this.#mute(deadlines.overallMs)), deadlines.overallMs)
+    this.#overall = setTimeout(() => this.#fail(this.#createTimeoutError(deadlines.overallMs)), deadlines.overallMs)
     signal?.addEventListener('abort', this.#aborted, { once: true })
   }
 
-  run(sender: (line: Line) => Promise<void>): void {
-    this.#wait(this.#deadlines.connectMs)
-    this.#socket.on('data', (chunk) => this.#hear(chunk))
+  run(sender: (line: ExchangeWriter) => Promise<void>): void {
+    this.#restartTimer(this.#deadlines.connectMs)
+    this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('drain', () => {
-      this.#wait(this.#deadlines.idleMs)
+      this.#restartTimer(this.#deadlines.idleMs)
       this.#writable?.()
     })
     this.#socket.on('error', (error) => {
       this.#failure = error
     })
-    this.#socket.on('end', () => this.#judge())
+    this.#socket.on('end', () => this.#evaluateResponse())
     // Evaluate the response on `close` instead of `error`, because it can arrive after an EPIPE error.
     this.#socket.on('close', () => {
-      this.#judge()
-      this.#fail(this.#brokenOff())
+      this.#evaluateResponse()
+      this.#fail(this.#createConnectionError())
     })
     this.#socket.on('connect', () => {
       this.#connected = true
-      this.#wait(this.#deadlines.idleMs)
+      this.#restartTimer(this.#deadlines.idleMs)
       sender(this).then(
-        () => this.#wait(this.#deadlines.answerMs),
+        () => this.#restartTimer(this.#deadlines.answerMs),
         (error) => this.#fail(error),
       )
     })
@@ -117,15 +118,15 @@ class Exchange implements Line {
     if (!this.over && !this.#socket.destroyed) this.#socket.end(bytes)
   }
 
-  #hear(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk])
-    if (this.#received.length > longestAnswer)
-      this.#fail(new ClamdFault(notClamd(`The response from ${this.#address.label} exceeds the maximum length`)))
+    if (this.#received.length > maxResponseBytes)
+      this.#fail(new ClamdFault(createNotClamdMessage(`The response from ${this.#address.label} exceeds the maximum length`)))
     if (this.over || !this.#received.includes(0)) return
     this.over = true
     this.#writable?.()
-    clearTimeout(this.#patience)
-    this.#patience = setTimeout(
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(
       () => this.#fail(new ClamdFault(`${this.#address.label} does not close the connection after its response`)),
       closeMs,
     )
@@ -135,30 +136,31 @@ class Exchange implements Line {
    * Settles the exchange if the response is complete. A response is one line that ends the connection. A server that sends more
    * is not clamd.
    */
-  #judge(): void {
+  #evaluateResponse(): void {
     const end = this.#received.indexOf(0)
     if (end < 0) return
     const rest = this.#received.length - end - 1
-    if (rest > 0) this.#fail(new ClamdFault(notClamd(`${this.#address.label} sent ${rest} bytes after the end of its response`)))
+    if (rest > 0)
+      this.#fail(new ClamdFault(createNotClamdMessage(`${this.#address.label} sent ${rest} bytes after the end of its response`)))
     else this.#settle(() => this.#outcome.resolve(this.#received.toString('utf8', 0, end)))
   }
 
-  #wait(ms: number): void {
+  #restartTimer(ms: number): void {
     if (this.over) return
-    clearTimeout(this.#patience)
-    this.#patience = setTimeout(() => this.#fail(this.#mute(ms)), ms)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#fail(this.#createTimeoutError(ms)), ms)
   }
 
-  #settle(tell: () => void): void {
+  #settle(notify: () => void): void {
     if (this.#settled) return
     this.#settled = true
     this.over = true
-    clearTimeout(this.#patience)
+    clearTimeout(this.#timer)
     clearTimeout(this.#overall)
     this.#signal?.removeEventListener('abort', this.#aborted)
     this.#socket.destroy()
     this.#writable?.()
-    tell()
+    notify()
   }
 
   #fail(reason: unknown): void {
@@ -167,20 +169,20 @@ class Exchange implements Line {
 
   readonly #aborted = () => this.#fail(this.#signal?.reason)
 
-  #mute(ms: number): ClamdFault {
-    return new ClamdFault(`${this.#address.label} did not respond within ${ms} ms`, { mute: true })
+  #createTimeoutError(ms: number): ClamdFault {
+    return new ClamdFault(`${this.#address.label} did not respond within ${ms} ms`, { isUnresponsive: true })
   }
 
-  #brokenOff(): ClamdFault {
+  #createConnectionError(): ClamdFault {
     const { code } = (this.#failure ?? {}) as NodeJS.ErrnoException
-    const because = code ? ` (${code})` : ''
+    const suffix = code ? ` (${code})` : ''
     if (!this.#connected)
-      return new ClamdFault(`${this.#address.label} does not accept connections${because}`, {
+      return new ClamdFault(`${this.#address.label} does not accept connections${suffix}`, {
         line: 'refused',
         cause: this.#failure,
       })
-    const half = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
-    const when = half ? `after an incomplete response, '${half}'` : 'without a response'
-    return new ClamdFault(`${this.#address.label} closed the connection ${when}${because}`, { line: 'cut', cause: this.#failure })
+    const partialResponse = this.#received.toString('latin1', 0, 60).replace(/[^ -~]/g, '?')
+    const when = partialResponse ? `after an incomplete response, '${partialResponse}'` : 'without a response'
+    return new ClamdFault(`${this.#address.label} closed the connection ${when}${suffix}`, { line: 'cut', cause: this.#failure })
   }
 }

@@ -1,6 +1,6 @@
 import type { Content } from '../../../platform/spool/content.js'
 import type { ClamdAddress } from './address.js'
-import { askClamd, sendToClamd } from './commands.js'
+import { queryClamd, sendToClamd } from './commands.js'
 import type { ClamdDeadlines } from './exchange.js'
 
 /** Connection to a ClamAV engine. Resolves to response lines in clamd's format. Throws `ClamdFault` if there is none. */
@@ -9,11 +9,11 @@ export interface ClamdConnector {
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
 }
 
-const question: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
+const versionDeadlines: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 
-export function socketLine(deadlines: ClamdDeadlines): ClamdConnector {
+export function createSocketConnector(deadlines: ClamdDeadlines): ClamdConnector {
   return {
-    version: (address, signal) => askClamd(address, 'VERSION', question, signal),
+    version: (address, signal) => queryClamd(address, 'VERSION', versionDeadlines, signal),
     scan: (address, content, signal) => sendToClamd(address, content, deadlines, signal),
   }
 }

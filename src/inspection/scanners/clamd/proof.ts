@@ -1,8 +1,8 @@
 import { memoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { readAnswer, readVersion } from './answer.js'
+import { parseScanResponse, parseVersion } from './answer.js'
 import type { Daemon } from './daemons.js'
-import { ClamdFault, notClamd } from './exchange.js'
+import { ClamdFault, createNotClamdMessage } from './exchange.js'
 import type { ClamdConnector } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 
@@ -15,7 +15,7 @@ export interface ClamdProof {
 export class EicarNotDetectedError extends ClamdFault {}
 
 /** Time for which a successful EICAR test stays valid. */
-const freshMs = 60_000
+const validityMs = 60_000
 
 /**
  * Proves that daemons detect viruses, because a clamd without signatures reports every file as clean. A clean verdict requires
@@ -25,21 +25,21 @@ const freshMs = 60_000
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
-  readonly #line: ClamdConnector
+  readonly #connector: ClamdConnector
   readonly #closed: AbortSignal
-  readonly #learnt: (daemon: Daemon, version: string) => void
+  readonly #onVersion: (daemon: Daemon, version: string) => void
 
-  /** Calls `learnt` with every version that a daemon returns. */
-  constructor(line: ClamdConnector, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
-    this.#line = line
+  /** Calls `onVersion` with every version that a daemon returns. */
+  constructor(line: ClamdConnector, closed: AbortSignal, onVersion: (daemon: Daemon, version: string) => void) {
+    this.#connector = line
     this.#closed = closed
-    this.#learnt = learnt
+    this.#onVersion = onVersion
   }
 
   /** Returns a valid proof of the daemon, and creates one if necessary. Throws `ClamdFault`, or the signal's reason. */
-  async of(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
+  async getValid(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     const known = this.#known.get(daemon)
-    if (known && Date.now() - known.at.getTime() < freshMs) return known
+    if (known && Date.now() - known.at.getTime() < validityMs) return known
     return this.renew(daemon, signal)
   }
 
@@ -55,19 +55,19 @@ export class ClamdProofs {
 
   /** Returns a valid proof after a scan that started with `proof`. Throws `ClamdFault` if the daemon's version has changed. */
   async confirm(daemon: Daemon, proof: ClamdProof, signal: AbortSignal): Promise<ClamdProof> {
-    const version = await this.version(daemon, signal)
-    const standing = version === proof.version ? await this.of(daemon, signal) : undefined
-    if (standing?.version === proof.version) return standing
+    const version = await this.queryVersion(daemon, signal)
+    const current = version === proof.version ? await this.getValid(daemon, signal) : undefined
+    if (current?.version === proof.version) return current
     throw new ClamdFault(`${daemon.address.label} loaded other signatures during the scan`)
   }
 
-  async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
+  async queryVersion(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
-    const version = await this.#line.version(address, signal)
-    if (!readVersion(version))
-      throw new ClamdFault(notClamd(`${address.label} returned '${version.slice(0, 60)}' as its version`))
+    const version = await this.#connector.version(address, signal)
+    if (!parseVersion(version))
+      throw new ClamdFault(createNotClamdMessage(`${address.label} returned '${version.slice(0, 60)}' as its version`))
     if (this.#known.get(daemon)?.version !== version) this.forget(daemon)
-    this.#learnt(daemon, version)
+    this.#onVersion(daemon, version)
     return version
   }
 
@@ -79,8 +79,8 @@ export class ClamdProofs {
     this.forget(daemon)
     const { address } = daemon
     const at = new Date()
-    const version = await this.version(daemon, this.#closed)
-    const answer = readAnswer(await this.#line.scan(address, memoryContent(eicar), this.#closed))
+    const version = await this.queryVersion(daemon, this.#closed)
+    const answer = parseScanResponse(await this.#connector.scan(address, memoryContent(eicar), this.#closed))
     if (answer.kind === 'error')
       throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
     if (answer.kind !== 'infected')

@@ -3,24 +3,24 @@ import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Content } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { createDirectory, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
+import { createDirectory, createDirectoryRecord, createEndRecord, createLocalHeader, type ZipMember } from '../zip-writer.js'
 
 /**
  * Creates a zip that unpacks to `total` bytes and is about a thousand times smaller. Its last member unpacks to `largest` bytes
  * and ends with a nested zip of the EICAR string. Both levels are compressed, so that no signature matches until both are
  * unpacked. A daemon that truncates the member does not find the string. The probe is generated while it is read.
  */
-export async function reachProbe(largest: number, total: number): Promise<Content> {
-  const zeros = await packedZeros()
-  const plan = () => planOf(zeros, largest, total)
-  let size = endRecord(0, 0, 0).length
+export async function createReachProbe(largest: number, total: number): Promise<Content> {
+  const zeros = await packZeros()
+  const plan = () => planMembers(zeros, largest, total)
+  let size = createEndRecord(0, 0, 0).length
   // Each member has a local header of 30 bytes and a directory record of 46 bytes, each followed by its name.
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
     // Not computed, because hashing would cost more than the rest of the probe.
     sha256: '',
-    stream: () => Readable.from(inChunks(zipOf(plan))),
+    stream: () => Readable.from(joinIntoChunks(writeZip(plan))),
   }
 }
 
@@ -29,12 +29,12 @@ interface Planned {
   bytes(): Iterable<Buffer>
 }
 
-function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned> {
+function* planMembers(zeros: Zeros, largest: number, total: number): Iterable<Planned> {
   let offset = 0
   const plan = (name: string, unpacked: number, first: Buffer, last: Buffer): Planned => {
     const gap = Math.max(0, unpacked - first.length - last.length)
     const end = compress(last)
-    const packed = 5 + first.length + zeros.length(gap) + end.length
+    const packed = 5 + first.length + zeros.getPackedLength(gap) + end.length
     const member = { name, offset, packed, unpacked }
     offset += 30 + name.length + packed
     return {
@@ -51,15 +51,15 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
     const size = Math.min(rest, largest)
     yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
   }
-  yield plan('last.zip', largest, Buffer.alloc(0), innerZip(largest))
+  yield plan('last.zip', largest, Buffer.alloc(0), createInnerZip(largest))
 }
 
-function innerZip(size: number): Buffer {
+function createInnerZip(size: number): Buffer {
   const length = 400
   const data = compress(eicar)
   const facts = { packed: data.length, unpacked: eicar.length, crc: crc32(eicar) }
   const member = { name: 'eicar.com', offset: size - length, ...facts }
-  const header = localHeader(member)
+  const header = createLocalHeader(member)
   const directory = createDirectory([member], size - length + header.length + data.length)
   const zip = Buffer.concat([header, data, directory])
   // A comment pads the zip to the declared length.
@@ -68,28 +68,28 @@ function innerZip(size: number): Buffer {
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
 }
 
-function* zipOf(plan: () => Iterable<Planned>): Iterable<Buffer> {
+function* writeZip(plan: () => Iterable<Planned>): Iterable<Buffer> {
   let offset = 0
   let members = 0
   for (const { member, bytes } of plan()) {
-    yield localHeader(member)
+    yield createLocalHeader(member)
     yield* bytes()
     offset += 30 + member.name.length + member.packed
     members++
   }
   let directory = 0
   for (const { member } of plan()) {
-    const record = directoryRecord(member)
+    const record = createDirectoryRecord(member)
     yield record
     directory += record.length
   }
-  yield endRecord(members, directory, offset)
+  yield createEndRecord(members, directory, offset)
 }
 
 const chunkBytes = 32 * 1024
 
 /** Joins small buffers, because the stream takes one cycle of the event loop per buffer. */
-function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
+function* joinIntoChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   let chunk: Buffer[] = []
   let size = 0
   for (const buffer of buffers) {
@@ -121,7 +121,7 @@ class Zeros {
     this.#packed = packed
   }
 
-  length(zeros: number): number {
+  getPackedLength(zeros: number): number {
     let length = 0
     let rest = zeros
     for (let power = this.#packed.length - 1; power >= 0; power--) {
@@ -149,7 +149,7 @@ let packing: Promise<Zeros> | undefined
  * Compresses zeros of each power of two up to 256 KiB, byte-aligned and without references to earlier bytes. Runs of up to 16 MiB
  * are concatenated from these blocks.
  */
-function packedZeros(): Promise<Zeros> {
+function packZeros(): Promise<Zeros> {
   packing ??= Promise.all(
     Array.from({ length: packedPower + 1 }, (_, power) =>
       pack(Buffer.alloc(2 ** power), { finishFlush: constants.Z_FULL_FLUSH }),

@@ -1,27 +1,27 @@
 import type { Content } from '../../../platform/spool/content.js'
-import type { Needs } from '../coverage-visitor.js'
-import { readAnswer } from './answer.js'
+import type { RequiredSizes } from '../coverage-visitor.js'
+import { parseScanResponse } from './answer.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
-import { reachProbe } from './reach-probe.js'
+import { createReachProbe } from './reach-probe.js'
 import { unlessAborted } from './unless-aborted.js'
 
 const mebibyte = 1024 * 1024
 // Sizes that are assumed to be within MaxFileSize and MaxScanSize, so that small files need no probe.
-const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
+const assumedSizes: RequiredSizes = { largest: mebibyte, total: 4 * mebibyte }
 // Maximum sizes to probe. ClamAV scans no file above 2 GB, and a probe of 8 GiB takes half a minute.
-const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
+const maxProbeSizes: RequiredSizes = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
 // Maximum number of filler members in a probe. No realistic configuration allows a large total size but only tiny members.
 const maxFillers = 512
 // Time for which results are cached. Limits can change in a restart that does not change the version.
 const rememberedMs = 30 * 60_000
 const maxRememberedResults = 64
-const measurable: Needs = { largest: 64 * 1024, total: 128 * 1024 }
+const minProbeSizes: RequiredSizes = { largest: 64 * 1024, total: 128 * 1024 }
 
 interface Knowledge {
   version: string
   until: number
-  tried: { needs: Needs; seen: boolean }[]
+  tried: { needs: RequiredSizes; seen: boolean }[]
   /** Latest probe. Probes run one at a time, because a result usually answers the next query too. */
   last: Promise<unknown>
 }
@@ -41,15 +41,15 @@ export class ClamdReach {
     this.#send = send
   }
 
-  knows(daemon: Daemon, version: string): void {
-    const known = this.#of(daemon)
+  setVersion(daemon: Daemon, version: string): void {
+    const known = this.#getKnowledge(daemon)
     if (known.version && known.version !== version) known.tried.length = 0
     known.version = version
   }
 
   /** Discards cached results after a connection failure, because a restarted daemon may have different limits. */
   forget(daemon: Daemon): void {
-    this.#of(daemon).tried.length = 0
+    this.#getKnowledge(daemon).tried.length = 0
   }
 
   /**
@@ -58,40 +58,40 @@ export class ClamdReach {
    */
   async check(
     daemon: Daemon,
-    { needs, unpacks }: { needs: Needs; unpacks: boolean },
+    { needs, unpacks }: { needs: RequiredSizes; unpacks: boolean },
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    if (!unpacks && covers(believed, needs)) return undefined
-    const [chunk, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
+    if (!unpacks && covers(assumedSizes, needs)) return undefined
+    const [chunk, all] = [formatMegabytes(needs.largest), formatMegabytes(needs.total)]
     const beyond = `it has ${chunk} in one member and ${all} in total, which this clamd does not scan`
-    if (!covers(provable, needs)) return beyond
-    const known = this.#of(daemon)
+    if (!covers(maxProbeSizes, needs)) return beyond
+    const known = this.#getKnowledge(daemon)
     const asked = {
-      largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / maxFillers)),
-      total: Math.max(needs.total, believed.total),
+      largest: Math.max(needs.largest, assumedSizes.largest, Math.ceil(needs.total / maxFillers)),
+      total: Math.max(needs.total, assumedSizes.total),
     }
     // A cached result does not wait for a probe of another size.
     if (findKnownResult(known, asked)) return undefined
-    const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
+    const answer = known.last.then(() => this.#probeRequiredSizes(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
     if (await unlessAborted(answer, signal)) return undefined
     // The daemon does not find the string in any zip (ScanArchive no, or signatures without EICAR), so its limits are unknown.
-    if (!findKnownResult(known, measurable))
+    if (!findKnownResult(known, minProbeSizes))
       return `${beyond}: it does not unpack the zip archive that measures its limits (ScanArchive)`
     return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
-  async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
+  async #probeRequiredSizes(daemon: Daemon, known: Knowledge, needs: RequiredSizes, signal: AbortSignal): Promise<boolean> {
     // Probe a rounded-up size first, because its result also covers many other files.
-    for (const asked of [roundUp(needs), needs]) if (await this.#looks(daemon, known, asked, signal)) return true
-    await this.#looks(daemon, known, measurable, signal)
+    for (const asked of [roundUpSizes(needs), needs]) if (await this.#detectsProbe(daemon, known, asked, signal)) return true
+    await this.#detectsProbe(daemon, known, minProbeSizes, signal)
     return false
   }
 
-  async #looks(daemon: Daemon, known: Knowledge, asked: Needs, signal: AbortSignal): Promise<boolean> {
+  async #detectsProbe(daemon: Daemon, known: Knowledge, asked: RequiredSizes, signal: AbortSignal): Promise<boolean> {
     const cached = findKnownResult(known, asked)
     if (cached !== undefined) return cached
-    const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
+    const answer = parseScanResponse(await this.#send(daemon, await createReachProbe(asked.largest, asked.total), signal))
     if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} returned ${answer.message}`)
     const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
     known.tried.push({ needs: asked, seen })
@@ -99,7 +99,7 @@ export class ClamdReach {
     return seen
   }
 
-  #of(daemon: Daemon): Knowledge {
+  #getKnowledge(daemon: Daemon): Knowledge {
     const now = Date.now()
     let known = this.#known.get(daemon)
     if (!known || known.until < now) {
@@ -110,17 +110,18 @@ export class ClamdReach {
   }
 }
 
-export const covers = (far: Needs, near: Needs) => far.largest >= near.largest && far.total >= near.total
+export const covers = (limits: RequiredSizes, required: RequiredSizes) =>
+  limits.largest >= required.largest && limits.total >= required.total
 
-function findKnownResult({ tried }: Knowledge, needs: Needs): boolean | undefined {
+function findKnownResult({ tried }: Knowledge, needs: RequiredSizes): boolean | undefined {
   if (tried.some((each) => each.seen && covers(each.needs, needs))) return true
   return tried.some((each) => !each.seen && covers(needs, each.needs)) ? false : undefined
 }
 
-function roundUp({ largest, total }: Needs): Needs {
+function roundUpSizes({ largest, total }: RequiredSizes): RequiredSizes {
   const power = (bytes: number) => 2 ** Math.ceil(Math.log2(Math.max(bytes, 8 * mebibyte)))
   const chunk = power(largest)
   return { largest: chunk, total: Math.max(2 * chunk, power(total)) }
 }
 
-const inMegabytes = (bytes: number) => `${Math.ceil(bytes / mebibyte)} MB`
+const formatMegabytes = (bytes: number) => `${Math.ceil(bytes / mebibyte)} MB`

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Content } from '../../../platform/spool/content.js'
 import { spoolName } from '../../../platform/spool/spool.js'
-import type { Needs, ScanPart } from '../coverage-visitor.js'
-import { type CoverageOptions, hasContainer, type ScanCoverage, scanCoverage } from '../scan-coverage.js'
+import type { RequiredSizes, ScanPart } from '../coverage-visitor.js'
+import { type CoverageOptions, determineCoverage, hasContainer, type ScanCoverage } from '../scan-coverage.js'
 import type { ScanVerdict } from '../verdict.js'
 
 /** A verdict without the daemon's proof, which the caller adds. */
@@ -16,7 +16,7 @@ export interface PartScanner {
   /**
    * Returns undefined if the daemon scans content of these sizes and unpacks members if required. Otherwise returns the reason.
    */
-  exceeds(needs: Needs, reliesOnClamav: boolean): Promise<string | undefined>
+  exceeds(needs: RequiredSizes, reliesOnClamav: boolean): Promise<string | undefined>
 }
 
 export interface UnpackedScanOptions extends Omit<CoverageOptions, 'partsFile' | 'everything'> {
@@ -45,11 +45,11 @@ export async function scanUnpacked(
   // Create the file here. After a cancelled scan, a worker could create it after its removal.
   await (await open(partsFile, 'wx', 0o600)).close()
   try {
-    const coverage = await scanCoverage(content, { ...options, partsFile })
+    const coverage = await determineCoverage(content, { ...options, partsFile })
     if (coverage.incomplete) return { verdict: 'incomplete', reason: coverage.incomplete }
-    if (!(await exceededLimit(coverage, scanner))) return await scanParts(coverage, { scanner, partsFile, until })
-    const every = await scanCoverage(content, { ...options, partsFile, everything: true })
-    const reason = every.incomplete ?? (await exceededLimit(every, scanner))
+    if (!(await findExceededLimit(coverage, scanner))) return await scanParts(coverage, { scanner, partsFile, until })
+    const every = await determineCoverage(content, { ...options, partsFile, everything: true })
+    const reason = every.incomplete ?? (await findExceededLimit(every, scanner))
     if (reason) return { verdict: 'incomplete', reason }
     return await scanParts(every, { scanner, partsFile, until })
   } finally {
@@ -58,7 +58,7 @@ export async function scanUnpacked(
 }
 
 /** Checks the maximum sizes of all parts in one call. A daemon that scans these sizes scans every part. */
-function exceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
+function findExceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
   const all = [needs, ...parts.map((part) => part.needs)]
   const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)
   const total = all.reduce((max, each) => Math.max(max, each.total), 0)

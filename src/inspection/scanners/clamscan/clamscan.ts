@@ -1,9 +1,9 @@
 import NodeClam from 'clamscan'
 import { type ClamdOptions, ClamdScanner } from '../clamd/clamd.js'
 import { findProgram } from './find-program.js'
-import { programLine } from './program.js'
+import { createProgramConnector } from './program.js'
 
-const wanted = "'clamscan:', 'clamscan:?database=/path' or 'clamscan:?program=clamdscan&config=/path/to/clamd.conf'"
+const validUrls = "'clamscan:', 'clamscan:?database=/path' or 'clamscan:?program=clamdscan&config=/path/to/clamd.conf'"
 const parameters = new Set(['program', 'database', 'config'])
 
 interface ClamscanUrl {
@@ -19,7 +19,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
   const known = /^clamscan:(\?|$)/.test(url) && [...parameterValues.keys()].every((key) => parameters.has(key))
   const fits =
     program === 'clamscan' ? !parameterValues.has('config') : program === 'clamdscan' && !parameterValues.has('database')
-  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV. It must be ${wanted}.`)
+  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV. It must be ${validUrls}.`)
   const [database, config] = [parameterValues.get('database'), parameterValues.get('config')]
   return { program: program as ClamscanUrl['program'], ...(database && { database }), ...(config && { config }) }
 }
@@ -34,7 +34,7 @@ const limitFlags = [
   `--max-scansize=${limits.total / mebibyte}M`,
 ]
 // Concurrent processes. Each `clamscan` process loads the database (1 GB), while `clamdscan` uses the daemon's.
-const atOnce = { clamscan: 2, clamdscan: 8 }
+const maxConcurrent = { clamscan: 2, clamdscan: 8 }
 
 /**
  * Opens ClamAV's command line (`clamscan` or `clamdscan --fdpass`), for machines without a reachable daemon. The same rules as
@@ -71,8 +71,8 @@ export async function openClamscan(
   ])
     if (value && !clamFlags.includes(`${flag}=${value}`)) throw new Error(`SCANNER_URL names '${value}', which cannot be read.`)
   return new ClamdScanner([{ label: program, connect: { path } }], {
-    line: programLine({ path, flags: [...clamFlags, ...own] }),
-    connections: atOnce[program],
+    connector: createProgramConnector({ path, flags: [...clamFlags, ...own] }),
+    connections: maxConcurrent[program],
     ...options,
     ...(program === 'clamscan' && { declared: limits }),
   })

@@ -13,13 +13,13 @@ export interface Program {
 /** Loading a large database takes half a minute, and a scan takes as long as in the daemon. */
 const timeoutMs = 300_000
 const versionMs = 30_000
-const longestOutput = 64 * 1024
+const maxOutputLength = 64 * 1024
 
 /**
  * Runs a ClamAV program, in one process per scan. The npm package `clamscan` only builds the flags. It cannot run the scan,
  * because it supports neither abort signals nor time-outs, and treats any last line with `: OK` as clean.
  */
-export function programLine({ path, flags }: Program): ClamdConnector {
+export function createProgramConnector({ path, flags }: Program): ClamdConnector {
   return {
     async version(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))
@@ -35,15 +35,15 @@ export function programLine({ path, flags }: Program): ClamdConnector {
         signal,
         content: file ? undefined : content,
       })
-      return answerOf(output, { code, path, called: file ? [file] : ['stdin', 'stream'], size: content.size })
+      return toClamdResponse(output, { code, path, inputNames: file ? [file] : ['stdin', 'stream'], size: content.size })
     },
   }
 }
 
-interface Told {
+interface ProgramResult {
   code: number | null
   path: string
-  called: string[]
+  inputNames: string[]
   size: number
 }
 
@@ -51,13 +51,13 @@ interface Told {
  * Converts the program's output to clamd's format (`stream: OK` or `stream: NAME FOUND`). Throws unless the output is one line
  * that matches the exit status.
  */
-function answerOf(output: string, { code, path, called, size }: Told): string {
+function toClamdResponse(output: string, { code, path, inputNames, size }: ProgramResult): string {
   const lines = output.split('\n').filter((line) => line !== '')
   const [line = ''] = lines
-  const name = called.find((each) => line.startsWith(`${each}: `))
-  const said = name === undefined ? '' : line.slice(name.length + 2)
-  if (lines.length === 1 && code === 0 && (said === 'OK' || (said === 'Empty file' && size === 0))) return 'stream: OK'
-  if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(said)) return `stream: ${said}`
+  const name = inputNames.find((each) => line.startsWith(`${each}: `))
+  const result = name === undefined ? '' : line.slice(name.length + 2)
+  if (lines.length === 1 && code === 0 && (result === 'OK' || (result === 'Empty file' && size === 0))) return 'stream: OK'
+  if (lines.length === 1 && code === 1 && /^\S+ FOUND$/.test(result)) return `stream: ${result}`
   throw new ClamdFault(`${path} ended with status ${code} and the output '${toPrintable(output.slice(0, 200))}'`)
 }
 
@@ -83,11 +83,11 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
     }
     const aborted = () => end(signal.reason)
     signal.addEventListener('abort', aborted, { once: true })
-    const timer = setTimeout(() => end(new ClamdFault(`${path} did not finish within ${ms} ms`, { mute: true })), ms)
+    const timer = setTimeout(() => end(new ClamdFault(`${path} did not finish within ${ms} ms`, { isUnresponsive: true })), ms)
     let output = ''
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      if (output.length > longestOutput) end(new ClamdFault(`The output of ${path} exceeds the maximum length`))
+      if (output.length > maxOutputLength) end(new ClamdFault(`The output of ${path} exceeds the maximum length`))
     })
     child.on('error', (error) => {
       failure ??= new ClamdFault(`${path} cannot be run (${(error as NodeJS.ErrnoException).code})`, {

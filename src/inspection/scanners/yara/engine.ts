@@ -30,8 +30,8 @@ interface Match {
   rule: string
   signature: string
 }
-/** Compiles rules. `most` is the maximum number of reported matches per pattern, for rules that count matches. */
-type Compile = (text: string, most?: number) => Search
+/** Compiles rules. `maxMatchesPerPattern` is the maximum number of reported matches per pattern, for rules that count matches. */
+type Compile = (text: string, maxMatchesPerPattern?: number) => Search
 
 export class InvalidRulesError extends Error {
   override readonly name = 'InvalidRulesError'
@@ -126,9 +126,9 @@ const countRules = (text: string) =>
 function openNative(): { compile: Compile; version: string } {
   const yara = require('@litko/yara-x') as typeof import('@litko/yara-x')
   const { version } = require('@litko/yara-x/package.json') as { version: string }
-  const compile: Compile = (text, most = maxMatches) => {
+  const compile: Compile = (text, maxMatchesPerPattern = maxMatches) => {
     const rules = yara.compile(text) as unknown as import('@litko/yara-x').YaraX
-    rules.setMaxMatchesPerPattern(most)
+    rules.setMaxMatchesPerPattern(maxMatchesPerPattern)
     return (bytes) =>
       rules.scan(bytes).map(({ ruleIdentifier: rule, meta }) => ({
         rule,
@@ -149,12 +149,12 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
   const path = require.resolve('@virustotal/yara-x/package.json')
   const { version } = require('@virustotal/yara-x/package.json') as { version: string }
   await yara.default({ module_or_path: readFileSync(path.replace(/package\.json$/, 'pkg/yara_x_js_bg.wasm')) })
-  const compile: Compile = (text, most = maxMatches) => {
+  const compile: Compile = (text, maxMatchesPerPattern = maxMatches) => {
     const compiler = new yara.Compiler()
     compiler.addSource(text)
     // `build` consumes the compiler. Accessing its `errors` or `free` afterwards fails.
     const scanner = compiler.build().scanner()
-    scanner.setMaxMatchesPerPattern(most)
+    scanner.setMaxMatchesPerPattern(maxMatchesPerPattern)
     return (bytes) => {
       const result = scanner.scan(bytes) as WasmResult
       if (!result.valid) throw new Error(`YARA-X could not scan: ${JSON.stringify(result.errors)}`)

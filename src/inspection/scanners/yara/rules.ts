@@ -46,8 +46,8 @@ export interface ScriptRule {
   parts: RulePart[]
 }
 
-const caseInsensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text, nocase: true }))
-const caseSensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
+const toCaseInsensitiveAnchors = (...texts: string[]): Anchor[] => texts.map((text) => ({ text, nocase: true }))
+const toCaseSensitiveAnchors = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
 
 /**
  * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operator rules and virus
@@ -58,9 +58,12 @@ const scripts: ScriptRule[] = [
   {
     signature: 'PHP.Webshell',
     parts: [
-      { anchors: [...caseInsensitive('<?php'), ...caseSensitive('<?=')], strings: '$php = "<?php" nocase $echo = "<?="' },
       {
-        anchors: caseInsensitive('$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'),
+        anchors: [...toCaseInsensitiveAnchors('<?php'), ...toCaseSensitiveAnchors('<?=')],
+        strings: '$php = "<?php" nocase $echo = "<?="',
+      },
+      {
+        anchors: toCaseInsensitiveAnchors('$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'),
         strings: String.raw`
     $input = /\b(eval|assert|system|exec|shell_exec|passthru|popen|proc_open)[ \t]{0,8}\([ \t]{0,8}@?((base64_decode|gzinflate|gzuncompress|str_rot13|stripslashes|trim|urldecode|rawurldecode)[ \t]{0,8}\([ \t]{0,8}){0,4}@?\$_(POST|GET|REQUEST|COOKIE)[ \t]{0,8}\[/ nocase
     $packed = /\beval[ \t]{0,8}\([ \t]{0,8}(gzinflate|gzuncompress|str_rot13)[ \t]{0,8}\([ \t]{0,8}base64_decode[ \t]{0,8}\([ \t]{0,8}['"][A-Za-z0-9+\/]{64}/ nocase
@@ -71,9 +74,9 @@ const scripts: ScriptRule[] = [
   {
     signature: 'JSP.Webshell',
     parts: [
-      { anchors: caseSensitive('<%'), strings: '$page = "<%"' },
+      { anchors: toCaseSensitiveAnchors('<%'), strings: '$page = "<%"' },
       {
-        anchors: caseSensitive('getRuntime'),
+        anchors: toCaseSensitiveAnchors('getRuntime'),
         strings: String.raw`
     $run = /getRuntime[ \t]{0,4}\([ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}exec[ \t]{0,4}\([ \t]{0,4}request[ \t]{0,4}\.[ \t]{0,4}getParameter/`,
       },
@@ -83,7 +86,7 @@ const scripts: ScriptRule[] = [
     signature: 'ASP.Webshell',
     parts: [
       {
-        anchors: caseSensitive('<%'),
+        anchors: toCaseSensitiveAnchors('<%'),
         strings: String.raw`
     $run = /<%[^%]{0,200}\b(eval|execute)[ \t]{0,4}\(?[ \t]{0,4}request(\.(item|form|querystring))?[ \t]{0,4}[(\[]/ nocase`,
       },
@@ -93,7 +96,7 @@ const scripts: ScriptRule[] = [
     signature: 'PowerShell.Downloader',
     parts: [
       {
-        anchors: caseInsensitive('powershell', 'net.webclient'),
+        anchors: toCaseInsensitiveAnchors('powershell', 'net.webclient'),
         strings: String.raw`
     $hidden = /powershell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/]w(indowstyle|in|i)?[ \t]{1,4}(hidden|1)[ \t][^\r\n]{0,120}[-\/]e(nc|ncodedcommand|c)?[ \t]{1,4}["']?[A-Za-z0-9+\/]{80}/ nocase
     $encoded = /[Pp]ower[Ss]hell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/][Ee]([Nn][Cc]|[Nn]coded[Cc]ommand|[Cc])?[ \t]{1,4}["']?(SQBFAF|SQBuAHYAbwBrAGUALQ|aQBlAHgA|aQBuAHYAbwBrAGUALQ|JABjAGwAaQBlAG4AdA|KABuAGUAdwAtAG8AYgBqAGUAYwB0)[A-Za-z0-9+\/]{40}/
@@ -105,7 +108,7 @@ const scripts: ScriptRule[] = [
     signature: 'Office.AutoMacroShell',
     parts: [
       {
-        anchors: caseInsensitive('Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('),
+        anchors: toCaseInsensitiveAnchors('Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('),
         strings: `
     $auto1 = "Sub AutoOpen(" nocase
     $auto2 = "Sub Auto_Open(" nocase
@@ -126,16 +129,16 @@ const scripts: ScriptRule[] = [
     signature: 'Script.Dropper',
     parts: [
       {
-        anchors: caseInsensitive('WScript.Shell'),
+        anchors: toCaseInsensitiveAnchors('WScript.Shell'),
         strings: String.raw`$shell = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]WScript\.Shell['"]/ nocase`,
       },
       {
-        anchors: caseInsensitive('MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'),
+        anchors: toCaseInsensitiveAnchors('MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'),
         strings: String.raw`
     $http = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"](MSXML2\.(Server)?XMLHTTP|Microsoft\.XMLHTTP|WinHttp\.WinHttpRequest)/ nocase`,
       },
       {
-        anchors: caseInsensitive('ADODB.Stream'),
+        anchors: toCaseInsensitiveAnchors('ADODB.Stream'),
         strings: String.raw`$stream = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]ADODB\.Stream['"]/ nocase`,
       },
     ],
@@ -150,7 +153,7 @@ const scripts: ScriptRule[] = [
         atStart: true,
       },
       {
-        anchors: caseInsensitive('<script', '<foreignObject'),
+        anchors: toCaseInsensitiveAnchors('<script', '<foreignObject'),
         strings: String.raw`
     $script = /<script[^>]{0,200}>[^<]{0,4000}\b(atob|eval|unescape|fromCharCode)[ \t]{0,4}\([^<]{0,4000}\b(window|document|top|self)\.location[^<]{0,40}=/ nocase
     $html = /<foreignObject[^>]{0,200}>[\x01-\xff]{0,2000}<(iframe|embed|object)[^>]{0,400}data:text\/html;base64,/ nocase`,
@@ -168,7 +171,7 @@ const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
 /** Returns a signature for an archive member whose deceptive name makes a program look like a document. */
-export function nameTrick(name: string): string | undefined {
+export function findDeceptiveName(name: string): string | undefined {
   if (disguised.test(name)) return 'Archive.DoubleExtension'
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
 }

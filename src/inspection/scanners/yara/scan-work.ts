@@ -6,7 +6,7 @@ import type { Content } from '../../../platform/spool/content.js'
 import { type Task, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScanVerdict } from '../verdict.js'
-import { type ScanOptions, scannedOrThrow, type WorkerScan } from '../virus-scanner.js'
+import { getVerdictOrThrow, type ScanOptions, type WorkerScan } from '../virus-scanner.js'
 import { type EngineKind, InvalidRulesError } from './engine.js'
 import type { RuleSource } from './rules.js'
 import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
@@ -66,7 +66,7 @@ export class ScanTasks {
     const data: ScanJob = { ...this.#setup, path, size }
     const deadlineMs = this.#options.deadlineOf(size)
     const task = { ...this.#task, run: 'scan', data, bytes, size, owner, deadlineMs }
-    return scannedOrThrow(await this.#run<Scanned>(task, signal))
+    return getVerdictOrThrow(await this.#run<Scanned>(task, signal))
   }
 
   async #run<T>(task: Task, signal: AbortSignal): Promise<T> {

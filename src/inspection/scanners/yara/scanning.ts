@@ -25,7 +25,7 @@ export interface EngineFacts {
 
 let engine: { id: string; opened: Promise<YaraEngine> } | undefined
 
-export function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
+export function getEngine({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
   if (engine?.id !== id) {
     // Copy the settings, because TextDecoder does not accept shared memory.
     const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
@@ -35,12 +35,12 @@ export function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | unde
 }
 
 export async function prepare(setup: EngineSetup, { settings }: WorkerCall): Promise<void> {
-  await engineFor(setup, settings).catch(() => {})
+  await getEngine(setup, settings).catch(() => {})
 }
 
 export async function describeEngine(setup: EngineSetup, { settings }: WorkerCall): Promise<EngineFacts | { faulty: string }> {
   try {
-    const { version, rules } = await engineFor(setup, settings)
+    const { version, rules } = await getEngine(setup, settings)
     return { version, rules }
   } catch (error) {
     if (error instanceof InvalidRulesError) return { faulty: error.message }
@@ -72,7 +72,7 @@ export async function openScan(
   setup: EngineSetup,
   { settings, cancelled }: Pick<WorkerCall, 'settings' | 'cancelled'>,
 ): Promise<OpenScan> {
-  const { find, prove } = await engineFor(setup, settings)
+  const { find, prove } = await getEngine(setup, settings)
   const search = new Search(source, { find, limits: setup.limits, cancelled })
   const finish = async (): Promise<Scanned> => {
     try {

@@ -34,7 +34,7 @@ export class ScriptSearch {
 
   /** Returns the signature of the first rule whose parts have all matched, in `bytes` or in earlier windows. */
   find(bytes: Buffer, seen: Seen): string | undefined {
-    const window = { bytes, seen, first: !seen.begun, anchors: this.#anchors.in(bytes) }
+    const window = { bytes, seen, first: !seen.begun, anchors: this.#anchors.findAnchors(bytes) }
     seen.begun = true
     if (window.anchors.size === 0 && seen.parts.size === 0) return undefined
     return this.#rules.find((rule) => this.#matches(rule, window))?.signature
@@ -93,10 +93,10 @@ export class AnchorSearch {
   constructor(anchors: Anchor[]) {
     const isLong = ({ text }: Anchor) => text.length >= minBytesWithWord
     for (const anchor of anchors.filter(isLong)) this.#addWords(toSought(anchor))
-    this.#short = groupShort(anchors.filter((anchor) => !isLong(anchor)))
+    this.#short = groupShortAnchors(anchors.filter((anchor) => !isLong(anchor)))
   }
 
-  in(bytes: Buffer): Set<Anchor> {
+  findAnchors(bytes: Buffer): Set<Anchor> {
     const found = new Set<Anchor>()
     this.#searchWords(bytes, found)
     for (const short of this.#short) if (occursIn(bytes, short)) for (const anchor of short.anchors) found.add(anchor)
@@ -107,7 +107,7 @@ export class AnchorSearch {
     for (let offset = 0; offset < wordBytes; offset++) {
       // Use the processor's byte order, as for the words of the content.
       const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
-      this.#filter[slotOf(word)] = 1
+      this.#filter[getSlot(word)] = 1
       this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
     }
   }
@@ -120,10 +120,10 @@ export class AnchorSearch {
     const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, Math.max(0, bytes.length - start) >> 2)
     const fourfold = words.length & ~3
     for (let at = 0; at < fourfold; at += 4) {
-      const first = slotOf((words[at] as number) | fold)
-      const second = slotOf((words[at + 1] as number) | fold)
-      const third = slotOf((words[at + 2] as number) | fold)
-      const fourth = slotOf((words[at + 3] as number) | fold)
+      const first = getSlot((words[at] as number) | fold)
+      const second = getSlot((words[at + 1] as number) | fold)
+      const third = getSlot((words[at + 2] as number) | fold)
+      const fourth = getSlot((words[at + 3] as number) | fold)
       if (((filter[first] as number) | filter[second]! | filter[third]! | filter[fourth]!) === 0) continue
       for (let each = at; each < at + 4; each++) this.#matchWord(bytes, words[each] as number, start + each * wordBytes, found)
     }
@@ -131,13 +131,13 @@ export class AnchorSearch {
   }
 
   #matchWord(bytes: Buffer, word: number, at: number, found: Set<Anchor>): void {
-    if (this.#filter[slotOf(word | fold)] === 0) return
+    if (this.#filter[getSlot(word | fold)] === 0) return
     for (const { sought, offset } of this.#words.get(word | fold) ?? [])
       if (!found.has(sought.anchor) && occursAt(bytes, at - offset, sought)) found.add(sought.anchor)
   }
 }
 
-const slotOf = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
+const getSlot = (word: number): number => Math.imul(word, spread) >>> (32 - filterBits)
 
 function toSought(anchor: Anchor): Sought {
   const { text, nocase } = anchor
@@ -145,7 +145,7 @@ function toSought(anchor: Anchor): Sought {
   return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }
 }
 
-function groupShort(anchors: Anchor[]): ShortAnchorGroup[] {
+function groupShortAnchors(anchors: Anchor[]): ShortAnchorGroup[] {
   const groups = new Map<string, Anchor[]>()
   for (const anchor of anchors) {
     const start = /^[^a-z]{0,2}/i.exec(anchor.text)![0]
@@ -187,7 +187,8 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
 }
 
 /** Searches a small file without containers. */
-export const findIn = (bytes: Buffer, find: FindInText): string | undefined => find(bytes, true) ?? findInMacros(bytes, find)
+export const findInSmallFile = (bytes: Buffer, find: FindInText): string | undefined =>
+  find(bytes, true) ?? findInMacros(bytes, find)
 
 /**
  * Marks compressed macro source code in Office documents ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`, which is
@@ -201,7 +202,7 @@ const zeroInSought = sought.indexOf(0)
 const maxModules = 200
 const maxMacroBytes = 1024 * 1024
 
-function* macroSources(bytes: Buffer): Iterable<Buffer> {
+function* findMacroSources(bytes: Buffer): Iterable<Buffer> {
   // Most text contains no zero byte, and searching for a zero byte is many times faster than searching for the marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return
@@ -257,7 +258,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
 
 /** Returns the signature that `find` reports for the first matching macro of an Office document. */
 export function findInMacros(bytes: Buffer, find: FindInText): string | undefined {
-  for (const macro of macroSources(bytes)) {
+  for (const macro of findMacroSources(bytes)) {
     const signature = find(macro, true)
     if (signature !== undefined) return signature
   }

@@ -2,7 +2,7 @@ import type { MemberObserver, RandomAccessSource } from '@assay/formats'
 import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPlace } from '@assay/formats/walk'
 import type { ScanVerdict } from '../verdict.js'
 import type { MatchRules } from './engine.js'
-import { nameTrick } from './rules.js'
+import { findDeceptiveName } from './rules.js'
 import { findInMacros, Seen } from './script-search.js'
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
@@ -41,7 +41,7 @@ export class Search implements Visitor {
   }
 
   member(name: string): void {
-    throwIfFound(nameTrick(name))
+    throwIfFound(findDeceptiveName(name))
   }
 
   content() {

@@ -10,13 +10,13 @@ import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner, WorkerScan } from '../virus-scanner.js'
-import { createDirectory, localHeader } from '../zip-writer.js'
+import { createDirectory, createLocalHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
 import { ScanTasks } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
-import { findIn } from './script-search.js'
+import { findInSmallFile } from './script-search.js'
 import { Search } from './search.js'
 
 export interface YaraOptions {
@@ -42,7 +42,7 @@ const inlineBytes = 64 * 1024
 const provedMs = 5_000
 
 /** Time limit that allows for slow disks and nested archives. A worker that takes longer has hung. */
-const defaultDeadlineMs = (size: number) => 60_000 + size / 10_000
+const getDefaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
 /** Scans files with YARA-X and built-in rules. The reported identity shows that the engine has no virus signatures. */
 export class YaraScanner implements VirusScanner {
@@ -78,13 +78,13 @@ export class YaraScanner implements VirusScanner {
     const kind = options.kind ?? (hasNativeEngine() ? 'native' : 'wasm')
     const operators = options.operators?.sources ?? []
     const shared = kind === 'native' ? options.pool : undefined
-    const ownPool = shared ? undefined : poolFor(kind, options)
+    const ownPool = shared ? undefined : openPool(kind, options)
     const limits = { ...walkLimits, ...options.limits }
     const scanTasks = new ScanTasks(shared ?? ownPool!, {
       kind,
       operators,
       limits,
-      deadlineOf: options.deadlineOf ?? defaultDeadlineMs,
+      deadlineOf: options.deadlineOf ?? getDefaultDeadlineMs,
       module: options.module,
     })
     try {
@@ -107,7 +107,7 @@ export class YaraScanner implements VirusScanner {
     return this.#scanInline(content) ?? (await this.#scanSmallArchive(content)) ?? this.#scan(content, options)
   }
 
-  async identity(): Promise<EngineIdentity> {
+  async getIdentity(): Promise<EngineIdentity> {
     return this.#identity
   }
 
@@ -115,7 +115,7 @@ export class YaraScanner implements VirusScanner {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
     // Test both scan paths of uploads: on the event loop and in a worker.
-    const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
+    const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(createEicarZip()), options)]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
         throw options.signal.aborted ? scannerUnavailable('YARA-X did not respond within 10 s.', error) : error
@@ -142,7 +142,7 @@ export class YaraScanner implements VirusScanner {
   #scanInline({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
     if (mayContainContainer(bytes)) return undefined
-    const signature = findIn(bytes, this.#inline.find)
+    const signature = findInSmallFile(bytes, this.#inline.find)
     const provedAt = this.#inline.prove()
     if (signature !== undefined) return { verdict: 'infected', signature, provedAt }
     return { verdict: 'clean', provedAt }
@@ -159,7 +159,7 @@ export class YaraScanner implements VirusScanner {
 }
 
 /** Opens the worker pool. The WebAssembly engine uses about 70 MB per worker, and the native one almost nothing. */
-function poolFor(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
+function openPool(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
   const maxWorkers = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
   return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
 }
@@ -176,8 +176,8 @@ function toIdentity(facts: EngineFacts, operators: OperatorRules | undefined): E
   }
 }
 
-function zippedEicar(): Buffer {
+function createEicarZip(): Buffer {
   const member = { name: 'eicar.com', offset: 0, packed: eicar.length, unpacked: eicar.length, stored: eicar }
-  const header = localHeader(member)
+  const header = createLocalHeader(member)
   return Buffer.concat([header, eicar, createDirectory([member], header.length + eicar.length)])
 }
