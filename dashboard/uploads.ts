@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import type { ApiError } from './api/api-error.js'
 import { reloadData } from './api/client.js'
 import { sendFile } from './api/send-file.js'
-import { sendResumable } from './api/send-resumable.js'
+import { uploadResumable } from './api/send-resumable.js'
 import { isOnline, retryDelaysMs } from './connection.js'
 
 type UploadState =
@@ -110,7 +110,7 @@ async function sendUpload(upload: Upload): Promise<void> {
     progress.value = share
     if (share === 1) state.value = { kind: 'validating' }
   }
-  const send = file.size > minResumableBytes ? sendResumable : sendFile<{ file_id: string }>
+  const send = file.size > minResumableBytes ? uploadResumable : sendFile<{ file_id: string }>
   const { body, error } = await send({ file, context, idempotencyKey, onProgress, signal: abort.signal })
   if (body) state.value = { kind: 'accepted', fileId: body.file_id }
   else state.value = { kind: isRejection(error) ? 'rejected' : 'failed', error }

@@ -7,7 +7,7 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 const chunkBytes = 8 * 1024 * 1024
 
 /** Uploads a large file in chunks with the tus protocol. Interrupted uploads can be resumed, even after the page was closed. */
-export async function sendResumable({
+export async function uploadResumable({
   file,
   context,
   idempotencyKey,

@@ -47,7 +47,7 @@ export function BarChart({ title, total, labels, series, format, isSum = true }:
           class="plot-bars"
           role="group"
           aria-label={title}
-          onKeyDown={moveFocus}
+          onKeyDown={moveFocusByArrowKey}
           onPointerLeave={() => (selected.value = undefined)}
         >
           {labels.map(({ full, short }, at) => (
@@ -115,7 +115,7 @@ function roundUpAxisMaximum(value: number, format: (value: number) => string): n
   return Math.max(2, [1, 2, 4, 6, 8, 10].map((factor) => factor * power).find((step) => step >= value) ?? value)
 }
 
-function moveFocus(event: TargetedKeyboardEvent<HTMLDivElement>): void {
+function moveFocusByArrowKey(event: TargetedKeyboardEvent<HTMLDivElement>): void {
   const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: 1, ArrowDown: -1 }[event.key]
   const links = [...event.currentTarget.querySelectorAll<HTMLAnchorElement>('a')]
   const focused = links.indexOf(document.activeElement as HTMLAnchorElement)

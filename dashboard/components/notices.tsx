@@ -12,14 +12,14 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   return (
     <div class="notice bad" role="alert">
       <Icon name="warning" />
-      <p>{toMessage(error)}</p>
+      <p>{toErrorMessage(error)}</p>
       {onRetry && <Button onClick={onRetry}>{texts.tryAgain}</Button>}
     </div>
   )
 }
 
 /** Returns the message of an error. The end of a sign-in lock is shown in the user's time zone instead of UTC. */
-function toMessage({ message, details }: ApiError): string {
+function toErrorMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
   return typeof until === 'string' ? texts.signIn.locked(formatDateTime(until)) : texts.signIn.lockedUntilReset

@@ -51,7 +51,7 @@ export function Charts() {
 }
 
 /** Merges the data of all charts into common buckets, starting with the first bucket that has data in any chart. */
-function toCommonBuckets(data: ResultOf<typeof chartsDocument>) {
+function mergeBuckets(data: ResultOf<typeof chartsDocument>) {
   const uploads = new Map(data.uploadsChart?.dataPoints.map(({ timestamp, count }) => [timestamp, count]))
   const storage = new Map(data.storageChart?.dataPoints.map(({ timestamp, totalBytes }) => [timestamp, totalBytes]))
   const buckets = (data.apiCallsChart?.dataPoints ?? []).map(({ timestamp, success, failure }) => ({
@@ -66,7 +66,7 @@ function toCommonBuckets(data: ResultOf<typeof chartsDocument>) {
 }
 
 function ChartGrid({ data, period }: { data: ResultOf<typeof chartsDocument>; period: Period }) {
-  const buckets = toCommonBuckets(data)
+  const buckets = mergeBuckets(data)
   if (buckets.length === 0) return <p class="card dim">{t.noChartData}</p>
   const labels = buckets.map(({ timestamp }) => toBucketLabel(period, timestamp))
   const sum = (values: number[]) => formatNumber(values.reduce((all, each) => all + each, 0))

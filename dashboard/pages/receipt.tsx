@@ -15,7 +15,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
     const saved = await saveReceipt({ fileId: id }, name)
     error.value = saved.error
     if (!saved.receipt) return
-    position.value = describePosition(saved.receipt)
+    position.value = describeLogPosition(saved.receipt)
   }
   return (
     <section class="card">
@@ -39,7 +39,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
 }
 
 /** Describes the log position that a receipt claims, without verifying the claim. */
-function describePosition(receipt: string): string {
+function describeLogPosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }
   return t.position(formatNumber(log.index + 1), formatNumber(Number(log.checkpoint.split('\n')[1])))

@@ -77,7 +77,9 @@ function sendContent(
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
       onError: (error) =>
         reject(
-          tusUpload.url && isRejected(error as DetailedError) ? new RejectedUploadError(tusUpload.url) : toAssayError(error),
+          tusUpload.url && isRejectionError(error as DetailedError)
+            ? new RejectedUploadError(tusUpload.url)
+            : toAssayError(error),
         ),
       onSuccess: () => resolve(tusUpload.url!),
     })
@@ -102,7 +104,7 @@ class RejectedUploadError extends Error {
   }
 }
 
-const isRejected = ({ originalResponse }: DetailedError): boolean => originalResponse?.getStatus() === 410
+const isRejectionError = ({ originalResponse }: DetailedError): boolean => originalResponse?.getStatus() === 410
 
 function isRetryable(error: DetailedError): boolean {
   const status = error.originalResponse?.getStatus() ?? 0

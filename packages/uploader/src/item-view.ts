@@ -63,7 +63,7 @@ export class ItemView {
     const { size } = item.file
     const percent = formatPercent(size > 0 ? item.sent / size : 0, language)
     if (item.state === 'failed') return `${fillPlaceholders(texts.failed, { percent })} ${toErrorText(texts, item.error!)}`
-    if (item.state === 'rejected' && item.error && !isFileRejection(item.error.code) && !item.checks.some(isFailed))
+    if (item.state === 'rejected' && item.error && !isFileRejection(item.error.code) && !item.checks.some(isFailedCheck))
       return `${texts.rejected} ${toErrorText(texts, item.error)}`
     if (item.state !== 'uploading') return fillPlaceholders(texts[item.state], { percent })
     const bytesPerSecond = item.rate.bytesPerSecond
@@ -98,4 +98,4 @@ export class ItemView {
   }
 }
 
-const isFailed = ({ state }: CheckResult) => state === 'failed'
+const isFailedCheck = ({ state }: CheckResult) => state === 'failed'

@@ -20,7 +20,7 @@ export class UnfinishedUploads {
     this.#key = `assay-uploader:${token.split('_').slice(0, 3).join('_')}`
   }
 
-  list(): UnfinishedUpload[] {
+  listRecords(): UnfinishedUpload[] {
     try {
       const records = JSON.parse(localStorage.getItem(this.#key) ?? '[]')
       return Array.isArray(records) ? records.filter(isRecord) : []
@@ -30,19 +30,19 @@ export class UnfinishedUploads {
   }
 
   findUploadId(file: Fingerprint): string | undefined {
-    return this.list().find((record) => isSameFile(record, file))?.uploadId
+    return this.listRecords().find((record) => isSameFile(record, file))?.uploadId
   }
 
-  add({ name, size, lastModified }: Fingerprint, uploadId: string): void {
-    const others = this.list().filter((record) => !isSameFile(record, { name, size, lastModified }))
-    this.#write([...others, { uploadId, name, size, lastModified }].slice(-maxRecords))
+  addRecord({ name, size, lastModified }: Fingerprint, uploadId: string): void {
+    const others = this.listRecords().filter((record) => !isSameFile(record, { name, size, lastModified }))
+    this.#writeRecords([...others, { uploadId, name, size, lastModified }].slice(-maxRecords))
   }
 
-  remove(file: Fingerprint): void {
-    this.#write(this.list().filter((record) => !isSameFile(record, file)))
+  removeRecord(file: Fingerprint): void {
+    this.#writeRecords(this.listRecords().filter((record) => !isSameFile(record, file)))
   }
 
-  #write(records: UnfinishedUpload[]): void {
+  #writeRecords(records: UnfinishedUpload[]): void {
     try {
       if (records.length > 0) localStorage.setItem(this.#key, JSON.stringify(records))
       else localStorage.removeItem(this.#key)

@@ -77,24 +77,24 @@ export class UploadQueue {
     this.items.push(item)
     this.#options.onChange(item, 'added')
     if (failure) this.#options.onChange(item, 'rejected')
-    this.#startNext()
+    this.#startNextUploads()
   }
 
   pause(item: UploadItem): void {
     item.transfer?.pause()
     this.#setState(item, 'paused')
-    this.#startNext()
+    this.#startNextUploads()
   }
 
   /** Resumes a paused or interrupted upload. */
   resume(item: UploadItem): void {
     delete item.error
     this.#setState(item, 'queued')
-    this.#startNext()
+    this.#startNextUploads()
   }
 
   /** Resumes all uploads that failed because of a lost connection. */
-  resumeInterrupted(): void {
+  resumeInterruptedUploads(): void {
     for (const item of this.items) if (item.state === 'failed' && item.error?.code === 'network_error') this.resume(item)
   }
 
@@ -102,19 +102,18 @@ export class UploadQueue {
   remove(item: UploadItem): void {
     if (!isFinished(item)) {
       item.transfer?.cancel()
-      this.unfinished.remove(item.file)
+      this.unfinished.removeRecord(item.file)
     }
     this.items.splice(this.items.indexOf(item), 1)
     this.#options.onChange(item, 'removed')
-    this.#startNext()
+    this.#startNextUploads()
   }
 
-  /** Pauses all unfinished uploads. */
-  stop(): void {
+  pauseAll(): void {
     for (const item of this.items) if (!isFinished(item)) item.transfer?.pause()
   }
 
-  #startNext(): void {
+  #startNextUploads(): void {
     const free = maxConcurrentUploads - this.items.filter(isActive).length
     for (const item of this.items.filter(({ state }) => state === 'queued').slice(0, Math.max(free, 0))) {
       item.rate.reset()
@@ -135,11 +134,11 @@ export class UploadQueue {
       uploadId,
       onCreated: (id) => {
         item.uploadId = id
-        this.unfinished.add(file, id)
+        this.unfinished.addRecord(file, id)
       },
       onProgress: (sent) => isCurrent() && this.#updateProgress(item, sent),
-      onAccepted: (fileId) => isCurrent() && this.#finish(item, { fileId }),
-      onError: (error) => isCurrent() && this.#finish(item, { error }),
+      onAccepted: (fileId) => isCurrent() && this.#finishUpload(item, { fileId }),
+      onError: (error) => isCurrent() && this.#finishUpload(item, { error }),
     })
   }
 
@@ -150,19 +149,19 @@ export class UploadQueue {
     else this.#options.onChange(item, 'progress')
   }
 
-  #finish(item: UploadItem, outcome: { fileId?: string; error?: UploadError }): void {
+  #finishUpload(item: UploadItem, outcome: { fileId?: string; error?: UploadError }): void {
     const { fileId, error } = outcome
     item.checks[item.checks.length - 1] = toContentCheckResult(this.#options.getTexts(), outcome)
     item.transfer = undefined
     if (error) item.error = error
     if (fileId) item.fileId = fileId
     const isRejected = error !== undefined && isFileRejection(error.code)
-    if (!error || isRejected) this.unfinished.remove(item.file)
+    if (!error || isRejected) this.unfinished.removeRecord(item.file)
     // The upload may have expired, so the next attempt creates a new upload.
     if (error && error.code !== 'network_error') item.uploadId = undefined
     const state = !error ? 'accepted' : isRejected ? 'rejected' : 'failed'
     this.#setState(item, state, state)
-    this.#startNext()
+    this.#startNextUploads()
   }
 
   #setState(item: UploadItem, state: UploadState, change: ItemChange = 'state'): void {

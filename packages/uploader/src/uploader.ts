@@ -46,7 +46,7 @@ export class AssayUploader extends HTMLElement {
 
   set texts(value: Partial<Texts>) {
     this.#ownTexts = value
-    if (this.isConnected) void this.#restart()
+    if (this.isConnected) void this.#reload()
   }
 
   /** Adds files, as if the user had chosen them. */
@@ -55,7 +55,7 @@ export class AssayUploader extends HTMLElement {
   }
 
   connectedCallback(): void {
-    void this.#restart()
+    void this.#reload()
   }
 
   disconnectedCallback(): void {
@@ -64,7 +64,7 @@ export class AssayUploader extends HTMLElement {
 
   attributeChangedCallback(name: string, _old: string | null, value: string | null): void {
     if (name === 'texts') this.#ownTexts = value ? (JSON.parse(value) as Partial<Texts>) : {}
-    if (this.isConnected) void this.#restart()
+    if (this.isConnected) void this.#reload()
   }
 
   get #language(): string | undefined {
@@ -73,7 +73,7 @@ export class AssayUploader extends HTMLElement {
 
   #stop(): void {
     this.#connection?.abort()
-    this.#queue?.stop()
+    this.#queue?.pauseAll()
     this.#queue = undefined
     this.#dropZone = undefined
     this.#views.clear()
@@ -83,7 +83,7 @@ export class AssayUploader extends HTMLElement {
   }
 
   /** Loads the rules of the link and shows the drop zone. */
-  async #restart(): Promise<void> {
+  async #reload(): Promise<void> {
     this.#stop()
     if (!this.hasAttribute('url')) return
     const connection = new AbortController()
@@ -102,7 +102,7 @@ export class AssayUploader extends HTMLElement {
   #showDropZone(linkUrl: string, rules: LinkRules, signal: AbortSignal): void {
     const { texts } = this
     const language = this.#language
-    const onChange = (item: UploadItem, change: ItemChange) => this.#onChange(item, change)
+    const onChange = (item: UploadItem, change: ItemChange) => this.#handleChange(item, change)
     const queue = new UploadQueue({ linkUrl, rules, getTexts: () => this.texts, language, onChange })
     this.#queue = queue
     this.#dropZone = new DropZone({
@@ -114,14 +114,14 @@ export class AssayUploader extends HTMLElement {
     })
     this.#dropZone.setRemainingCount(rules.remaining)
     this.#content.replaceChildren(this.#dropZone.element)
-    this.#showUnfinished(queue)
-    addEventListener('online', () => queue.resumeInterrupted(), { signal })
+    this.#showUnfinishedUploads(queue)
+    addEventListener('online', () => queue.resumeInterruptedUploads(), { signal })
     document.addEventListener('paste', (event) => this.#uploadPastedFiles(event), { signal })
     this.#dispatch('assay-ready', { rules })
   }
 
-  #showUnfinished(queue: UploadQueue): void {
-    const names = queue.unfinished.list().map(({ name }) => name)
+  #showUnfinishedUploads(queue: UploadQueue): void {
+    const names = queue.unfinished.listRecords().map(({ name }) => name)
     const notices = names.map((name) => createElement('p', {}, fillPlaceholders(this.texts.unfinished, { name })))
     this.#message.replaceChildren(...notices)
   }
@@ -130,7 +130,7 @@ export class AssayUploader extends HTMLElement {
     const text = toErrorText(this.texts, error)
     this.#showMessage(text)
     if (error.code !== 'not_found')
-      this.#message.append(createButton(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#restart() }))
+      this.#message.append(createButton(this.texts.tryAgain, { part: 'retry', onClick: () => void this.#reload() }))
     this.#announce(text)
     this.#dispatch('assay-error', { code: error.code, message: error.message })
   }
@@ -145,7 +145,7 @@ export class AssayUploader extends HTMLElement {
     this.addFiles(files)
   }
 
-  #onChange(item: UploadItem, change: ItemChange): void {
+  #handleChange(item: UploadItem, change: ItemChange): void {
     if (change === 'added') this.#addView(item)
     const view = this.#views.get(item)
     if (change === 'removed') this.#removeView(item, view)

@@ -44,7 +44,7 @@ export const fileCommands: Record<string, Command> = {
       const context = requireContext(invocation)
       const client = await invocation.client()
       let accepted = true
-      const allAccepted = await runForEachArgument(invocation, async (path) => {
+      const allAccepted = await forEachArgument(invocation, async (path) => {
         const report = await client.files.validate(path, { context })
         accepted &&= report.outcome === 'accepted'
         const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
@@ -101,7 +101,7 @@ export const fileCommands: Record<string, Command> = {
     examples: ['assay rm file_…'],
     async run(invocation) {
       const client = await invocation.client()
-      return runForEachArgument(invocation, async (fileId) => invocation.output.row(await client.files.delete(fileId), fileId))
+      return forEachArgument(invocation, async (fileId) => invocation.output.row(await client.files.delete(fileId), fileId))
     },
   },
   receipt: {
@@ -128,14 +128,14 @@ async function runUploadCommand(invocation: CommandInvocation): Promise<boolean>
   }
   const context = link === undefined ? requireContext(invocation) : ''
   const client = link === undefined ? await invocation.client() : undefined
-  return runForEachArgument(invocation, async (path) => {
+  return forEachArgument(invocation, async (path) => {
     const file = await (client ? client.files.upload(path, { context, ...shared(path) }) : uploadTo(link!, path, shared(path)))
     invocation.output.row(file, file.file_id, file.size_bytes, file.original_filename)
   })
 }
 
 /** Runs `work` for one argument after another and reports rejections. Resolves to false if the service rejected any argument. */
-async function runForEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
+async function forEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of invocation.positionals) {
     await work(argument).catch((error: unknown) => {

@@ -23,7 +23,9 @@ export function createOutput(json: boolean): Output {
     json,
     row: (value, ...columns) =>
       process.stdout.write(
-        json ? `${JSON.stringify(value)}\n` : `${columns.map((column) => sanitize(String(column ?? '-'))).join('\t')}\n`,
+        json
+          ? `${JSON.stringify(value)}\n`
+          : `${columns.map((column) => replaceControlCharacters(String(column ?? '-'))).join('\t')}\n`,
       ),
     note: (text) => {
       if (!json) process.stderr.write(`${text}\n`)
@@ -33,7 +35,8 @@ export function createOutput(json: boolean): Output {
 }
 
 /** Replaces control and bidirectional characters, because file names from other users can contain terminal escape sequences. */
-const sanitize = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
+const replaceControlCharacters = (text: string): string =>
+  text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
 const barWidth = 30
 
@@ -44,7 +47,7 @@ function createProgressBar(name: string): (progress: Progress) => void {
     // Most progress events, one for every 64 KiB, do not change the text.
     if (text === shown) return
     shown = text
-    process.stderr.write(`\r${sanitize(name)} ${text}${sent === total ? '\n' : ''}`)
+    process.stderr.write(`\r${replaceControlCharacters(name)} ${text}${sent === total ? '\n' : ''}`)
   }
 }
 

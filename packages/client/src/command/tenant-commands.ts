@@ -108,7 +108,7 @@ export const tenantCommands: Record<string, Command> = {
         sequence,
         occurred_at,
         type,
-        formatSubject(data),
+        formatEventSubject(data),
       ])
     },
   },
@@ -120,7 +120,7 @@ function parseSequenceNumber(after: string): number {
 }
 
 /** Formats the id and the name of the object that an event describes. */
-const formatSubject = (data: Record<string, unknown>): string => {
+const formatEventSubject = (data: Record<string, unknown>): string => {
   const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
   return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')
 }
