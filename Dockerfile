@@ -21,7 +21,7 @@ COPY src src
 RUN node scripts/prepare.mjs && node scripts/prune.mjs
 
 FROM ${NODE_IMAGE}
-# npm runs the operator commands. It writes only to /tmp, so that the root file system can be read-only.
+# npm runs the operator commands, and writes only to /tmp, so that the root file system can be read-only.
 ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1 \
     npm_config_cache=/tmp/.npm npm_config_logs_max=0 npm_config_update_notifier=false
 WORKDIR /app

@@ -23,7 +23,7 @@ resource "google_storage_bucket" "files" {
   public_access_prevention    = "enforced"
   force_destroy               = false
 
-  # Deleted blobs stay recoverable for as long as database backups refer to them.
+  # Deleted blobs can be restored as long as database backups refer to them.
   soft_delete_policy {
     retention_duration_seconds = var.soft_delete_days * 24 * 60 * 60
   }
@@ -194,7 +194,7 @@ resource "google_container_cluster" "assay" {
   }
 }
 
-# Private nodes use it to download images, and clamd to download signatures.
+# Private nodes download images through this gateway, and clamd downloads its signatures.
 resource "google_compute_router" "assay" {
   name    = "assay"
   network = google_compute_network.assay.id

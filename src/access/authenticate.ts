@@ -107,7 +107,12 @@ export class Authenticator {
   async #authenticateKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
     const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
-    if (!key) return { outcome: 'rejected', why: 'key_unknown', message: 'This API key is unknown.' }
+    if (!key)
+      return {
+        outcome: 'rejected',
+        why: 'key_unknown',
+        message: 'This API key does not exist. Check that the complete key was sent.',
+      }
     if (key.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key) }
     const error = findKeyError(key, now())
@@ -133,7 +138,12 @@ export class Authenticator {
     if (user.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user) }
     if (user.status !== 'active')
-      return { outcome: 'rejected', why: 'user_disabled', message: 'This user is disabled.', known: toKnownUser(user) }
+      return {
+        outcome: 'rejected',
+        why: 'user_disabled',
+        message: 'This user is disabled. Ask an admin to enable the user.',
+        known: toKnownUser(user),
+      }
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
@@ -159,10 +169,14 @@ const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, isProven
 })
 
 function findKeyError(key: ApiKeyRecord, now: number): Pick<Rejected, 'why' | 'message'> | undefined {
-  if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}.` }
-  if (key.expiresAt && key.expiresAt.getTime() <= now) return { why: 'key_expired', message: 'This API key has expired.' }
+  if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}. Use an active API key.` }
+  if (key.expiresAt && key.expiresAt.getTime() <= now)
+    return { why: 'key_expired', message: 'This API key has expired. Create a new API key.' }
   if (key.graceEndsAt && key.graceEndsAt.getTime() <= now)
-    return { why: 'key_expired', message: 'This secret of the API key was rotated and is no longer valid.' }
+    return {
+      why: 'key_expired',
+      message: 'The API key was rotated, and its previous secret is no longer valid. Send the new secret.',
+    }
   return undefined
 }
 

@@ -180,7 +180,7 @@ const createTooExpensiveError = (
   { policy, limit, remaining, resetSeconds }: RateState,
 ) =>
   rateLimited(
-    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls a minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
+    `The request has a cost of ${cost}, which counts as ${calls} calls. This ${policy === 'key' ? 'credential' : 'tenant'} has ${remaining} of ${limit} calls per minute left. Retry in ${resetSeconds} s, or request fewer fields or smaller pages.`,
     resetSeconds,
     { cost, calls, limit, remaining },
   )

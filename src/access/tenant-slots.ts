@@ -19,11 +19,11 @@ export class TenantSlots {
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
     if (own >= this.#limits.byTenant)
       throw rateLimited(
-        `This tenant already has ${own} concurrent ${this.#what}, the maximum. Retry after one of them ends.`,
+        `This tenant already has the maximum of ${own} concurrent ${this.#what}. Retry after one of them ends.`,
         retryAfterSeconds,
       )
     if (all >= this.#limits.inAll)
-      throw overloaded(`The service already has ${all} concurrent ${this.#what}, the maximum. Retry later.`)
+      throw overloaded(`The service already has the maximum of ${all} concurrent ${this.#what}. Retry later.`)
     this.#running.set(tenantId, own + 1)
     let left = false
     return () => {

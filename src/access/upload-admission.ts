@@ -61,7 +61,7 @@ export class UploadAdmission {
   /** Returns the error for a file that exceeds the limit of all contexts. Used before the context is known. */
   createTooLargeError(sizeBytes: number) {
     const { maxUploadMb } = this.#limits
-    return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
+    return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the limit for all contexts.`, {
       size_bytes: sizeBytes,
       limit_bytes: this.ceiling,
     })
@@ -110,11 +110,11 @@ export class UploadSlots {
 
   assertSlotFree({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
-    if (own >= this.#max.credential) throw createTooManyUploadsError(`this credential already has ${own}, the maximum`)
+    if (own >= this.#max.credential) throw createTooManyUploadsError(`this credential already has the maximum of ${own}`)
     const held = this.#byTenant.get(tenantId) ?? 0
-    if (held >= this.#max.tenant) throw createTooManyUploadsError(`this tenant already has ${held}, the maximum`)
+    if (held >= this.#max.tenant) throw createTooManyUploadsError(`this tenant already has the maximum of ${held}`)
     const free = this.#max.all - this.#all
-    if (free === 0) throw createTooManyUploadsError(`the service already has ${this.#all}, the maximum`)
+    if (free === 0) throw createTooManyUploadsError(`the service already has the maximum of ${this.#all}`)
     if (held >= this.#max.quarter && held >= free)
       throw createTooManyUploadsError(
         `this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`,

@@ -32,7 +32,8 @@ export const adoptCommands: Record<string, Command> = {
       const context = String(values.context)
       await command.services.tenants.get(createSystemActor(tenantId))
       const found = await command.services.contexts.get(createSystemActor(tenantId), context)
-      if (found.status !== 'active') throw new UsageError(`--context is '${context}', which is disabled. Enable it.`)
+      if (found.status !== 'active')
+        throw new UsageError(`Context '${context}' (--context) is disabled. Enable the context, then run the command again.`)
       const report = typeof values.report === 'string' ? await AdoptionReport.open(values.report) : undefined
       try {
         const [isDryRun, quarantines] = [values['dry-run'] === true, values.quarantine === true]
@@ -55,7 +56,7 @@ function parseFolder(url: string, storageUrl: string): { tenantId: string; folde
     names.some((name, at) => !isFolderName(name, names, at))
   )
     throw new UsageError(
-      `The URL is '${url}'. It must be a folder of a tenant in the store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
+      `The URL is '${url}'. It must be a tenant's folder in the object store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
     )
   return { tenantId, folder }
 }

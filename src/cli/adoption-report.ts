@@ -18,7 +18,7 @@ export class AdoptionReport {
 
   static async open(path: string): Promise<AdoptionReport> {
     const file = await open(path, 'a+', 0o600).catch(({ code }: NodeJS.ErrnoException) => {
-      throw new UsageError(`The file ${path} of --report cannot be written (${code}).`)
+      throw new UsageError(`The report file ${path} cannot be written (${code}). Set --report to a writable path.`)
     })
     await removePartialRow(file)
     if ((await file.stat()).size === 0) await file.appendFile(csv.head(columns.map(toSnakeCase)))

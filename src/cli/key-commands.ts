@@ -18,7 +18,7 @@ export const keyCommands: Record<string, Command> = {
               .map((scope) => scope.trim())
       const unknown = requested.find((scope) => !isScope(scope))
       if (unknown !== undefined)
-        throw new UsageError(`--scopes contains '${unknown}'. It must contain one or more of ${scopes.join(', ')}.`)
+        throw new UsageError(`--scopes contains the unknown scope '${unknown}'. Use one or more of ${scopes.join(', ')}.`)
       const name = values.name === undefined ? 'Key of the operator' : toSingleLine(String(values.name))
       if (name.length < 1 || name.length > 255) throw new UsageError('--name must have 1 to 255 characters.')
       const { tenantId } = await services.tenants.get(createSystemActor(String(values.tenant)))

@@ -86,5 +86,5 @@ export const storageCommands: Record<string, Command> = {
 
 const readCheckpoint = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw new UsageError(`The checkpoint file ${path} cannot be read (${code}).`)
+    throw new UsageError(`The checkpoint file ${path} cannot be read (${code}). Set --checkpoint to a readable file.`)
   })

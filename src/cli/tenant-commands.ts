@@ -90,6 +90,7 @@ const toStatusResult = ({ tenantId, status }: { tenantId: string; status: string
 })
 
 function parseWholeNumber(option: string, value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new UsageError(`--${option} is '${value}'. It must be a whole number of megabytes.`)
+  if (!/^\d{1,10}$/.test(value))
+    throw new UsageError(`--${option} is '${value}'. It must be a whole number of megabytes, such as 1024.`)
   return Number(value)
 }

@@ -52,15 +52,15 @@ const extension: Check = async (file) => {
   const isAllowed = `Extension '${file.extension}' is allowed`
   const notRead = (why: string): CheckVerdict => ({
     outcome: 'passed',
-    message: `${isAllowed}. The content was not read, ${why}.`,
+    message: `${isAllowed}. The content was not checked, ${why}.`,
     evidence: { extension: file.extension },
   })
   if (file.tooLarge) return notRead('because the file is too large')
   const findings = await file.findings()
-  if ('failure' in findings) return notRead('because reading it failed')
+  if ('failure' in findings) return notRead('because the file could not be read')
   const { type, mime, fits, durationMs } = findings.recognition
   const evidence = { extension: file.extension, recognised: type, content_type: mime }
-  const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'is of no known type'
+  const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'has an unknown type'
   if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
   const usual = types[type!]?.extensions[0]
   const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
@@ -115,7 +115,7 @@ const blank: Check = async (file) => {
   const findings = await file.findings()
   if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be read.' }
   const { blank, durationMs } = findings.blankness
-  if (!blank) return { outcome: 'passed', message: 'The file has content.', durationMs }
+  if (!blank) return { outcome: 'passed', message: 'The file is not blank.', durationMs }
   const message = `The file is blank: its ${sizeBytes} bytes are only whitespace, NUL bytes and byte-order marks.`
   return { outcome: 'failed', message, evidence, durationMs }
 }
@@ -131,7 +131,7 @@ const corrupt: Check = async (file) => {
   // Files that crash their reader and malicious constructions are rejected even if the context accepts damaged files.
   if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
-  if (!soundness) return { outcome: 'skipped', message: 'The content was not read.' }
+  if (!soundness) return { outcome: 'skipped', message: 'The content was not checked.' }
   const isMalicious = !soundness.verdict.sound && soundness.verdict.maliciousConstruction
   const verdict = toReaderVerdict(soundness, file.extension)
   if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || isMalicious)) return verdict
@@ -141,14 +141,14 @@ const corrupt: Check = async (file) => {
   if (rules.rejectCorruptFiles) return verdict
   return {
     outcome: 'skipped',
-    message: `Context '${rules.contextKey}' accepts damaged files. The file is not a malicious construction.`,
+    message: `Context '${rules.contextKey}' accepts damaged files. No malicious construction was found.`,
     evidence,
   }
 }
 
 const toChecksumVerdict = (found: string, required: string): CheckVerdict => ({
   outcome: 'failed',
-  message: `This is not the expected file: its SHA-256 is ${found}. The upload link accepts only the file with ${required}.`,
+  message: `The file has the SHA-256 checksum ${found}. The upload link accepts only a file with the SHA-256 checksum ${required}.`,
   evidence: { sha256: found, expected_sha256: required },
 })
 
@@ -163,11 +163,14 @@ function findPolicyRejection(
   { encrypted, active_content }: PolicyEvidence,
   rules: ValidationRules,
 ): { refusal: PolicyRejection; message: string } | undefined {
-  const rejects = `Context '${rules.contextKey}' rejects such files.`
+  const rejects = `Context '${rules.contextKey}' rejects`
   if (rules.rejectEncryptedFiles && encrypted)
-    return { refusal: 'encrypted_file', message: `The file, or a part of it, requires a password. ${rejects}` }
+    return { refusal: 'encrypted_file', message: `The file, or a part of it, requires a password. ${rejects} encrypted files.` }
   if (rules.rejectActiveContent && active_content)
-    return { refusal: 'active_content', message: `The file contains active content (${active_content.join(', ')}). ${rejects}` }
+    return {
+      refusal: 'active_content',
+      message: `The file contains active content (${active_content.join(', ')}). ${rejects} active content.`,
+    }
   return undefined
 }
 

@@ -1,7 +1,7 @@
 import type { Actor } from '../platform/actor.js'
 import {
   type AssayError,
-  conflict,
+  createDisabledContextError,
   createOnHoldError,
   createQuarantinedError,
   forbidden,
@@ -76,13 +76,8 @@ export function toRejectionError(rejection: Rejection, { upload, deletion }: Ent
       return unauthenticated('The tenant of this credential was deleted. Use a credential of another tenant.')
     case 'suspended':
       return forbidden('This tenant is suspended. Contact the operator of this service.')
-    case 'disabled': {
-      const { contextKey } = upload!.file
-      return conflict(`Context '${contextKey}' is disabled. Enable it, or use another context.`, {
-        context_key: contextKey,
-        status: rejection.status,
-      })
-    }
+    case 'disabled':
+      return createDisabledContextError(upload!.file.contextKey, rejection.status)
     case 'context_quota':
       return createContextQuotaError(upload!.actor, upload!.file.contextKey, rejection, upload!.file.sizeBytes)
     case 'tenant_quota':

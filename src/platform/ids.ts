@@ -100,4 +100,4 @@ export function parseTimeCursor(cursor: string, sort: string, field = 'after'): 
 }
 
 export const createInvalidCursorError = (field: string) =>
-  badUserInput([{ field, message: 'must be a cursor from a page of this list' }])
+  badUserInput([{ field, message: 'must be a cursor that this list returned' }])

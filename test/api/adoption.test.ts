@@ -239,9 +239,9 @@ test('reports an object with an unsupported name as failed and adopts the other 
 })
 
 test.each([
-  ['of another store', 'file:///somewhere/else', 'It must be a folder of a tenant in the store'],
+  ['of another store', 'file:///somewhere/else', "It must be a tenant's folder in the object store"],
   ['without a tenant', `file://ROOT/import`, 'such as file://'],
-  ['of all files of a tenant', 'file://ROOT/TENANT', 'It must be a folder of a tenant'],
+  ['of all files of a tenant', 'file://ROOT/TENANT', "It must be a tenant's folder"],
   ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
 ])('rejects adoption from the URL %s', async (_, url, message) => {
   const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]
@@ -298,7 +298,7 @@ test('rejects a second adoption while one is running', async () => {
     await client.query('SELECT pg_advisory_lock(4207006)')
     const { result, error } = await adopt('import')
     expect(result).toMatchObject({ objects: 0 })
-    expect(error).toContain('Another adoption is running.')
+    expect(error).toContain('Another adoption is already running.')
   } finally {
     await client.end()
   }

@@ -39,7 +39,7 @@ describe('the rate limit', () => {
       expect(rejected.body.errors).toHaveLength(10)
       expect(rejected.body.errors[0]).toMatchObject({
         message: expect.stringMatching(
-          new RegExp(`cost of ${10 * filesCost}, which counts as ${extra} calls.* of 170 calls a minute`),
+          new RegExp(`cost of ${10 * filesCost}, which counts as ${extra} calls.* of 170 calls per minute`),
         ),
         extensions: { code: 'RATE_LIMITED', details: { cost: 10 * filesCost, calls: extra, limit: 170 } },
       })
@@ -53,7 +53,7 @@ describe('the rate limit', () => {
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
       const rejected = await key.get(yearByHour)
       expect(toStatusAndCode(rejected)).toEqual([429, 'rate_limited'])
-      expect(rejected.body.message).toMatch(/cost of 43801, which counts as 82 calls.* of 170 calls a minute/)
+      expect(rejected.body.message).toMatch(/cost of 43801, which counts as 82 calls.* of 170 calls per minute/)
       expect(rejected.body.error.details).toMatchObject({ cost: 43_801, calls: 82, limit: 170 })
       expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0)
       expect((await key.get('/files')).status).toBe(200)

@@ -87,9 +87,9 @@ test('rejects a part with an invalid Content-Disposition header and describes th
   ]) {
     const response = await uploadByRest('upload', disposition)
     expect(toStatusAndCode(response)).toEqual([400, 'bad_user_input'])
-    expect(response.body.message).toContain('Malformed Content-Disposition of a part')
+    expect(response.body.message).toContain('a malformed Content-Disposition header')
     expect((await uploadByGraphql(uploadFile, disposition)).body.errors[0].message).toContain(
-      'Malformed Content-Disposition of a part',
+      'a malformed Content-Disposition header',
     )
   }
 })

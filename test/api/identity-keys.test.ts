@@ -65,7 +65,7 @@ describe('the life cycle of a key', () => {
       ['metadata', 'failure'],
       ['metadata', 'success'],
     ])
-    expect(logged[0].error_message).toBe('This API key is revoked.')
+    expect(logged[0].error_message).toBe('This API key is revoked. Use an active API key.')
     expect((await listAudits(tenant, key)).map(({ action, details }: Record<string, unknown>) => [action, details])).toEqual([
       ['revoked', { previous_status: 'active', new_status: 'revoked' }],
       ['enabled', { previous_status: 'disabled', new_status: 'active' }],
@@ -86,8 +86,11 @@ describe('the life cycle of a key', () => {
     world.app.services.identity.forget('api_key', key.id)
     const rejected = await key.get('/files')
     expect(toStatusAndCode(rejected)).toEqual([401, 'unauthenticated'])
-    expect(rejected.body.message).toBe('This API key has expired.')
-    expect((await calls(tenant, key))[0]).toMatchObject({ status: 'failure', error_message: 'This API key has expired.' })
+    expect(rejected.body.message).toBe('This API key has expired. Create a new API key.')
+    expect((await calls(tenant, key))[0]).toMatchObject({
+      status: 'failure',
+      error_message: 'This API key has expired. Create a new API key.',
+    })
   })
 
   test('shows the last use of a key immediately and writes it in batches', async () => {

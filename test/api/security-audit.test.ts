@@ -58,7 +58,7 @@ test('audits a missing scope and a rejected key as actions of that key', async (
   expect((await key.get('/files')).status).toBe(401)
   expect(await waitForEntry(tenant, 'credential_refused')).toMatchObject({
     entity_id: key.id,
-    details: { message: 'This API key is disabled.' },
+    details: { message: 'This API key is disabled. Use an active API key.' },
   })
 })
 

@@ -127,7 +127,7 @@ describe('an upload through a link', () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
-    await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link decides it/)
+    await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link determines the context/)
   })
 
   test('stores a resumable upload through a link and returns the response again after it was lost', async () => {

@@ -74,7 +74,7 @@ describe('management of webhooks', () => {
     expect(status).toBe(400)
     expect(body.error.details.fields).toEqual([
       { field: 'url', message: 'must not contain credentials. The signature authenticates the sender.' },
-      { field: 'contexts', message: "must contain only existing contexts ('nowhere' does not exist)" },
+      { field: 'contexts', message: 'must contain only existing context keys. Unknown key: nowhere' },
     ])
     const odd = await tenant.admin.post('/webhooks', { url: '', types: ['file.exploded'], contexts: [] })
     expect(odd.body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([

@@ -105,7 +105,7 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
     [['upload'], /Usage: assay upload FILE/],
     [['get', 'file_1', 'file_2'], /Received 2 arguments, but expected 1. Usage: assay get/],
     [['link', 'frob'], /Usage: assay link/],
-    [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number, 1 or greater/],
+    [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number of at least 1/],
     [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],
     [['logs', '--status', 'odd'], /--status is 'odd'. It must be one of: success, failure/],
     [['upload', 'a.txt', '--context', 'notes', '--metadata', '[1]'], /JSON object/],

@@ -56,12 +56,20 @@ describe('an API key', () => {
   })
 
   test.each([
-    ['disabled', "update api_keys set status = 'disabled' where api_key_id = $1", 'This API key is disabled.'],
-    ['revoked', "update api_keys set status = 'revoked' where api_key_id = $1", 'This API key is revoked.'],
+    [
+      'disabled',
+      "update api_keys set status = 'disabled' where api_key_id = $1",
+      'This API key is disabled. Use an active API key.',
+    ],
+    [
+      'revoked',
+      "update api_keys set status = 'revoked' where api_key_id = $1",
+      'This API key is revoked. Use an active API key.',
+    ],
     [
       'expired',
       "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
-      'This API key has expired.',
+      'This API key has expired. Create a new API key.',
     ],
   ])('rejects and identifies an API key that is %s', async (_, sql, message) => {
     const key = await world.apiKey(tenantId)
@@ -86,7 +94,7 @@ describe('an API key', () => {
   test('rejects an unknown API key', async () => {
     expect(await authenticate(here, generateApiKeySecret())).toMatchObject({
       outcome: 'rejected',
-      message: 'This API key is unknown.',
+      message: 'This API key does not exist. Check that the complete key was sent.',
     })
   })
 

@@ -66,7 +66,10 @@ describe('sign-in with a password', () => {
     await authenticate(here, token)
     await world.change('user', userId, "update users set status = 'disabled' where user_id = $1")
     here.forget('user', userId)
-    expect(await authenticate(here, token)).toMatchObject({ outcome: 'rejected', message: 'This user is disabled.' })
+    expect(await authenticate(here, token)).toMatchObject({
+      outcome: 'rejected',
+      message: 'This user is disabled. Ask an admin to enable the user.',
+    })
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await authenticate(here, token)).toMatchObject({ outcome: 'forbidden' })

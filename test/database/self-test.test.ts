@@ -33,23 +33,23 @@ test('readiness fails and names uploads if their statements fail', async () => {
   await breakFunction('ledger_check_uploads(owner tenants, uploads jsonb, held bigint)', 'jsonb')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements).toEqual({ status: 'down', reason: "statements of kind 'upload' fail; the log says why" })
+  expect(body.checks.statements).toEqual({ status: 'down', reason: "statements of kind 'upload' fail. See the log" })
   expect(body.checks.database).toEqual({ status: 'up' })
 })
 
 test('readiness fails and names lists if their statements fail', async () => {
   await query('ALTER TABLE download_deltas RENAME COLUMN times TO number_of_times')
-  expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'list' fail; the log says why")
+  expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'list' fail. See the log")
 })
 
 test('readiness fails and names the fold if its statements fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
-  expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'fold' fail; the log says why")
+  expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'fold' fail. See the log")
 })
 
 test('readiness fails and names deletions if their statements fail', async () => {
   await query('DROP FUNCTION ledger_delete(text, jsonb)')
   const { status, body } = await ready()
   expect(status).toBe(503)
-  expect(body.checks.statements!.reason).toBe("statements of kind 'delete' fail; the log says why")
+  expect(body.checks.statements!.reason).toBe("statements of kind 'delete' fail. See the log")
 })

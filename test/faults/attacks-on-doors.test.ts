@@ -43,7 +43,7 @@ describe('headers of a client', () => {
     const response = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
     expect([response.status, response.body.error]).toEqual([
       400,
-      { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must be sent at most once' }] } },
+      { code: 'bad_user_input', details: { fields: [{ field: 'Host', message: 'must not be sent more than once' }] } },
     ])
   })
 
@@ -52,7 +52,7 @@ describe('headers of a client', () => {
     const response = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
     expect([response.status, response.body.error?.details]).toEqual([
       400,
-      { fields: [{ field: 'Host', message: 'must be sent at most once' }] },
+      { fields: [{ field: 'Host', message: 'must not be sent more than once' }] },
     ])
   })
 
@@ -72,7 +72,7 @@ describe('headers of a client', () => {
     client.write(`${['POST /graphql HTTP/1.0', 'Host: x', ...chunked].join('\r\n')}GET /health/live HTTP/1.0\r\n\r\n`)
     const complete = await client.readAll()
     expect(complete.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 400'])
-    expect(complete).toContain('must not be sent with HTTP/1.0')
+    expect(complete).toContain('is not supported for HTTP/1.0 requests')
   })
 
   test.each(['gzip', 'br', 'x'])(

@@ -82,7 +82,5 @@ test('reports a malformed checkpoint or a checkpoint of another log in one sente
   const changed = kept.replace('\n300\n', '\n299\n')
   expect(changed).not.toBe(kept)
   expect(await verify(changed)).toContain('was changed, or was not signed with a key of this service.')
-  await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(
-    /The file .*nowhere of --checkpoint cannot be read \(ENOENT\)\./,
-  )
+  await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(/The checkpoint file .*nowhere cannot be read \(ENOENT\)\./)
 })

@@ -83,7 +83,7 @@ test('rejects a request body that is incomplete after its time-out, even if byte
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
     code: 'bad_user_input',
-    message: 'The body was not complete after 0.1 s.',
+    message: 'The request body was not received within 0.1 s. Retry the request, or send a smaller body.',
   })
   clearInterval(drip)
 })
@@ -98,7 +98,7 @@ test('aborts an upload slower than 2048 bytes per second', async () => {
       resolve(error)
     })
   })
-  expect(await rejected).toMatchObject({ code: 'bad_user_input', message: expect.stringContaining('stopped sending') })
+  expect(await rejected).toMatchObject({ code: 'bad_user_input', message: expect.stringContaining('arrived too slowly') })
   clearInterval(drip)
 })
 

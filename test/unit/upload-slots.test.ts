@@ -27,9 +27,9 @@ test('frees an upload slot once and rejects an upload above the limit with 429 a
 test("leaves half of a tenant's upload slots to other credentials and always accepts 64 uploads", () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => acquireAll(slots, { tenantId: 'ten_1', id }))).toEqual([
-    [64, 'this credential already has 64, the maximum'],
-    [64, 'this credential already has 64, the maximum'],
-    [0, 'this tenant already has 128, the maximum'],
+    [64, 'this credential already has the maximum of 64'],
+    [64, 'this credential already has the maximum of 64'],
+    [0, 'this tenant already has the maximum of 128'],
   ])
 })
 
@@ -41,9 +41,9 @@ test('two busy tenants leave upload slots for a third, and three for a fourth, u
     return [first + second, why]
   })
   expect(taken).toEqual([
-    [128, 'this credential already has 64, the maximum'],
+    [128, 'this credential already has the maximum of 64'],
     [64, 'this tenant already has 64, and the 64 free slots are reserved for other tenants'],
-    [64, 'the service already has 256, the maximum'],
-    [0, 'the service already has 256, the maximum'],
+    [64, 'the service already has the maximum of 256'],
+    [0, 'the service already has the maximum of 256'],
   ])
 })

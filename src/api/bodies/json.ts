@@ -20,7 +20,8 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   const isLong = bytes.length > longBytes
   // Parsing a long body may take milliseconds. Serve other requests between two steps.
   if (isLong) await nextTurn()
-  if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${maxJsonValues} values` }])
+  if (hasTooManyValues(bytes))
+    throw badUserInput([{ field: 'body', message: `must contain at most ${maxJsonValues} JSON values` }])
   if (isLong) await nextTurn()
   let parsed: unknown
   let inexact: string | undefined
@@ -30,7 +31,9 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
     if (isLong) await nextTurn()
     inexact = findImpreciseNumber(text)
   } catch (error) {
-    throw badUserInput([{ field: 'body', message: `must be valid JSON in UTF-8 (${(error as Error).message.slice(0, 100)})` }])
+    throw badUserInput([
+      { field: 'body', message: `must be valid JSON, encoded as UTF-8 (${(error as Error).message.slice(0, 100)})` },
+    ])
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])

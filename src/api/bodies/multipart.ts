@@ -45,7 +45,7 @@ export class Multipart {
     this.#request = request
     this.#options = options
     this.#parser = this.#createParser()
-    const malformed = 'Malformed Content-Disposition of a part. Send a quote in a file name as %22'
+    const malformed = 'a part has a malformed Content-Disposition header. Encode double quotes in file names as %22'
     this.#headers = new PartHeaders(this.#parser, () => this.stop(options.broken(malformed)))
   }
 

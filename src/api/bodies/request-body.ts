@@ -5,21 +5,29 @@ import { AssayError } from '../../platform/errors/errors.js'
 const minBytesPerSecond = 2_048
 
 const createDisconnectedError = () =>
-  new AssayError('bad_user_input', 'The client disconnected before the request was complete.', {
-    details: { fields: [{ field: 'body', message: 'must be sent completely' }] },
+  new AssayError('bad_user_input', 'The client disconnected before it had sent the complete request body.', {
+    details: { fields: [{ field: 'body', message: 'is incomplete, because the client disconnected' }] },
   })
 
 const createStalledBodyError = (idleMs: number) =>
   new AssayError(
     'bad_user_input',
-    `The client stopped sending: less than ${minBytesPerSecond} bytes of the body per second arrived in ${idleMs / 1000} s.`,
-    { details: { fields: [{ field: 'body', message: 'must be sent without pauses' }] } },
+    `The request body arrived too slowly: at less than ${minBytesPerSecond} bytes per second for ${idleMs / 1000} s. Retry the request.`,
+    {
+      details: {
+        fields: [{ field: 'body', message: `must arrive at a rate of at least ${minBytesPerSecond} bytes per second` }],
+      },
+    },
   )
 
 const createBodyTimeoutError = (deadlineMs: number) =>
-  new AssayError('bad_user_input', `The body was not complete after ${deadlineMs / 1000} s.`, {
-    details: { fields: [{ field: 'body', message: `must be sent within ${deadlineMs / 1000} s` }] },
-  })
+  new AssayError(
+    'bad_user_input',
+    `The request body was not received within ${deadlineMs / 1000} s. Retry the request, or send a smaller body.`,
+    {
+      details: { fields: [{ field: 'body', message: `must arrive within ${deadlineMs / 1000} s` }] },
+    },
+  )
 
 /** Throws 415 for a compressed body. */
 export function rejectEncoding({ headers }: IncomingMessage): void {

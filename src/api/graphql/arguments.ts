@@ -2,14 +2,15 @@ import { Arg, ArgsType, Field, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
 
 /** Arguments that many fields share, with one description each. */
-export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique in the tenant.' })
+export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique within the tenant.' })
 export const FileId = () => Arg('fileId', () => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
 export const UserId = () => Arg('userId', () => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
 export const ApiKeyId = () => Arg('apiKeyId', () => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
 export const IdempotencyKey = () =>
   Arg('idempotencyKey', () => String, {
     nullable: true,
-    description: 'Key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
+    description:
+      'Idempotency key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
   })
 
 /** Arguments for a page of files, optionally in one context. */

@@ -64,7 +64,7 @@ function findTokenError(text: string): ReturnType<typeof createDocumentError> | 
       if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
       if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
       if (kind === TokenKind.AT) directives++
-      if (nesting > maxNesting) return createDocumentError(`must be nested at most ${maxNesting} deep`)
+      if (nesting > maxNesting) return createDocumentError(`must not be nested more than ${maxNesting} levels deep`)
       if (directives > maxDirectives) return createDocumentError(`must have at most ${maxDirectives} directives`)
     }
   } catch {}
@@ -78,7 +78,7 @@ interface Size {
   introspections: number
 }
 
-const onceEach = 'must select each field of the introspection once, without aliases'
+const onceEach = 'must select each introspection field at most once, without aliases'
 
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
@@ -105,7 +105,8 @@ class Screen {
         this.#hasAlias(node.selectionSet)
       )
         this.reject(onceEach)
-      if (size.introspections > maxIntrospections) this.reject(`must not contain more than ${maxIntrospections} introspections`)
+      if (size.introspections > maxIntrospections)
+        this.reject(`must not contain more than ${maxIntrospections} introspection fields`)
       if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
         this.reject(`must not select more than ${maxRootFields} root fields`)
       const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
@@ -124,7 +125,7 @@ class Screen {
   measure({ selections }: SelectionSetNode, level = 0): Size {
     if (this.#error) return nothing
     if (level > maxNesting) {
-      this.reject(`must be nested at most ${maxNesting} deep`)
+      this.reject(`must not be nested more than ${maxNesting} levels deep`)
       return nothing
     }
     const sizes = selections.map((selection) => this.#measureSelection(selection, level))
@@ -185,7 +186,7 @@ export function computeCostWithinLimit(schema: GraphQLSchema, request: CostReque
   const cost = computeCost(schema, request)
   if (cost <= limit) return cost
   throw new GraphQLError(
-    `The document has a cost of ${cost}: about as many values as its response may contain. The limit is ${limit}. Request fewer fields or smaller pages.`,
+    `The document has a cost of ${cost}, which is the estimated number of values in the response. The limit is ${limit}. Request fewer fields or smaller pages.`,
     { extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } } },
   )
 }

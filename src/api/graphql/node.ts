@@ -20,7 +20,7 @@ export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
     simple: false,
-    description: 'ID of the object, unique among the objects of its type, for client caches.',
+    description: 'Unique identifier of the object within its type. Client caches use it as the key.',
   })
 
 // GraphQL type of each id prefix, and the query that defines its required scope.

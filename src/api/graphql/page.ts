@@ -9,7 +9,7 @@ import { LongScalar } from './scalars.js'
 /** Page number, starting at 1, and page size, from 1 to 100. */
 @ArgsType()
 export class PageArgs {
-  @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
   @Whole(1, maxPages)
   page!: number
 
@@ -20,7 +20,7 @@ export class PageArgs {
   @Field(() => String, {
     nullable: true,
     description:
-      'Cursor of an item, from a connection or the `Link` header. The page starts after that item, even if items were added or removed in the meantime.',
+      'Cursor of an item, taken from a connection or the `Link` header. The page starts after that item, even if items have been added or removed since.',
   })
   after?: string | null
 }
@@ -90,7 +90,7 @@ export function toListRange<Place>(
   placeAt: (cursor: string, field: string) => Place,
 ): Stretch<Place> {
   if (typeof first === 'number' && typeof last === 'number')
-    throw badUserInput([{ field: 'last', message: 'must not be combined with first' }])
+    throw badUserInput([{ field: 'last', message: 'must not be combined with `first`' }])
   return {
     limit: first ?? last ?? connectionItems,
     fromEnd: typeof last === 'number',
@@ -99,9 +99,9 @@ export function toListRange<Place>(
   }
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Position of a page in its list, with exact totals.' })
+@ObjectType({ simpleResolvers: true, description: 'Page number, page size and exact totals of a paginated list.' })
 export class Pagination {
-  @Field(() => Int, { description: 'Number of this page, counted from 1.' })
+  @Field(() => Int, { description: 'Number of this page, starting at 1.' })
   page!: number
   @Field(() => Int, { description: 'Requested number of items per page.' })
   pageSize!: number
@@ -170,7 +170,7 @@ export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: F
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
   @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of \`${name}\` items.` })
   class PageOfItems {
-    @Field(() => [item], { description: 'Items of the page, newest first unless the operation states another order.' })
+    @Field(() => [item], { description: 'Items on the page, newest first unless the operation documents another order.' })
     data!: T[]
     @Field(() => Pagination, { description: 'Page number, page size and exact totals of the list.' })
     pagination!: Pagination
@@ -178,7 +178,7 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
   return PageOfItems
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Paging information of a Relay cursor connection.' })
+@ObjectType({ simpleResolvers: true, description: 'Pagination information of a Relay cursor connection.' })
 export class PageInfo {
   @Field(() => Boolean, { description: 'True if more items follow. With `last`, true if `before` was set.' })
   hasNextPage!: boolean
@@ -204,21 +204,21 @@ export interface Connection<T> {
 }
 
 export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A \`${name}\` item and its cursor in a list.` })
+  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `An item of type \`${name}\` and its cursor.` })
   class Edge {
-    @Field(() => item, { description: 'Item at the position of the cursor.' })
+    @Field(() => item, { description: 'Item that the cursor refers to.' })
     node!: T
     @Field(() => String, { description: 'Cursor of the item, for the arguments `after` and `before`.' })
     cursor!: string
   }
   @ObjectType(`${name}Connection`, {
     simpleResolvers: true,
-    description: `A list of \`${name}\` items with cursors, whose pages cost the same at any depth.`,
+    description: `A cursor connection of \`${name}\` items. The cost of a page does not depend on its position.`,
   })
   class ConnectionOfItems {
-    @Field(() => [Edge], { description: 'Items with their cursors, newest first unless another order was requested.' })
+    @Field(() => [Edge], { description: 'Items and their cursors, newest first unless another order was requested.' })
     edges!: Edge[]
-    @Field(() => PageInfo, { description: 'Paging information of the returned items.' })
+    @Field(() => PageInfo, { description: 'Pagination information for the returned items.' })
     pageInfo!: PageInfo
     @Field(() => LongScalar, {
       nullable: true,

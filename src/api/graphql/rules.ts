@@ -53,7 +53,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
       !value.includes('\0') &&
       value.isWellFormed() &&
       isWithin([...value].length, min, max),
-    min === 0 ? `must be text of at most ${max} characters` : `must be text of ${min} to ${max} characters`,
+    min === 0 ? `must be a string of at most ${max} characters` : `must be a string of ${min} to ${max} characters`,
     { ...(min > 0 && { minLength: min }), maxLength: max },
   )
 

@@ -5,7 +5,7 @@ import { createImpreciseNumberMessage, isImprecise } from '../bodies/json.js'
 /** An integer of more than 32 bits, for byte sizes and counts. Exact up to 2^53 − 1 (8 PiB). */
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
-  description: 'A whole number of at most 53 bits, for bytes and counts.',
+  description: 'A whole number of at most 53 bits, used for sizes in bytes and for counts.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc7493#section-2.2',
   serialize: (value) => toLong(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
   parseValue: toLong,
@@ -21,7 +21,7 @@ function toLong(value: unknown): number {
 /** A timestamp in ISO 8601 format, in UTC with milliseconds and Z. */
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
-  description: 'A time in ISO 8601, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
+  description: 'A date and time in ISO 8601 format, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   serialize: (value) => (value instanceof Date ? value : new Date(String(value))).toISOString(),
   parseValue: toDate,
@@ -73,7 +73,7 @@ function parseLiteral(node: ValueNode, variables: Record<string, unknown> | null
 /** A file in a GraphQL multipart request or in a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
-  description: 'A file, sent as the GraphQL multipart request specification describes.',
+  description: 'A file upload, as defined by the GraphQL multipart request specification.',
   specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   parseValue: (value) => {
     if (value instanceof IncomingFile) return value

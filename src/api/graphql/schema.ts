@@ -51,7 +51,7 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
 /** Descriptions of the root types, which have no class. */
 const rootTypes: Record<string, string> = {
   Query: 'Read operations. Each one states the credential and scope that it requires.',
-  Mutation: 'Operations that change data. They run one after the other.',
+  Mutation: 'Operations that change data. Mutations in one request run sequentially.',
   Subscription: 'Streams of events over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
 }
 

@@ -91,7 +91,9 @@ class UploadRequest {
     try {
       await this.#body.read()
       await this.#parseOnce()
-      this.#failExpected(badUserInput([{ field: 'file', message: 'is announced by the map, but not in the request' }]))
+      this.#failExpected(
+        badUserInput([{ field: 'file', message: 'is listed in the `map` field, but the request contains no such part' }]),
+      )
     } catch (error) {
       this.#failExpected(error)
       throw error
@@ -100,7 +102,9 @@ class UploadRequest {
 
   /** Releases files that no resolver read. Called after the response is sent or the client has disconnected. */
   async end(): Promise<void> {
-    this.#body.stop(badUserInput([{ field: 'file', message: 'was not received before the request ended' }]))
+    this.#body.stop(
+      badUserInput([{ field: 'file', message: 'is missing, because the request ended before the file was received' }]),
+    )
     for (const received of await Promise.allSettled(this.#received))
       if (received.status === 'fulfilled') await received.value.dispose()
   }
@@ -128,7 +132,7 @@ class UploadRequest {
     const received = file.take(() => expected.limit())
     this.#received.push(received)
     received.then(
-      ({ content }) => content ?? this.#body.stop(createMalformedError('another file of this request was too large')),
+      ({ content }) => content ?? this.#body.stop(createMalformedError('another file in this request exceeds the size limit')),
       (error) => this.#body.stop(error),
     )
     expected.arrive({ filename: file.filename, received })

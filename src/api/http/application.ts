@@ -229,10 +229,10 @@ function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage)
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
-  if (hosts > 1) return { field: 'Host', message: 'must be sent at most once' }
-  if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'must be sent' }
+  if (hosts > 1) return { field: 'Host', message: 'must not be sent more than once' }
+  if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'is required' }
   // HTTP/1.0 has no chunked encoding (RFC 9112, section 6.1). An old proxy would forward the chunks as the next request.
   if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
-    return { field: 'Transfer-Encoding', message: 'must not be sent with HTTP/1.0' }
+    return { field: 'Transfer-Encoding', message: 'is not supported for HTTP/1.0 requests. Send Content-Length, or use HTTP/1.1' }
   return undefined
 }

@@ -82,8 +82,8 @@ export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: Inco
   return (request, response) => {
     const url = request.url!
     const same = concurrent.get(url) ?? 0
-    if (same >= byUrl) throw rateLimited(`This URL already has ${same} concurrent downloads, the maximum. Retry later.`, 1)
-    if (all >= inAll) throw overloaded(`The service already has ${all} concurrent downloads, the maximum. Retry later.`)
+    if (same >= byUrl) throw rateLimited(`This URL already has the maximum of ${same} concurrent downloads. Retry later.`, 1)
+    if (all >= inAll) throw overloaded(`The service already has the maximum of ${all} concurrent downloads. Retry later.`)
     all++
     concurrent.set(url, same + 1)
     response.once('close', () => {
@@ -181,9 +181,11 @@ async function sendFullFile(response: ServerResponse, file: Admitted): Promise<v
 }
 
 const createUnreadableError = (fileId: string, error: unknown) =>
-  storageUnavailable(`The content of file '${toPrintable(fileId)}' cannot be read now. Retry later.`, error)
+  storageUnavailable(`The content of file '${toPrintable(fileId)}' is temporarily unavailable. Retry later.`, error)
 const createDamagedError = (fileId: string, how: string) =>
-  storageUnavailable(`The content of file '${toPrintable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
+  storageUnavailable(
+    `The stored content of file '${toPrintable(fileId)}' is damaged (${how}). Ask the operator to restore it from a backup.`,
+  )
 
 /** Throws if the blob is missing or truncated, so that a damaged file is never sent. */
 async function assertComplete(path: string, fileId: string, file: ServedFile): Promise<void> {

@@ -125,21 +125,22 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 }
 
 const toStatementCondition = (kind: string | undefined): Condition =>
-  kind === undefined ? { status: 'up' } : { status: 'down', reason: `statements of kind '${kind}' fail; the log says why` }
+  kind === undefined ? { status: 'up' } : { status: 'down', reason: `statements of kind '${kind}' fail. See the log` }
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
-  if (!time) return { status: 'off', reason: 'the time of the database cannot be read' }
+  if (!time) return { status: 'off', reason: 'the clock of the database cannot be read' }
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
-  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`
+  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of the database`
   // The status is not "down", because the service uses the database's clock. A wrong database clock would make all replicas
   // unready.
   return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
 }
 
 async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
-  if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are rejected, files can be deleted' }
+  if (isDiskFull())
+    return { status: 'down', reason: 'the disk is full, so uploads are rejected. Delete files, or add disk space' }
   await Promise.all([spool.ready(), storage.ready()])
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
@@ -166,7 +167,7 @@ const toRescanCondition = (failures: RescanFailures | undefined): Condition => {
     status: 'degraded',
     files_waiting_for_retry: waiting,
     files_given_up: givenUp,
-    reason: `some files could not be rescanned: ${reason ?? 'see the log'}. Their reports are marked as incomplete. To retry, start a rescan of their context`,
+    reason: `some files could not be rescanned (${reason ?? 'see the log'}). Their reports are marked as incomplete. To retry, start a rescan of the context`,
   }
 }
 
@@ -175,14 +176,14 @@ const toProcessesCondition = ({ running, of }: { running: number; of: number }):
   status: running < of ? 'degraded' : 'up',
   running,
   of,
-  ...(running < of && { reason: `${of - running} of ${of} processes are not serving. They are being restarted` }),
+  ...(running < of && { reason: `${of - running} of ${of} processes are not serving requests. They are being restarted` }),
 })
 
 // The status is not "down", because the primary serves the reads instead.
 const checkReplica = (getLagMs: () => Promise<number>): Promise<Condition> =>
   getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
-    () => ({ status: 'degraded', reason: 'the read replica is unavailable, and the primary serves its reads. See the log' }),
+    () => ({ status: 'degraded', reason: 'the read replica is unavailable, so the primary serves all reads. See the log' }),
   )
 
 class TimeoutError extends Error {}

@@ -208,7 +208,7 @@ const stopTimerAfter = <T>(stop: () => number, work: Promise<T>): Promise<T> => 
 export function createMetricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))
-      throw unauthenticated('The metrics require a token. Send `Authorization: Bearer <METRICS_TOKEN>`.')
+      throw unauthenticated('The metrics endpoint requires a token. Send `Authorization: Bearer <METRICS_TOKEN>`.')
     response
       .set('Cache-Control', 'no-store')
       .type(metrics.registry.contentType)

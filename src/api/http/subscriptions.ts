@@ -211,7 +211,9 @@ async function subscribe(
   const { actor, origin, signal } = extra.call!
   try {
     if (Object.keys(subscriptions).length > maxSubscriptions)
-      throw overloaded(`A connection can have at most ${maxSubscriptions} subscriptions.`)
+      throw overloaded(
+        `This connection already has the maximum of ${maxSubscriptions} subscriptions. End one first, or open another connection.`,
+      )
     const { error } = screenDocument(query)
     if (error) throw error
     const document = parse(query, { maxTokens: maxTokens })

@@ -168,14 +168,14 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   encrypted_file: {
     details: members(policy),
     example: {
-      message: "The file, or a part of it, requires a password. Context 'invoices' rejects such files.",
+      message: "The file, or a part of it, requires a password. Context 'invoices' rejects encrypted files.",
       details: { encrypted: true },
     },
   },
   active_content: {
     details: members(policy),
     example: {
-      message: "The file contains active content (VBA macros). Context 'invoices' rejects such files.",
+      message: "The file contains active content (VBA macros). Context 'invoices' rejects active content.",
       details: { active_content: ['VBA macros'] },
     },
   },

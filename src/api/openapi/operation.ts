@@ -226,7 +226,7 @@ const previewResponse: Json = {
     ...successHeaders,
     ETag: { description: 'Entity tag, which changes with the content of the preview.', schema: { type: 'string' } },
     'Preview-Pages': {
-      description: 'Number of pages in the file. 1 for files other than PDFs.',
+      description: 'Number of pages in the file. 1 if the file is not a PDF.',
       schema: { type: 'string', pattern: '^\\d+$' },
     },
     'Preview-Truncated': {

@@ -65,7 +65,7 @@ export class UploadForm {
       limits,
       onField: (name, value, truncated) => this.#onField(name, value, truncated),
       onFile: (file) => this.#onFile(file, (error) => body.stop(error)),
-      onTooMany: () => this.#addError('body', `must be one file and at most ${limits.fields} fields`),
+      onTooMany: () => this.#addError('body', `must contain one file and at most ${limits.fields} fields`),
       broken: (why) =>
         badUserInput([{ field: 'body', message: `must be a well-formed multipart/form-data body (${why.slice(0, 100)})` }]),
     })
@@ -93,7 +93,7 @@ export class UploadForm {
     }
     this.#files++
     if (this.#files > 1 || !file.filename) {
-      this.#addError('file', this.#files > 1 ? 'must be sent at most once' : 'must have a file name')
+      this.#addError('file', this.#files > 1 ? 'must not be sent more than once' : 'must have a file name')
       file.skip()
       return
     }
@@ -116,9 +116,9 @@ export class UploadForm {
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
-    if (name === 'file') this.#addError('file', 'must be a file, with a file name')
+    if (name === 'file') this.#addError('file', 'must be a file with a file name')
     else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
-    else if (this.values.has(name)) this.#addError(name, 'must be sent at most once')
+    else if (this.values.has(name)) this.#addError(name, 'must not be sent more than once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#addValue(name, value)
   }
@@ -156,7 +156,7 @@ export class UploadForm {
   rejectUnknown(name: string | undefined): void {
     const [error] = name
       ? findUnknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
-      : [{ field: 'body', message: 'must have a name for each of its parts' }]
+      : [{ field: 'body', message: 'must contain a `name` parameter in the Content-Disposition header of each part' }]
     if (error) this.#addError(error.field, error.message)
   }
 

@@ -51,7 +51,7 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be sent at most once' })
+    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must not be sent more than once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   call.inputErrors.push(...findUnknownNames(query.keys(), known, 'a query parameter of this endpoint'))
@@ -166,7 +166,7 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value
     return typeof known === 'boolean' ? { value: known } : { error: 'must be true or false' }
   },
-  String: (value) => (typeof value === 'string' ? { value } : { error: 'must be text' }),
+  String: (value) => (typeof value === 'string' ? { value } : { error: 'must be a string' }),
   JSONObject: (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { error: 'must be a JSON object' },
   Upload: (value) => (value instanceof IncomingFile ? { value } : { error: 'must be a file' }),

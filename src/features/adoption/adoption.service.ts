@@ -25,6 +25,9 @@ const maxConcurrent = 8
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
+const unsupportedNameMessage =
+  'The object name is too long, or contains control characters or empty segments. Rename the object, then run the command again.'
+
 /**
  * Request to turn the objects below `folder`, a path that ends with a slash, into files of `context`. A dry run only validates
  * them.
@@ -85,7 +88,9 @@ export class AdoptionService {
       // PostgreSQL may take a few seconds to release the lock of a killed run.
       await client.query(`SET lock_timeout = '5s'`)
       await client.query('SELECT pg_advisory_lock($1)', [adoptionLock]).catch((error) => {
-        throw getSqlErrorKind(error) === 'locked' ? conflict('Another adoption is running. Wait until it ends.') : error
+        throw getSqlErrorKind(error) === 'locked'
+          ? conflict('Another adoption is already running. Wait until it finishes, then run the command again.')
+          : error
       })
       await this.#runBatches(request, signal)
     } finally {
@@ -147,7 +152,7 @@ export class AdoptionService {
       return toAdoptionResult(object, {
         outcome: 'failed',
         reason: 'unsupported_name',
-        message: 'The store cannot use this name.',
+        message: unsupportedNameMessage,
       })
     await this.#pace.waitForBytes(object.size, signal)
     const attempt = new Attempt(createRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
@@ -207,7 +212,9 @@ export class AdoptionService {
     const spooled = await this.#parts.spool.take(await this.#parts.objects.open(path), () => size, { expected: size })
     if (spooled.sizeBytes === size && spooled.content) return spooled
     await spooled.dispose()
-    throw conflict('The object changed while it was read. Stop the program that writes it.')
+    throw conflict(
+      'The object changed while the service was reading it. Stop the program that writes to it, then run the command again.',
+    )
   }
 
   /**
@@ -237,7 +244,10 @@ export class AdoptionService {
           outcome,
           fileId,
           checksum: checksum && `sha256:${checksum}`,
-          ...(outcome === 'skipped' && { reason: 'deleted', message: 'The file of this object was deleted.' }),
+          ...(outcome === 'skipped' && {
+            reason: 'deleted',
+            message: 'The file that used this object was deleted, so the object was skipped.',
+          }),
         }),
       ]),
     )

@@ -41,7 +41,7 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Query(() => ApiKey, { description: 'Returns one API key. An unknown ID returns the error `not_found`.' })
+  @Query(() => ApiKey, { description: 'Returns one API key. Returns the error `not_found` if the ID is unknown.' })
   apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.get(actor, apiKeyId)
   }
@@ -49,7 +49,7 @@ export class ApiKeyResolver {
   @Requires('admin')
   @Mutation(() => CreatedApiKey, {
     description:
-      'Creates an API key. Only this response contains its secret. An unknown context returns the error `bad_user_input`.',
+      'Creates an API key. Only this response contains its secret. Returns the error `bad_user_input` if a context does not exist.',
   })
   createApiKey(
     @By() actor: Actor,
@@ -70,14 +70,17 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Enables a disabled API key. A key in any other state returns the error `conflict`.' })
+  @Mutation(() => ApiKey, {
+    description: 'Enables a disabled API key. Returns the error `conflict` if the key has any other status.',
+  })
   enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
   @Mutation(() => ApiKey, {
-    description: 'Disables an active API key until it is enabled again. A key in any other state returns the error `conflict`.',
+    description:
+      'Disables an active API key until it is enabled again. Returns the error `conflict` if the key has any other status.',
   })
   disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.disable(actor, apiKeyId)
@@ -85,7 +88,7 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Mutation(() => ApiKey, {
-    description: 'Revokes an API key permanently. A key that is already revoked returns the error `conflict`.',
+    description: 'Revokes an API key permanently. Returns the error `conflict` if the key is already revoked.',
   })
   revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.revoke(actor, apiKeyId)
@@ -94,7 +97,7 @@ export class ApiKeyResolver {
   @Requires('admin')
   @Mutation(() => CreatedApiKey, {
     description:
-      'Replaces the secret of an API key. The previous secret stays valid for the grace period. A revoked key returns the error `conflict`.',
+      'Replaces the secret of an API key. The previous secret stays valid for the grace period. Returns the error `conflict` if the key is revoked.',
   })
   rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
     return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
@@ -103,7 +106,7 @@ export class ApiKeyResolver {
   @Requires('admin')
   @FieldResolver(() => [String], {
     nullable: true,
-    description: 'Keys of the contexts that the API key is restricted to, without deleted contexts. Null means all contexts.',
+    description: 'Keys of the contexts that the API key can access, except deleted contexts. Null means all contexts.',
   })
   async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
     const { tenantId } = call.requireActor()

@@ -158,14 +158,16 @@ export class ApiKeyService {
     if (!input.contexts) return null
     // An API key with the scope `admin` has access to the whole tenant, so it cannot be restricted to contexts.
     if (input.scopes.includes('admin'))
-      throw badUserInput([{ field: 'contexts', message: "cannot restrict an API key with scope 'admin'" }])
+      throw badUserInput([
+        { field: 'contexts', message: "must be omitted if scopes include 'admin', which grants access to all contexts" },
+      ])
     const found = await Promise.all(
       [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#parts.contexts.find(actor, key) })),
     )
     const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
     if (unknown.length > 0)
       throw badUserInput([
-        { field: 'contexts', message: `must be contexts of this tenant. Unknown contexts: ${unknown.join(', ')}` },
+        { field: 'contexts', message: `must contain only existing context keys. Unknown keys: ${unknown.join(', ')}` },
       ])
     return found.map(({ context }) => context!.contextId)
   }

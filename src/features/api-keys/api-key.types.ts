@@ -24,7 +24,7 @@ export const ScopeList = () =>
 
 export const ApiKeyStatus = createEnum(
   'ApiKeyStatus',
-  'Status of an API key. It determines whether the service accepts the key.',
+  'Status of an API key, which determines whether the service accepts the key.',
   {
     active: 'The API key is accepted.',
     disabled: 'The API key is rejected until it is enabled.',
@@ -44,17 +44,18 @@ export class ApiKey {
   apiKeyId!: string
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string
-  @Field(() => String, { description: 'First characters of the secret, which identify a leaked key.' })
+  @Field(() => String, { description: 'First characters of the secret, which help to identify a leaked key.' })
   keyPrefix!: string
-  @Field(() => [ScopeName], { description: 'Scopes that the API key has.' })
+  @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
   scopes!: Scope[]
   @Field(() => ApiKeyStatus, { description: 'Current status of the API key.' })
   status!: ApiKeyStatus
-  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that it never expires.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that the key never expires.' })
   expiresAt!: Date | null
   @Field(() => Date, {
     nullable: true,
-    description: 'Time of the last use of the API key. Null means never. Uses on other replicas appear within seconds.',
+    description:
+      'Time of the last use of the API key. Null if the key was never used. Uses on other replicas appear after a few seconds.',
   })
   lastUsedAt!: Date | null
   @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs of the API key.' })
@@ -76,9 +77,9 @@ export class CreatedApiKey {
   apiKey!: string
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes that the API key has.' })
+  @Field(() => [ScopeName], { description: 'Scopes granted to the API key.' })
   scopes!: Scope[]
-  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that it never expires.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that the key never expires.' })
   expiresAt!: Date | null
 }
 
@@ -89,12 +90,12 @@ export class CreateApiKeyInput {
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   @Line(1, 255)
   name!: string
-  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes that the API key gets.' })
+  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes to grant to the API key.' })
   @ScopeList()
   scopes!: Scope[]
   @Field(() => Int, {
     nullable: true,
-    description: 'Days until the API key expires, 1 to 365. Null means that it never expires.',
+    description: 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.',
   })
   @Optional()
   @Whole(1, 365)
@@ -105,7 +106,7 @@ export class CreateApiKeyInput {
   metadata?: Record<string, unknown> | null
   @Field(() => [String], {
     nullable: true,
-    description: 'Keys of the contexts that the API key is restricted to. Null means all contexts.',
+    description: 'Keys of the contexts that the API key can access. Null means all contexts.',
   })
   @Optional()
   @Rule((value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys', {
@@ -125,7 +126,7 @@ export class ApiKeysArgs extends PageArgs {
 export class RotateArgs {
   @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
-  @Field(() => Int, { defaultValue: 0, description: 'Seconds for which the previous secret stays valid, 0 to 86,400.' })
+  @Field(() => Int, { defaultValue: 0, description: 'Number of seconds for which the previous secret stays valid, 0 to 86,400.' })
   @Whole(0, 86_400)
   graceSeconds!: number
 }

@@ -7,10 +7,10 @@ import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 
 export const AuditTypeName = createEnum('AuditType', 'Category of an audit log entry.', {
-  api_key: 'Changes of an API key.',
-  file: 'Changes of a stored file.',
-  context: 'Changes of a context.',
-  tenant: 'Changes of the tenant and of its users, sessions and webhooks.',
+  api_key: 'Changes to API keys of the tenant.',
+  file: 'Changes to files of the tenant.',
+  context: 'Changes to contexts of the tenant.',
+  tenant: 'Changes to the tenant and its users, sessions, webhooks and upload links.',
   security: 'Rejected sign-ins, credentials and scopes, and exceeded limits. The number of these entries is bounded.',
 })
 export type AuditTypeName = keyof typeof AuditTypeName
@@ -89,11 +89,11 @@ export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
 const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
   class Filters extends base {
-    @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries of this category.' })
+    @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries in this category.' })
     auditType?: AuditTypeName | null
     @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
     action?: AuditActionName | null
-    @Field(() => ID, { nullable: true, description: 'Returns only entries of the entity with this ID.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only entries about the entity with this ID.' })
     entityId?: string | null
   }
   return Filters

@@ -32,9 +32,12 @@ export class CallLog {
   operation!: OperationName
   @Field(() => CallStatusName, { description: 'Result of the call.' })
   status!: CallStatusName
-  @Field(() => ID, { nullable: true, description: 'ID of the file that the call used. Null if it used none.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the file that the call used. Null if the call used no file.' })
   fileId!: string | null
-  @Field(() => String, { nullable: true, description: 'Key of the context that the call used. Null if it used none.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Key of the context that the call used. Null if the call used no context.',
+  })
   contextKey!: string | null
   @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
   errorCode!: ErrorCode | null
@@ -57,7 +60,7 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
   class Filters extends base {
     @Field(() => ID, { nullable: true, description: 'Returns only calls with this API key.' })
     apiKeyId?: string | null
-    @Field(() => OperationName, { nullable: true, description: 'Returns only calls of this category.' })
+    @Field(() => OperationName, { nullable: true, description: 'Returns only calls in this category.' })
     operation?: OperationName | null
     @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
     status?: CallStatusName | null

@@ -5,20 +5,21 @@ import { Flag, NotNull, Rule, Whole } from '../../api/graphql/rules.js'
 export class ContextPolicy {
   @Field(() => Int, {
     nullable: true,
-    description: 'Days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
+    description: 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
   })
   retentionDays!: number | null
   @Field(() => Int, {
-    description: 'Days for which a deleted file can be restored, 0 to 365. 0 means that it cannot be restored.',
+    description:
+      'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
   })
   trashDays!: number
   @Field(() => Boolean, {
-    description: 'True if the context rejects files that need a password to open, with the error `encrypted_file`.',
+    description: 'True if the context rejects files that require a password. The error is `encrypted_file`.',
   })
   rejectEncryptedFiles!: boolean
   @Field(() => Boolean, {
     description:
-      'True if the context rejects macros, scripts, launch actions, attachments and external references, with the error `active_content`.',
+      'True if the context rejects macros, scripts, launch actions, attachments and external references. The error is `active_content`.',
   })
   rejectActiveContent!: boolean
   @Field(() => Boolean, {
@@ -27,7 +28,7 @@ export class ContextPolicy {
   })
   acceptUnscanned!: boolean
   @Field(() => Boolean, {
-    description: 'True if the service scans stored files again when the signatures of the scanner change.',
+    description: 'True if the service rescans stored files when the signatures of the scanner change.',
   })
   rescan!: boolean
 }
@@ -38,7 +39,7 @@ const isValidDayCount = (value: unknown) => Number.isInteger(value) && (value as
 export class UpdateContextPolicyInput {
   @Field(() => Int, {
     nullable: true,
-    description: 'Days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
+    description: 'Number of days after which the service deletes a file automatically, 1 to 36,500. Null means never.',
   })
   @Rule((value) => value === undefined || value === null || isValidDayCount(value), 'must be null or between 1 and 36500', {
     type: ['integer', 'null'],
@@ -48,12 +49,13 @@ export class UpdateContextPolicyInput {
   retentionDays?: number | null
   @Field(() => Int, {
     nullable: true,
-    description: 'Days for which a deleted file can be restored, 0 to 365. 0 means that it cannot be restored.',
+    description:
+      'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
   })
   @NotNull()
   @Whole(0, 365)
   trashDays?: number
-  @Field(() => Boolean, { nullable: true, description: 'True to reject files that need a password to open.' })
+  @Field(() => Boolean, { nullable: true, description: 'True to reject files that require a password.' })
   @NotNull()
   @Flag()
   rejectEncryptedFiles?: boolean
@@ -70,7 +72,7 @@ export class UpdateContextPolicyInput {
   acceptUnscanned?: boolean
   @Field(() => Boolean, {
     nullable: true,
-    description: 'True to scan stored files again when the signatures of the scanner change.',
+    description: 'True to rescan stored files when the signatures of the scanner change.',
   })
   @NotNull()
   @Flag()

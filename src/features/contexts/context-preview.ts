@@ -77,7 +77,7 @@ function toRejectionMessage(
     case 'blank_file':
       return 'The file is empty.'
     case 'encrypted_file':
-      return 'The file needs a password to open.'
+      return 'The file is encrypted and requires a password.'
     case 'active_content':
       return 'The file contains active content, such as macros, scripts or attachments.'
     case 'virus_detected':

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { UpdateContextInput } from './context.types.js'
 import { UpdateContextPolicyInput } from './context-policy.types.js'
 
-@InputType({ description: 'Changes of a context and its policy to simulate. Omitted fields keep their values.' })
+@InputType({ description: 'Changes to a context and its policy to simulate. Omitted fields keep their values.' })
 export class PreviewContextInput extends UpdateContextInput {
   @Field(() => UpdateContextPolicyInput, {
     nullable: true,
@@ -16,7 +16,7 @@ export class PreviewContextInput extends UpdateContextInput {
   policy?: UpdateContextPolicyInput
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of files that would be rejected, by reason.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of files that the changed rules would reject, grouped by reason.' })
 export class FilesByReason {
   @Field(() => LongScalar, { description: 'Number of files whose extension would not be allowed.' })
   invalidExtension!: number
@@ -24,7 +24,7 @@ export class FilesByReason {
   sizeExceeded!: number
   @Field(() => LongScalar, { description: 'Number of files without content.' })
   blankFile!: number
-  @Field(() => LongScalar, { description: 'Number of files that need a password to open.' })
+  @Field(() => LongScalar, { description: 'Number of files that require a password.' })
   encryptedFile!: number
   @Field(() => LongScalar, { description: 'Number of files with active content.' })
   activeContent!: number
@@ -40,25 +40,30 @@ export class FileAtOdds {
   fileId!: string
   @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => ErrorCodeName, { description: 'First reason for which the file would certainly be rejected.' })
+  @Field(() => ErrorCodeName, { description: 'First reason for which the changed rules would reject the file.' })
   reason!: ErrorCode
-  @Field(() => String, { description: 'Human-readable message that explains the reason.' })
+  @Field(() => String, { description: 'Human-readable explanation of the reason.' })
   message!: string
 }
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'Effect that changed rules would have on the stored files of a context, based on stored data.',
+  description:
+    'Simulated effect of changed rules on the stored files of a context. The simulation uses stored data and does not read the files again.',
 })
 export class ContextPreview {
   @Field(() => LongScalar, { description: 'Number of files in the context.' })
   files!: number
-  @Field(() => LongScalar, { description: 'Number of files that would certainly be rejected.' })
+  @Field(() => LongScalar, { description: 'Number of files that the changed rules would reject.' })
   wouldBeRejected!: number
-  @Field(() => LongScalar, { description: 'Number of files for which the service would have to read the content again.' })
+  @Field(() => LongScalar, {
+    description: 'Number of files without a result, because the service would have to read their content again.',
+  })
   undecided!: number
-  @Field(() => FilesByReason, { description: 'Number of files that would certainly be rejected, by first reason.' })
+  @Field(() => FilesByReason, {
+    description: 'Number of files that the changed rules would reject, grouped by the first reason.',
+  })
   byReason!: FilesByReason
-  @Field(() => [FileAtOdds], { description: 'Newest files that would be rejected, at most 20.' })
+  @Field(() => [FileAtOdds], { description: 'Newest files that the changed rules would reject, at most 20.' })
   sample!: FileAtOdds[]
 }

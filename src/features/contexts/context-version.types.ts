@@ -21,14 +21,14 @@ export class ContextRules {
 @ObjectType({ simpleResolvers: true, description: 'A version of the rules and policy of a context.' })
 export class ContextVersion {
   @Field(() => Int, {
-    description: 'Number of the version, counted from 1. Each validation report contains the version that applied.',
+    description: 'Version number of the context rules, starting at 1. Validation reports contain it as `rulesVersion`.',
   })
   version!: number
   @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
   changedBy!: string
   @Field(() => Date, { description: 'Time at which the version was created.' })
   changedAt!: Date
-  @Field(() => ContextRules, { description: 'Rules and policy that apply from this version on.' })
+  @Field(() => ContextRules, { description: 'Rules and policy of the context in this version.' })
   rules!: ContextRules
 }
 

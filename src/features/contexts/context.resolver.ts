@@ -44,13 +44,17 @@ export class FileContextResolver {
   }
 
   @Requires('any')
-  @Query(() => FileContext, { description: 'Returns the context with this key. An unknown key returns the error `not_found`.' })
+  @Query(() => FileContext, {
+    description: 'Returns the context with this key. Returns the error `not_found` if the key is unknown.',
+  })
   context(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Creates a context. A context key that exists returns the error `conflict`.' })
+  @Mutation(() => FileContext, {
+    description: 'Creates a context. Returns the error `conflict` if the context key already exists.',
+  })
   createContext(
     @By() actor: Actor,
     @CurrentCall() call: Call,
@@ -93,7 +97,9 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Query(() => ContextPolicy, { description: 'Returns the policy of a context. An unknown key returns the error `not_found`.' })
+  @Query(() => ContextPolicy, {
+    description: 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.',
+  })
   async contextPolicy(@By() actor: Actor, @ContextKey() contextKey: string) {
     return toPolicy(await this.#contexts.get(actor, contextKey))
   }
@@ -137,7 +143,7 @@ export class FileContextResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage figures of the context.' })
+  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage statistics of the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.usage', context.contextId, (ids) =>
       this.#contexts.getUsageByIds(context.tenantId, ids),

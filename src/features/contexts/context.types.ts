@@ -4,17 +4,22 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
+import { createDisabledContextError } from '../../platform/errors/errors.js'
 
-export const ContextStatus = createEnum('ContextStatus', 'Status of a context. Determines whether the context accepts uploads.', {
-  active: 'The context accepts uploads.',
-  disabled: 'The context rejects uploads. Its files stay available.',
-})
+export const ContextStatus = createEnum(
+  'ContextStatus',
+  'Status of a context, which determines whether the context accepts uploads.',
+  {
+    active: 'The context accepts uploads.',
+    disabled: 'The context rejects uploads. Its files stay available.',
+  },
+)
 export type ContextStatus = keyof typeof ContextStatus
 
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A set of upload rules, and the files that were accepted by them.',
+  description: 'A set of upload rules, and the files that passed them.',
 })
 export class FileContext {
   @AsNodeId()
@@ -26,14 +31,15 @@ export class FileContext {
   tenantId!: string
   @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
   displayName!: string
-  @Field(() => String, { description: 'Purpose of the context, as free text.' })
+  @Field(() => String, { description: 'Free-text description of the purpose of the context.' })
   description!: string
   @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
   @Field(() => Int, { description: 'Maximum file size in MB of 1,048,576 bytes. A file of exactly this size is accepted.' })
   maxFileSizeMb!: number
   @Field(() => String, {
-    description: 'Template of the storage path of files. The service fills in `{context_key}`, `{year}` and `{month}`.',
+    description:
+      'Template for the storage paths of files. The service replaces the placeholders `{context_key}`, `{year}` and `{month}`.',
   })
   storagePathTemplate!: string
   @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
@@ -71,17 +77,17 @@ export class FileContext {
 export class DeletedContext {
   @Field(() => ID, { description: 'ID of the deleted context: `ctx_` followed by a ULID.' })
   contextId!: string
-  @Field(() => String, { description: 'Key of the deleted context, which can be used again.' })
+  @Field(() => String, { description: 'Key of the deleted context. A new context can use the same key.' })
   contextKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Usage figures of a context.' })
+@ObjectType({ simpleResolvers: true, description: 'Usage statistics of a context.' })
 export class ContextUsage {
   @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number
   @Field(() => LongScalar, { description: 'Total size of the files currently in the context, in bytes.' })
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Number of bytes that the quota of the context still allows.' })
+  @Field(() => LongScalar, { description: 'Number of bytes left in the storage quota of the context.' })
   remainingBytes!: number
   @Field(() => LongScalar, { description: 'Number of files that the context has ever accepted.' })
   filesUploaded!: number
@@ -124,18 +130,18 @@ export class CreateContextInput {
   @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
   @Line(1, 255)
   displayName!: string
-  @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.' })
+  @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.' })
   @ExtensionList()
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.' })
+  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the value of the setting `MAX_UPLOAD_MB`.' })
   @Megabytes()
   maxFileSizeMb!: number
-  @Field(() => String, { defaultValue: '', description: 'Purpose of the context, as free text.' })
+  @Field(() => String, { defaultValue: '', description: 'Free-text description of the purpose of the context.' })
   @Prose(0, 4096)
   description!: string
   @Field(() => String, {
     defaultValue: '{context_key}/{year}/{month}',
-    description: 'Template of the storage path of files. It may contain `{context_key}`, `{year}` and `{month}`.',
+    description: 'Template for the storage paths of files. It may contain `{context_key}`, `{year}` and `{month}`.',
   })
   @PathTemplate()
   storagePathTemplate!: string
@@ -162,25 +168,25 @@ export class UpdateContextInput {
   displayName?: string
   @Field(() => [String], {
     nullable: true,
-    description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.',
+    description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.',
   })
   @NotNull()
   @ExtensionList()
   allowedExtensions?: string[]
   @Field(() => Int, {
     nullable: true,
-    description: 'Maximum file size in MB. Allowed range: 1 to the service setting `MAX_UPLOAD_MB`.',
+    description: 'Maximum file size in MB, from 1 to the value of the setting `MAX_UPLOAD_MB`.',
   })
   @NotNull()
   @Megabytes()
   maxFileSizeMb?: number
-  @Field(() => String, { nullable: true, description: 'Purpose of the context, as free text.' })
+  @Field(() => String, { nullable: true, description: 'Free-text description of the purpose of the context.' })
   @NotNull()
   @Prose(0, 4096)
   description?: string
   @Field(() => String, {
     nullable: true,
-    description: 'Template of the storage path of new files. Existing files keep their paths.',
+    description: 'Template for the storage paths of new files. Existing files keep their paths.',
   })
   @NotNull()
   @PathTemplate()
@@ -236,6 +242,11 @@ export function findTemplateError(template: string): string | null {
   )
     return 'must not have segments of more than 200 bytes'
   return null
+}
+
+/** Throws 409 if the context does not accept uploads. */
+export function assertActive({ contextKey, status }: Pick<FileContext, 'contextKey' | 'status'>): void {
+  if (status !== 'active') throw createDisabledContextError(contextKey, status)
 }
 
 /** Returns the storage folder for new blobs of a context. No part of the folder comes from the uploading client. */

@@ -65,7 +65,7 @@ function parseArguments(call: Call, operation: Operation, request: Request): Eve
   const errors: FieldError[] = findUnknownNames([...query.keys()], known, 'a query parameter of this endpoint')
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) errors.push({ field: name, message: 'must be sent at most once' })
+    if (values.length > 1) errors.push({ field: name, message: 'must not be sent more than once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   // A reconnecting browser sends the ID of the last event that it received.

@@ -7,7 +7,9 @@ import { type EventType, eventTypes } from '../../ledger/event-types.js'
 @ObjectType({ simpleResolvers: true, description: 'A change in the tenant, or a verdict on an uploaded file.' })
 export class Event {
   @AsNodeId()
-  @Field(() => LongScalar, { description: 'Position of the event in the journal, counted from 1 without gaps, in commit order.' })
+  @Field(() => LongScalar, {
+    description: 'Position of the event in the journal, starting at 1. Positions have no gaps and follow the commit order.',
+  })
   sequence!: number
   @Field(() => ID, { description: 'ID of the event: `evt_` followed by a ULID.' })
   eventId!: string
@@ -15,7 +17,7 @@ export class Event {
   type!: string
   @Field(() => Date, { description: 'Time at which the event was committed.' })
   occurredAt!: Date
-  @Field(() => JsonObjectScalar, { description: 'Changes and performer of the event. For a verdict, it describes the file.' })
+  @Field(() => JsonObjectScalar, { description: 'Data of the event: the changes and their performer, or the validated file.' })
   data!: Record<string, unknown>
 }
 

@@ -51,7 +51,7 @@ export class ExportList<Args extends object> {
     for (const name of filters) {
       const values = query.getAll(name)
       if (values.length === 0) continue
-      if (values.length > 1) errors.push({ field: name, message: 'must be sent at most once' })
+      if (values.length > 1) errors.push({ field: name, message: 'must not be sent more than once' })
       raw.set(name, { value: values[0], from: 'text' })
     }
     const coerced = coerceVariables(this.#operation, raw, { rejectsNull: false })

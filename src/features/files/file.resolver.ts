@@ -52,14 +52,14 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => File, { description: 'Returns the metadata of a file. An unknown ID returns the error `not_found`.' })
+  @Query(() => File, { description: 'Returns the metadata of a file. Returns the error `not_found` if the ID is unknown.' })
   file(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.get(attempt, fileId)
   }
 
   @Requires('metadata')
   @Query(() => ValidationReportType, {
-    description: 'Returns the latest validation report of a file. An unknown ID returns the error `not_found`.',
+    description: 'Returns the latest validation report of a file. Returns the error `not_found` if the ID is unknown.',
   })
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.getValidationReport(attempt, fileId)
@@ -67,7 +67,7 @@ export class FileResolver {
 
   @Requires('metadata')
   @Query(() => ValidationReportPage, {
-    description: 'Lists the validation reports of a file, newest first: one of the upload, and one of each later scan.',
+    description: 'Lists the validation reports of a file, newest first: one for the upload, and one for each later scan.',
   })
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
@@ -79,7 +79,7 @@ export class FileResolver {
   @Requires('upload')
   @Mutation(() => File, {
     description:
-      'Checks a file against the rules of a context and stores it. A failed check returns its reason as the error code, such as `virus_detected`.',
+      'Checks a file against the rules of a context and stores it. If a check fails, the error code is the reason, such as `virus_detected`.',
   })
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
     return this.#uploads.upload(attempt, input)
@@ -87,7 +87,7 @@ export class FileResolver {
 
   @Requires('upload', { dryRun: true })
   @Mutation(() => ValidationReportType, {
-    description: 'Checks a file without storing it. Returns the validation report that an upload would get.',
+    description: 'Checks a file without storing it. Returns the same validation report as an upload.',
   })
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
     return this.#uploads.validate(attempt, input)
@@ -96,7 +96,7 @@ export class FileResolver {
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
   @Mutation(() => DownloadUrl, {
     description:
-      'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. A quarantined file returns the error `quarantined`.',
+      'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. Returns the error `quarantined` for a quarantined file.',
   })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)
@@ -104,8 +104,7 @@ export class FileResolver {
 
   @Requires('delete')
   @Mutation(() => DeletedFile, {
-    description:
-      'Deletes a file immediately for all readers, or moves it to the trash. A file on hold returns the error `on_hold`.',
+    description: 'Deletes a file, or moves it to the trash of its context. Returns the error `on_hold` if the file is on hold.',
   })
   deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.delete(attempt, fileId)
@@ -113,7 +112,7 @@ export class FileResolver {
 
   @Requires('delete')
   @Mutation(() => [FileDeletion], {
-    description: 'Deletes up to 100 files. Each file is deleted or rejected on its own.',
+    description: 'Deletes up to 100 files. Each file is processed independently of the others.',
   })
   deleteFiles(@CurrentAttempt() attempt: Attempt, @Args(() => DeleteFilesArgs) { fileIds }: DeleteFilesArgs) {
     return this.#files.deleteMany(attempt, fileIds)

@@ -20,7 +20,9 @@ export class File {
   fileId!: string
   @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => String, { description: 'Content type detected from the content, or that of the extension if none is detected.' })
+  @Field(() => String, {
+    description: 'Content type detected from the content. If none is detected, the content type of the extension.',
+  })
   contentType!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
   sizeBytes!: number
@@ -28,7 +30,7 @@ export class File {
   contextKey!: string
   @Field(() => String, { description: 'Checksum of the content: `sha256:` followed by the hexadecimal digest.' })
   checksum!: string
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs from the uploader.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs that the uploader sent.' })
   metadata!: Record<string, unknown>
   @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that uploaded the file.' })
   uploadedBy!: string
@@ -64,9 +66,9 @@ export class DownloadUrl {
   fileId!: string
   @Field(() => String, { description: 'Signed download URL. It requires no credential and works until it expires.' })
   downloadUrl!: string
-  @Field(() => LongScalar, { description: 'Seconds until the download URL expires.' })
+  @Field(() => LongScalar, { description: 'Number of seconds until the download URL expires.' })
   expiresInSeconds!: number
-  @Field(() => String, { description: 'File name that the download suggests to the client.' })
+  @Field(() => String, { description: 'File name under which the client saves the download.' })
   originalFilename!: string
 }
 
@@ -76,11 +78,11 @@ export class DeletedFile {
   fileId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Reason why one of several files was not deleted.' })
+@ObjectType({ simpleResolvers: true, description: 'Error of one file in a bulk deletion.' })
 export class DeletionRefusal {
   @Field(() => ErrorCodeName, { description: 'Error code that deleting this file individually would return.' })
   code!: ErrorCode
-  @Field(() => String, { description: 'Human-readable message that explains the error.' })
+  @Field(() => String, { description: 'Human-readable explanation of the error.' })
   message!: string
 }
 
@@ -131,7 +133,7 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
   class Filtered extends place {
     @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
     context?: string | null
-    @Field(() => ID, { nullable: true, description: 'Returns only files that the API key or user with this ID uploaded.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only files uploaded by the API key or user with this ID.' })
     uploadedBy?: string | null
     @Field(() => String, {
       nullable: true,
@@ -154,7 +156,7 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => String, {
       nullable: true,
       description:
-        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum is this text. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. A connection then has a next page that continues the search.',
+        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, a connection has a next page that continues the search.',
     })
     @Optional()
     @Text(1, 255)
@@ -208,7 +210,8 @@ export class UploadFileArgs extends ValidateFileArgs {
   metadata?: Record<string, unknown> | null
   @Field(() => String, {
     nullable: true,
-    description: 'Key of up to 255 characters. For 24 hours, a repeated upload with the same key returns the stored response.',
+    description:
+      'Idempotency key of up to 255 characters. For 24 hours, a repeated upload with the same key returns the stored response.',
   })
   idempotencyKey?: string | null
 }

@@ -8,7 +8,7 @@ import { createContextQuotaError, createTenantQuotaError, StaleWriteError } from
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
-import { AssayError, conflict, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
+import { AssayError, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
@@ -17,7 +17,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import { type FileContext, getBlobFolder } from '../contexts/context.types.js'
+import { assertActive, type FileContext, getBlobFolder } from '../contexts/context.types.js'
 import { type File, fromStoredResponse, toUploadResponse } from './file.types.js'
 import { addLinkMetadata, narrowRules } from './link-rules.js'
 
@@ -152,8 +152,7 @@ export class UploadService {
     if (!context) throw notFound('context', contextKey)
     attempt.setTarget({ context })
     if (uploadLink) return narrowRules(context, uploadLink)
-    if (context.status !== 'active')
-      throw conflict(`Context '${context.contextKey}' is disabled.`, { context_key: context.contextKey, status: context.status })
+    assertActive(context)
     return context
   }
 

@@ -8,7 +8,7 @@ import { maxPages } from '../../platform/ids.js'
 
 const CheckName = codeEnum(blockReasons, {
   name: 'BlockReason',
-  description: 'Check of a validation report, named after the block reason that it decides.',
+  description: 'Check in a validation report, named after the block reason of a failure.',
 })
 
 const refusalReasons = [...blockReasons, ...(Object.keys(policyRejections) as PolicyRejection[]), 'scan_incomplete'] as const
@@ -33,7 +33,7 @@ export type ValidationOutcome = keyof typeof ValidationOutcome
 
 @ObjectType({ simpleResolvers: true, description: 'Result of one check in a validation report.' })
 export class ValidationCheck {
-  @Field(() => CheckName, { description: 'Block reason that the check decides.' })
+  @Field(() => CheckName, { description: 'Block reason that applies if the check fails.' })
   check!: BlockReason
   @Field(() => CheckOutcomeName, { description: 'Outcome of the check.' })
   outcome!: CheckOutcomeName
@@ -103,7 +103,7 @@ export const ValidationReportPage = pageType(ValidationReportType, 'ValidationRe
 export class FileValidationsArgs {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
   @Whole(1, maxPages)
   page!: number
   @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })

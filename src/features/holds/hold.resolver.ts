@@ -33,7 +33,7 @@ export class HoldResolver {
 
   @Requires('admin')
   @Mutation(() => LiftedHold, {
-    description: 'Releases the hold of a file. If the file is not on hold, the error is `not_found`.',
+    description: 'Releases the hold of a file. Returns the error `not_found` if the file is not on hold.',
   })
   releaseHold(@By() actor: Actor, @FileId() fileId: string) {
     return this.#holds.releaseHold(actor, fileId)

@@ -15,7 +15,7 @@ export class StorageHealthType {
   corrupted!: number
   @Field(() => LongScalar, {
     description:
-      'Number of places where the end of the journal does not match its hashes. The command `admin verify` checks the whole journal.',
+      'Number of mismatches between the end of the journal and its hashes. The command `admin verify` checks the whole journal.',
   })
   journalDrift!: number
 }

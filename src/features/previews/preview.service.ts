@@ -74,10 +74,10 @@ export class PreviewService {
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
     const file = await this.#files.get(attempt, args.fileId)
     const kind = getPreviewKind(file.contentType)
-    if (!kind) throw createNoPreviewError(file, `files of type ${file.contentType} have none`)
+    if (!kind) throw createNoPreviewError(file, `files of type ${file.contentType} have no preview`)
     if (kind === 'text') return this.#createTextPreview(file)
     if (file.sizeBytes > maxRenderedBytes)
-      throw createNoPreviewError(file, `it is larger than ${maxRenderedBytes / megabyte} MiB`)
+      throw createNoPreviewError(file, `the file is larger than ${maxRenderedBytes / megabyte} MiB`)
     const { fileId, size } = args
     const page = kind === 'pdf' ? args.page : 1
     const context = { file, kind, size, page }
@@ -124,7 +124,7 @@ export class PreviewService {
   }
 }
 
-const damaged = 'its stored content is missing or damaged'
+const damaged = 'the stored content is missing or damaged'
 const empty = { image: null, text: null, width: null, height: null, pageCount: 1, isTruncated: false }
 
 const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/tiff'])

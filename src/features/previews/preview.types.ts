@@ -14,30 +14,29 @@ export class FilePreviewArgs {
   fileId!: string
   @Field(() => PreviewSize, { defaultValue: PreviewSize.large, description: 'Size of the image. It has no effect on text.' })
   size!: PreviewSize
-  @Field(() => Int, { defaultValue: 1, description: 'Page of a PDF, counted from 1. It has no effect on other files.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Page number in a PDF, starting at 1. It has no effect on other files.' })
   @Whole(1, 1000)
   page!: number
 }
 
 @ObjectType({
   simpleResolvers: true,
-  description:
-    'Safe preview of a file: an image that the service rendered, or the beginning of a text. Never the original bytes.',
+  description: 'Safe preview of a file: a rendered image, or the beginning of a text file. It never contains the original bytes.',
 })
 export class FilePreview {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => String, { description: 'Content type of the preview: `image/webp`, or `text/plain; charset=utf-8`.' })
   contentType!: string
-  @Field(() => String, { nullable: true, description: 'Image in Base64. Null for a text.' })
+  @Field(() => String, { nullable: true, description: 'Image in Base64. Null for text files.' })
   image!: string | null
-  @Field(() => String, { nullable: true, description: 'First 64 KiB of a text. Null for an image.' })
+  @Field(() => String, { nullable: true, description: 'First 64 KiB of a text file. Null for images.' })
   text!: string | null
-  @Field(() => Int, { nullable: true, description: 'Width of the image in pixels. Null for a text.' })
+  @Field(() => Int, { nullable: true, description: 'Width of the image in pixels. Null for text files.' })
   width!: number | null
-  @Field(() => Int, { nullable: true, description: 'Height of the image in pixels. Null for a text.' })
+  @Field(() => Int, { nullable: true, description: 'Height of the image in pixels. Null for text files.' })
   height!: number | null
-  @Field(() => Int, { description: 'Number of pages of the file. 1 if it is not a PDF.' })
+  @Field(() => Int, { description: 'Number of pages in the file. 1 if the file is not a PDF.' })
   pageCount!: number
   @Field(() => Boolean, { description: 'True if the text is longer than its preview.' })
   isTruncated!: boolean

@@ -78,7 +78,7 @@ async function createReaderCall(parts: Parts, request: Request, token: string): 
   const reader = await parts.logShares.findReader(token, { isSuspect: await parts.hasFailedOften(ip) })
   if (!reader) {
     await parts.countRejectedCredential(origin.ip)
-    throw unauthenticated('This log token is unknown, revoked or expired.')
+    throw unauthenticated('This log token is unknown, revoked or expired. Ask an admin of the tenant for a new one.')
   }
   if (reader.isSuspended) throw forbidden(suspendedTenant)
   const { tenantId, shareId } = reader

@@ -4,11 +4,14 @@ import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A signed receipt, which proves a verdict even after the file is deleted.' })
+@ObjectType({
+  simpleResolvers: true,
+  description: 'A signed receipt that proves the verdict on a file, even after the file is deleted.',
+})
 export class FileReceipt {
   @Field(() => String, {
     description:
-      'Receipt as a compact JWS (EdDSA). Verify it with `npm run verify` or any library and the keys of `/.well-known/jwks.json`.',
+      'Receipt as a compact JWS (EdDSA). Verify it with `npm run verify`, or with any JWS library and the keys from `/.well-known/jwks.json`.',
   })
   receipt!: string
 }
@@ -19,7 +22,8 @@ export class ReceiptArgs {
   fileId?: string | null
   @Field(() => ID, {
     nullable: true,
-    description: 'ID of the upload call (`call_`), or of the event (`evt_`) for a rejected upload by a user.',
+    description:
+      'ID of the upload call: `call_` followed by a ULID. For a rejected upload by a dashboard user, the ID of its event: `evt_` followed by a ULID.',
   })
   callId?: string | null
 }
@@ -75,7 +79,7 @@ export const LogSharePage = pageType(LogShare, 'LogShare')
 
 @ArgsType()
 export class ShareLogArgs {
-  @Field(() => Int, { defaultValue: 90, description: 'Days until the access token expires, 1 to 365.' })
+  @Field(() => Int, { defaultValue: 90, description: 'Number of days until the access token expires, 1 to 365.' })
   @Whole(1, 365)
   days!: number
 }

@@ -32,7 +32,7 @@ export class QuarantineResolver {
   @Requires('admin')
   @Mutation(() => OutOfQuarantine, {
     description:
-      'Releases a file from quarantine until the signatures of the scanner change. A file that is not quarantined returns the error `not_found`.',
+      'Releases a file from quarantine until the signatures of the scanner change. Returns the error `not_found` if the file is not quarantined.',
   })
   releaseFromQuarantine(@By() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
     return this.#quarantine.release(actor, fileId, reason)
@@ -40,7 +40,7 @@ export class QuarantineResolver {
 
   @Requires('admin')
   @Mutation(() => OutOfQuarantine, {
-    description: 'Permanently deletes a quarantined file. A file on hold returns the error `on_hold`.',
+    description: 'Permanently deletes a quarantined file. Returns the error `on_hold` if the file is on hold.',
   })
   purgeFromQuarantine(@By() actor: Actor, @FileId() fileId: string) {
     return this.#quarantine.purge(actor, fileId)

@@ -20,7 +20,7 @@ export class QuarantinedFile {
   @Field(() => [String], { description: 'Names of the detected viruses. Empty if the file was restored and waits for its scan.' })
   viruses!: string[]
   @Field(() => String, {
-    description: 'Version of the signatures that detected the viruses, or that the file waits to be scanned with.',
+    description: 'Version of the signatures that detected the viruses, or that will be used to scan a restored file.',
   })
   signatures!: string
   @Field(() => Date, { description: 'Time at which the file was quarantined.' })
@@ -29,7 +29,7 @@ export class QuarantinedFile {
 
 export const QuarantinedFilePage = pageType(QuarantinedFile, 'QuarantinedFile')
 
-@ObjectType({ simpleResolvers: true, description: 'A file that left the quarantine.' })
+@ObjectType({ simpleResolvers: true, description: 'A file that was released or purged from quarantine.' })
 export class OutOfQuarantine {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string

@@ -25,7 +25,7 @@ export class RescanResolver {
   @Requires('admin')
   @Mutation(() => RescanProgress, {
     description:
-      'Rescans the files of a context in the background, newest first. A rescan in progress continues. A context without virus scans is skipped.',
+      'Rescans the files of a context in the background, newest first. If a rescan is in progress, it continues. A context that does not scan files is skipped.',
   })
   rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.startRescan(actor, contextKey)

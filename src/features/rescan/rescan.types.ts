@@ -19,13 +19,13 @@ export class RescanProgress {
   status!: RescanStatus
   @Field(() => String, {
     nullable: true,
-    description: 'Version of the signatures that files are scanned with. Null before the first rescan.',
+    description: 'Version of the signatures that the rescan uses. Null before the first rescan.',
   })
   signatures!: string | null
   @Field(() => LongScalar, { description: 'Number of files that the rescan must process.' })
   files!: number
   @Field(() => LongScalar, {
-    description: 'Number of processed files: scanned, or with an existing report for these signatures.',
+    description: 'Number of files that were scanned, or that already had a report for these signatures.',
   })
   filesDone!: number
   @Field(() => LongScalar, { description: 'Number of files that were scanned.' })
@@ -38,8 +38,8 @@ export class RescanProgress {
     description: 'Number of files that could not be scanned: their content is missing or damaged, or three attempts failed.',
   })
   filesFailed!: number
-  @Field(() => Date, { nullable: true, description: 'Time at which the rescan started. Null if none has started.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the rescan started. Null if no rescan has started.' })
   startedAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'Time at which all files were processed. Null until then.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the rescan finished. Null if the rescan has not finished.' })
   finishedAt!: Date | null
 }

@@ -14,12 +14,12 @@ export class StatsOverview {
   totalApiKeys!: number
   @Field(() => LongScalar, {
     description:
-      'Number of download URLs ever created. Downloads with such a URL are not counted. They appear in the log of the service or bucket.',
+      'Number of download URLs ever created. Actual downloads are not counted. They appear in the log of the service or bucket.',
   })
   totalDownloads!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls by operation.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls, grouped by operation.' })
 export class CallsByOperation {
   @Field(() => LongScalar, { description: 'Number of uploads and dry runs.' })
   upload!: number
@@ -31,7 +31,7 @@ export class CallsByOperation {
   delete!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls by result.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls, grouped by result.' })
 export class CallsByStatus {
   @Field(() => LongScalar, { description: 'Number of successful API calls.' })
   success!: number
@@ -47,15 +47,15 @@ export class ApiCallStats {
   yesterday!: number
   @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
   changePercent!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls today by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls today, grouped by operation.' })
   byOperation!: CallsByOperation
-  @Field(() => CallsByStatus, { description: 'Number of API calls today by result.' })
+  @Field(() => CallsByStatus, { description: 'Number of API calls today, grouped by result.' })
   byStatus!: CallsByStatus
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Storage that one context uses.' })
 export class ContextStorage {
-  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
+  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
@@ -75,7 +75,7 @@ export class StorageStats {
   byContext!: ContextStorage[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage quota of the tenant and its use.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage quota and current storage usage of the tenant.' })
 export class StorageQuota {
   @Field(() => Int, { description: 'Storage quota in MB of 1,048,576 bytes.' })
   quotaMb!: number
@@ -83,9 +83,9 @@ export class StorageQuota {
   usedBytes!: number
   @Field(() => String, { description: 'Formatted number of bytes in use, such as `1.5 MB`.' })
   usedFormatted!: string
-  @Field(() => Float, { description: 'Used share of the quota in percent, with two decimals.' })
+  @Field(() => Float, { description: 'Percentage of the quota that is in use, with two decimals.' })
   usedPercent!: number
-  @Field(() => LongScalar, { description: 'Number of bytes that the quota still allows.' })
+  @Field(() => LongScalar, { description: 'Number of bytes left in the storage quota.' })
   remainingBytes!: number
   @Field(() => String, { description: 'Formatted number of remaining bytes, such as `1.5 MB`.' })
   remainingFormatted!: string
@@ -93,7 +93,7 @@ export class StorageQuota {
 
 @ObjectType({ simpleResolvers: true, description: 'Number of accepted uploads of the tenant.' })
 export class FilesUploaded {
-  @Field(() => LongScalar, { description: 'Number of uploads ever accepted, including files deleted since.' })
+  @Field(() => LongScalar, { description: 'Number of uploads ever accepted, including files that were deleted later.' })
   total!: number
   @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
   today!: number
@@ -103,7 +103,7 @@ export class FilesUploaded {
   changePercent!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of blocked files by reason, of all time.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of files ever blocked, grouped by reason.' })
 export class BlockedByReason {}
 for (const reason of blockReasons)
   Field(() => LongScalar, { description: `Number of files blocked because ${blockReasonRows[reason].meaning}` })(
@@ -121,7 +121,7 @@ export class SecurityStats {
   blockedYesterday!: number
   @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
   changePercent!: number
-  @Field(() => BlockedByReason, { description: 'Number of all blocked files by reason.' })
+  @Field(() => BlockedByReason, { description: 'Number of files ever blocked, grouped by reason.' })
   byReason!: Record<BlockReasonField, number>
 }
 
@@ -133,7 +133,7 @@ export class Stats {
   apiCalls!: ApiCallStats
   @Field(() => StorageStats, { description: 'Storage that the tenant uses.' })
   storage!: StorageStats
-  @Field(() => StorageQuota, { description: 'Storage quota of the tenant and its use.' })
+  @Field(() => StorageQuota, { description: 'Storage quota and current storage usage of the tenant.' })
   storageQuota!: StorageQuota
   @Field(() => FilesUploaded, { description: 'Number of accepted uploads of the tenant.' })
   filesUploaded!: FilesUploaded
@@ -141,16 +141,16 @@ export class Stats {
   security!: SecurityStats
 }
 
-export const ChartPeriod = createEnum('ChartPeriod', 'Length of one bucket of a chart.', {
+export const ChartPeriod = createEnum('ChartPeriod', 'Length of each bucket in a chart.', {
   hourly: 'Each bucket is one hour.',
   daily: 'Each bucket is one day in UTC.',
-  weekly: 'Each bucket is one week in UTC, from Monday.',
+  weekly: 'Each bucket is one week in UTC, starting on Monday.',
 })
 export type ChartPeriod = keyof typeof ChartPeriod
 
-export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of one bucket of the storage chart.', {
+export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of each bucket in the storage chart.', {
   daily: 'Each bucket is one day in UTC.',
-  weekly: 'Each bucket is one week in UTC, from Monday.',
+  weekly: 'Each bucket is one week in UTC, starting on Monday.',
 })
 export type StorageChartPeriod = keyof typeof StorageChartPeriod
 
@@ -167,13 +167,13 @@ class DaysArgs {
 
 @ArgsType()
 export class ChartArgs extends DaysArgs {
-  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of one bucket of the chart.' })
+  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of each bucket in the chart.' })
   period!: ChartPeriod
 }
 
 @ArgsType()
 export class StorageChartArgs extends DaysArgs {
-  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of one bucket of the chart.' })
+  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of each bucket in the chart.' })
   period!: StorageChartPeriod
 }
 
@@ -187,7 +187,7 @@ export class ApiCallsPoint {
   success!: number
   @Field(() => LongScalar, { description: 'Number of failed API calls in the bucket.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls in the bucket by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls in the bucket, grouped by operation.' })
   byOperation!: CallsByOperation
 }
 
@@ -213,31 +213,37 @@ export class UploadsPoint {
 
 @ObjectType({ simpleResolvers: true, description: 'Chart of API calls over time.' })
 export class ApiCallsChart {
-  @Field(() => ChartPeriod, { description: 'Length of one bucket of the chart.' })
+  @Field(() => ChartPeriod, { description: 'Length of each bucket in the chart.' })
   period!: ChartPeriod
-  @Field(() => [ApiCallsPoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
+  @Field(() => [ApiCallsPoint], {
+    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
+  })
   dataPoints!: ApiCallsPoint[]
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Chart of storage usage over time.' })
 export class StorageChart {
-  @Field(() => StorageChartPeriod, { description: 'Length of one bucket of the chart.' })
+  @Field(() => StorageChartPeriod, { description: 'Length of each bucket in the chart.' })
   period!: StorageChartPeriod
-  @Field(() => [StoragePoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
+  @Field(() => [StoragePoint], {
+    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
+  })
   dataPoints!: StoragePoint[]
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Chart of accepted uploads over time.' })
 export class UploadsChart {
-  @Field(() => ChartPeriod, { description: 'Length of one bucket of the chart.' })
+  @Field(() => ChartPeriod, { description: 'Length of each bucket in the chart.' })
   period!: ChartPeriod
-  @Field(() => [UploadsPoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
+  @Field(() => [UploadsPoint], {
+    description: 'One data point per bucket, in chronological order. The last data point describes the current bucket.',
+  })
   dataPoints!: UploadsPoint[]
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls of one context.' })
 export class ContextApiCalls {
-  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
+  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
@@ -247,13 +253,13 @@ export class ContextApiCalls {
   success!: number
   @Field(() => LongScalar, { description: 'Number of failed API calls that used the context.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'Number of API calls that used the context, by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls that used the context, grouped by operation.' })
   byOperation!: CallsByOperation
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Number and size of the files of one context.' })
 export class ContextFiles {
-  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
+  @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string

@@ -52,9 +52,7 @@ export class TenantService {
       const quotaMb = input.storageQuotaMb ?? 0
       // A quota above the maximum can still be lowered in steps.
       if (quotaMb > ceiling && quotaMb > storageQuotaMb)
-        throw badUserInput([
-          { field: 'storage_quota_mb', message: `must be at most ${ceiling}, the maximum that the operator set` },
-        ])
+        throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, the limit set by the operator` }])
       return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     })
   }
@@ -86,7 +84,7 @@ export class TenantService {
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const { length } = [...name]
     if (length < 1 || length > 255 || name.includes('\0'))
-      throw badUserInput([{ field: 'name', message: 'must be text of 1 to 255 characters' }])
+      throw badUserInput([{ field: 'name', message: 'must be a string of 1 to 255 characters' }])
     if (quotaMb !== undefined) assertQuota(quotaMb)
     const tenantId = newId('ten')
     const now = getIdTime(tenantId)

@@ -43,7 +43,11 @@ export async function restoreFile(
   )
   if (!row) throw notFound('file', fileId)
   const { context_id: contextId, context_key: contextKey, status } = row
-  if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
+  if (status !== 'active')
+    throw conflict(`Context '${contextKey}' is disabled. Enable the context, then restore the file.`, {
+      context_key: contextKey,
+      status,
+    })
   const apiKeyId = actor.kind === 'api_key' ? actor.id : null
   const stale = await tx.$queryRawUnsafe<object[]>(statement, actor.tenantId, fileId, apiKeyId, signatures, isMoved)
   const file = { fileId, originalFilename: row.original_filename, contextKey }

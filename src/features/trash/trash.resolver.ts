@@ -22,14 +22,16 @@ export class TrashResolver {
   }
 
   @Requires('delete')
-  @Mutation(() => File, { description: 'Restores a file from the trash. A disabled context returns the error `conflict`.' })
+  @Mutation(() => File, {
+    description: 'Restores a file from the trash. Returns the error `conflict` if the context is disabled.',
+  })
   restoreFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.restore(attempt, fileId)
   }
 
   @Requires('delete')
   @Mutation(() => PurgedFile, {
-    description: 'Permanently deletes a file from the trash. A file that is not in the trash returns the error `not_found`.',
+    description: 'Permanently deletes a file from the trash. Returns the error `not_found` if the file is not in the trash.',
   })
   purgeFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.purge(attempt, fileId)

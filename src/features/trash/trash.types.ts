@@ -16,7 +16,9 @@ export class TrashedFile {
   contextKey!: string
   @Field(() => Date, { description: 'Time at which the file was deleted.' })
   deletedAt!: Date
-  @Field(() => Date, { description: 'Time after which the service purges the file, by the current policy of the context.' })
+  @Field(() => Date, {
+    description: 'Time after which the service purges the file, according to the current policy of the context.',
+  })
   purgeAt!: Date
 }
 

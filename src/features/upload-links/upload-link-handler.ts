@@ -79,7 +79,9 @@ async function handleLinkRequest(
       .end()
   const { origin } = request.headers
   if (origin !== undefined && link.origins.length > 0 && !link.origins.includes(origin))
-    throw forbidden(`This upload link does not accept uploads from pages of '${toPrintable(origin)}'.`)
+    throw forbidden(
+      `This upload link does not accept uploads from the origin '${toPrintable(origin)}'. Ask the person who sent the link to allow it.`,
+    )
   const perform = methods[request.method]
   if (!perform) throw methodNotAllowed(request.method, Object.keys(methods))
   await perform(parts, { request, response, link, createCall: () => createLinkCall(parts, request, link) })

@@ -26,7 +26,7 @@ export class UploadLinkResolver {
   }
 
   @Requires('upload')
-  @Query(() => UploadLink, { description: 'Returns one upload link. An unknown ID returns the error `not_found`.' })
+  @Query(() => UploadLink, { description: 'Returns one upload link. Returns the error `not_found` if the ID is unknown.' })
   uploadLink(@By() actor: Actor, @LinkId() linkId: string) {
     return this.#links.get(actor, linkId)
   }
@@ -54,8 +54,7 @@ export class UploadLinkResolver {
   @FieldResolver(() => UploadLink, {
     name: 'uploadLink',
     nullable: true,
-    description:
-      'Link through which the file was uploaded. Null if it was uploaded otherwise, or if the caller may not see the link.',
+    description: 'Upload link that was used for the file. Null if no link was used, or if the caller cannot access the link.',
   })
   uploadLinkOfFile(@CurrentCall() call: Call, @Root() file: File) {
     const actor = call.requireActor()

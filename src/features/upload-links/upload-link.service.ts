@@ -7,6 +7,7 @@ import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
+import { assertActive } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
 import {
   assertWithinContextLimits,
@@ -45,8 +46,8 @@ export class UploadLinkService {
   async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
     const context = await this.#contexts.get(actor, input.context)
-    const { contextId, contextKey, status } = context
-    if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
+    const { contextId, contextKey } = context
+    assertActive(context)
     assertWithinContextLimits(input, context, requestName)
     const linkId = newId('ulk')
     const { token, hash } = createRowToken('ulk', tenantId, linkId)
@@ -168,6 +169,6 @@ async function assertBelowLinkLimit(tx: Transaction, tenantId: string): Promise<
   )
   if (open.length === maxOpenLinks)
     throw conflict(
-      `The tenant has ${maxOpenLinks} upload links that accept files, the maximum. Revoke links that are not needed.`,
+      `The tenant already has the maximum of ${maxOpenLinks} active upload links. Revoke links that are no longer needed.`,
     )
 }

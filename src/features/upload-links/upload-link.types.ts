@@ -7,7 +7,7 @@ import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 
 export const UploadLinkStatus = createEnum(
   'UploadLinkStatus',
-  'Status of an upload link. Determines whether the link accepts files.',
+  'Status of an upload link, which determines whether the link accepts files.',
   {
     active: 'The link accepts files.',
     used: 'The link has accepted its maximum number of files.',
@@ -25,24 +25,27 @@ abstract class UploadLinkFields {
   contextKey!: string
   @Field(() => UploadLinkStatus, { description: 'Status of the upload link.' })
   status!: UploadLinkStatus
-  @Field(() => Int, { description: 'Number of accepted files after which the link is used up.' })
+  @Field(() => Int, { description: 'Maximum number of files that the link accepts.' })
   maxFiles!: number
   @Field(() => Int, { description: 'Number of files that were accepted through the link.' })
   acceptedFiles!: number
   @Field(() => Int, {
-    description: 'Number of files that were rejected. The link is revoked after 10 × `maxFiles`, at least 20.',
+    description:
+      'Number of files that were rejected. The service revokes the link after 10 × `maxFiles` rejected files, but not before 20.',
   })
   rejectedFiles!: number
-  @Field(() => Int, { description: 'Maximum file size in MB, never above the limit of the context.' })
+  @Field(() => Int, { description: 'Maximum file size in MB, at most the limit of the context.' })
   maxSizeMb!: number
-  @Field(() => [String], { description: 'Allowed file extensions, which the context allows too.' })
+  @Field(() => [String], {
+    description: 'File extensions that the link accepts, without the dot: a subset of the allowed extensions of the context.',
+  })
   allowedExtensions!: string[]
   @Field(() => String, {
     nullable: true,
-    description: 'SHA-256 of the only accepted file, in hexadecimal. Null if any content is accepted.',
+    description: 'SHA-256 checksum of the only file that the link accepts, in hexadecimal. Null if the link accepts any content.',
   })
   sha256!: string | null
-  @Field(() => JsonObjectScalar, { description: 'Key/value pairs that are added to the metadata of each file.' })
+  @Field(() => JsonObjectScalar, { description: 'Key/value pairs that the service adds to the metadata of each uploaded file.' })
   metadata!: Record<string, unknown>
   @Field(() => [String], { description: 'Origins from which browsers may use the link. Empty means all origins.' })
   origins!: string[]
@@ -89,25 +92,26 @@ export class CreateUploadLinkInput {
   @Field(() => String, { description: 'Key of the context that the files are uploaded to.' })
   @Text(1, 255)
   context!: string
-  @Field(() => Int, { defaultValue: 900, description: 'Seconds until the link expires, 60 to 604,800.' })
+  @Field(() => Int, { defaultValue: 900, description: 'Number of seconds until the link expires, 60 to 604,800.' })
   @Whole(60, 604_800)
   expiresInSeconds!: number
   @Field(() => Int, {
     defaultValue: 1,
-    description: 'Number of accepted files after which the link is used up, 1 to 1,000.',
+    description: 'Maximum number of files that the link accepts, 1 to 1,000.',
   })
   @Whole(1, 1_000)
   maxFiles!: number
   @Field(() => Int, {
     nullable: true,
-    description: 'Maximum file size in MB. It cannot exceed that of the context, which is the default.',
+    description: 'Maximum file size in MB. The limit of the context is the default and the highest allowed value.',
   })
   @Optional()
   @Whole(1, 2_147_483_647)
   maxSizeMb?: number | null
   @Field(() => [String], {
     nullable: true,
-    description: 'Allowed file extensions: a subset of those of the context. The default is all of them.',
+    description:
+      'File extensions that the link accepts: a subset of the allowed extensions of the context. The default is all of them.',
   })
   @Optional()
   @Rule(
@@ -122,7 +126,8 @@ export class CreateUploadLinkInput {
   allowedExtensions?: string[] | null
   @Field(() => String, {
     nullable: true,
-    description: 'SHA-256 of the only accepted file, as 64 hexadecimal digits. It requires `maxFiles` 1.',
+    description:
+      'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. It requires `maxFiles` to be 1.',
   })
   @Optional()
   @Rule((value) => typeof value === 'string' && /^[0-9a-fA-F]{64}$/.test(value), 'must be 64 hexadecimal digits', {
@@ -131,7 +136,8 @@ export class CreateUploadLinkInput {
   sha256?: string | null
   @Field(() => JsonObjectScalar, {
     nullable: true,
-    description: 'Key/value pairs for the metadata of each file, at most 16 KiB as JSON. The uploader cannot overwrite them.',
+    description:
+      'Key/value pairs to add to the metadata of each uploaded file, at most 16 KiB as JSON. Uploaders cannot overwrite them.',
   })
   @Optional()
   @Metadata()

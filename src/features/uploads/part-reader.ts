@@ -26,4 +26,4 @@ async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], m
 }
 
 const createIncompletePartError = (path: string, cause: unknown) =>
-  storageUnavailable('A part of the upload cannot be read. Retry later.', new Error(`'${path}'`, { cause }))
+  storageUnavailable('A stored part of the upload cannot be read. Retry later.', new Error(`'${path}'`, { cause }))

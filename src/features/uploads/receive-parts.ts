@@ -118,7 +118,11 @@ function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined)
   if (cut) throw cut
   const found = hash.digest('base64')
   if (found !== digest)
-    throw new ProtocolError(460, 'Upload-Checksum', `does not match the body, whose digest is ${found}. The body was not stored`)
+    throw new ProtocolError(
+      460,
+      'Upload-Checksum',
+      `does not match the digest of the received body, ${found}. The body was not stored. Retry the request`,
+    )
 }
 
 // Clients of the tus protocol respond to a 409 by requesting the offset and resuming the upload.
@@ -156,4 +160,4 @@ export async function assertNoExcessBytes(request: IncomingMessage, left: number
 
 /** Returns the error for bytes that exceed the declared length. */
 export const createExcessBytesError = (left: number) =>
-  badUserInput([{ field: 'body', message: `must be at most ${left}, the number of bytes remaining in the upload` }])
+  badUserInput([{ field: 'body', message: `must be at most ${left} bytes, the number of bytes remaining in the upload` }])

@@ -231,7 +231,7 @@ async function toServiceError(
   if (status === 404) return createUnknownUploadError(id)
   if (status === 400 && request.headers['upload-length'] !== undefined)
     return badUserInput([
-      { field: 'Upload-Length', message: 'can be declared only once, and must not be less than the received bytes' },
+      { field: 'Upload-Length', message: 'can be set only once, and must not be less than the number of received bytes' },
     ])
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)

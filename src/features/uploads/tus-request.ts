@@ -62,7 +62,7 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
   if (length !== undefined && parseWholeNumber(length) === undefined) addError('Upload-Length', 'must be a whole number of bytes')
   if (deferred !== undefined && deferred !== '1') addError('Upload-Defer-Length', 'must be 1')
   if (headers['upload-concat'] !== undefined)
-    addError('Upload-Concat', 'is not supported: send the file as one upload, without parallel parts')
+    addError('Upload-Concat', 'is not supported. Send the file as one upload, without parallel parts')
   if (hasUploadBody(headers)) errors.push(...findBodyErrors(request))
   const key = headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(String(key)))
@@ -75,7 +75,8 @@ export function parseCreation(request: IncomingMessage, contextKey?: string): Cr
 /** Validates the headers of a PATCH request before the upload is read. */
 export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
-  if (headers['content-type'] !== bodyType) throw createUnsupportedError(`The body of a PATCH must be sent as ${bodyType}.`)
+  if (headers['content-type'] !== bodyType)
+    throw createUnsupportedError(`A PATCH request must have the Content-Type ${bodyType}.`)
   const errors = findBodyErrors(request)
   const offset = headers['upload-offset']
   if (parseWholeNumber(offset) === undefined) errors.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
@@ -106,7 +107,12 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
   rejectEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
-  return [{ field: 'Upload-Checksum', message: `must be ${checksumAlgorithms.join(' or ')}, a space and the digest in base64` }]
+  return [
+    {
+      field: 'Upload-Checksum',
+      message: `must contain the algorithm (${checksumAlgorithms.join(' or ')}), a space and the digest in base64`,
+    },
+  ]
 }
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
@@ -120,18 +126,18 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
   } catch {
     errors.push({
       field: 'Upload-Metadata',
-      message: 'must be comma-separated pairs of a key, a space and a base64 value',
+      message: 'must be a comma-separated list of pairs: a key, a space and a base64 value',
     })
     return described
   }
   try {
     described.filename = cleanFilename(values.filename ?? '')
   } catch {
-    errors.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
+    errors.push({ field: 'filename', message: 'must be a valid file name, sent in the Upload-Metadata header' })
   }
   described.context = contextKey ?? values.context ?? ''
   if (contextKey !== undefined && typeof values.context === 'string' && values.context !== contextKey)
-    errors.push({ field: 'context', message: 'must be omitted: the upload link decides it' })
+    errors.push({ field: 'context', message: 'must be omitted, because the upload link determines the context' })
   if (typeof values.metadata === 'string') described.metadata = parseMetadata(values.metadata, errors)
   errors.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
   return described

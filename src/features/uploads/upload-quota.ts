@@ -23,7 +23,7 @@ export class QuotaExceededError extends Error {
     readonly quotas: UploadQuotas,
     readonly added: number,
   ) {
-    super('The received bytes exceed a quota.')
+    super('The received bytes exceed a storage quota.')
   }
 }
 
@@ -43,7 +43,7 @@ export function createUnfinishedUploadsQuotaError(
   if (actor.uploadLink) return createLinkQuotaError(added)
   // A key that is restricted to certain contexts must not learn the storage use of the whole tenant.
   if (!ofContext && actor.contexts)
-    return quotaExceeded(`The remaining quota of the tenant is smaller than the ${added} received bytes. ${fix}`, {
+    return quotaExceeded(`The request has ${added} bytes, which exceeds the remaining quota of the tenant. ${fix}`, {
       size_bytes: added,
     })
   const { quota, stored, unfinished } = ofContext ? quotas.context! : quotas.tenant

@@ -18,7 +18,7 @@ export class SecondFactorResolver {
   @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => SecondFactorSetUp, {
     description:
-      'Creates the secret of a second factor. It has no effect until it is confirmed. An enabled second factor returns the error `conflict`.',
+      'Creates a second factor for the signed-in user. It has no effect until it is confirmed. Returns the error `conflict` if a second factor is already enabled.',
   })
   beginSecondFactor(
     @By() actor: Actor,
@@ -31,30 +31,34 @@ export class SecondFactorResolver {
   @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => ConfirmedSecondFactor, {
     description:
-      'Enables the second factor of the signed-in user. A second factor that is enabled or was not created returns the error `conflict`.',
+      'Enables the second factor of the signed-in user. Returns the error `conflict` if the second factor is already enabled or was not created.',
   })
   confirmSecondFactor(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('code', () => String, { description: 'Six-digit code that the authenticator app shows.' }) code: string,
+    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
   ) {
     return this.#secondFactors.confirm(actor, code, call.signal)
   }
 
   @Requires('any')
   @Mutation(() => Boolean, {
-    description: 'Removes the second factor of the signed-in user. If the tenant requires one, the error is `forbidden`.',
+    description:
+      'Removes the second factor of the signed-in user. Returns the error `forbidden` if the tenant requires a second factor.',
   })
   removeSecondFactor(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('code', () => String, { description: 'Six-digit code of the authenticator app, or a recovery code.' }) code: string,
+    @Arg('code', () => String, { description: 'Six-digit code from the authenticator app, or a recovery code.' }) code: string,
   ) {
     return this.#secondFactors.remove(actor, code, call.signal)
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Removes the second factor of a user who lost it, and ends the sessions of that user.' })
+  @Mutation(() => User, {
+    description:
+      'Removes the second factor of a user, for example after the loss of a device, and ends all sessions of that user.',
+  })
   resetUserSecondFactor(@By() actor: Actor, @UserId() userId: string) {
     return this.#secondFactors.reset(actor, userId)
   }

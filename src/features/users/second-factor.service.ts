@@ -96,7 +96,7 @@ export class SecondFactorService {
       { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
       async (tx, before) => {
         const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
-        if (secondFactorRequired) throw forbidden('This tenant requires a second factor, so it cannot be removed.')
+        if (secondFactorRequired) throw forbidden('The second factor cannot be removed, because this tenant requires one.')
         const checked = await this.checkCode(tx, actor, before, code)
         if (!checked.isRight) return checked
         await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: noSecondFactor })

@@ -1,6 +1,6 @@
 import { Field, ObjectType } from 'type-graphql'
 
-@ObjectType({ simpleResolvers: true, description: 'A second factor that has no effect until its first code is confirmed.' })
+@ObjectType({ simpleResolvers: true, description: 'A new second factor. It has no effect until its first code is confirmed.' })
 export class SecondFactorSetUp {
   @Field(() => String, { description: 'Secret in base32, for manual entry in an authenticator app.' })
   secret!: string
@@ -8,10 +8,10 @@ export class SecondFactorSetUp {
   uri!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A second factor that was enabled.' })
+@ObjectType({ simpleResolvers: true, description: 'A newly enabled second factor.' })
 export class ConfirmedSecondFactor {
   @Field(() => [String], {
-    description: 'Single-use recovery codes, each of which replaces the authenticator once. They are returned only once.',
+    description: 'Single-use recovery codes for signing in without the authenticator app. Only this response contains them.',
   })
   recoveryCodes!: string[]
 }

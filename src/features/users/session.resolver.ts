@@ -16,7 +16,7 @@ export class SessionResolver {
 
   @Requires('any')
   @Query(() => UserSessionPage, {
-    description: 'Lists the open sessions of the signed-in user, newest first. An API key has none.',
+    description: 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.',
   })
   mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : toPage([], 0, args)

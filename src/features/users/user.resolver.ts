@@ -30,7 +30,10 @@ export class UserResolver {
   }
 
   @Requires('any', { beforeSecondFactor: true, orNull: true })
-  @Query(() => Me, { nullable: true, description: 'Returns the user or API key of the credential. Null without a credential.' })
+  @Query(() => Me, {
+    nullable: true,
+    description: 'Returns the authenticated user or API key, or null if the request has no credential.',
+  })
   me(@By() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,
@@ -53,7 +56,8 @@ export class UserResolver {
 
   @Requires('public')
   @Mutation(() => SignIn, {
-    description: 'Starts a session of 12 hours. A wrong email address, password or code returns the error `unauthenticated`.',
+    description:
+      'Starts a session of 12 hours. Returns the error `unauthenticated` if the email address, password or code is wrong.',
   })
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
     return this.#signIns.signIn(call.origin, args, call.signal)
@@ -77,7 +81,7 @@ export class UserResolver {
 
   @Requires('admin')
   @Mutation(() => InvitedUser, {
-    description: 'Creates a dashboard user. An email address that exists returns the error `conflict`.',
+    description: 'Creates a dashboard user. Returns the error `conflict` if the email address is already in use.',
   })
   inviteUser(
     @By() actor: Actor,
@@ -116,7 +120,9 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Enables a disabled dashboard user. An enabled user returns the error `conflict`.' })
+  @Mutation(() => User, {
+    description: 'Enables a disabled dashboard user. Returns the error `conflict` if the user is already enabled.',
+  })
   enableUser(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.enable(actor, userId)
   }

@@ -101,7 +101,10 @@ export class UserService {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#hashPassword(email, password)
     return this.#updateUser(actor, userId, (before) => {
-      if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer} and has no password in this service.`)
+      if (before.issuer)
+        throw conflict(
+          `User '${userId}' signs in through ${before.issuer} and has no password in this service. Change the password there.`,
+        )
       return {
         // Users cannot reset the count with their own password, because an attacker with the password and a session could do the
         // same.

@@ -24,7 +24,7 @@ export class User {
   email!: string
   @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes that the user has.' })
+  @Field(() => [ScopeName], { description: 'Scopes granted to the user.' })
   scopes!: Scope[]
   @Field(() => UserStatusName, { description: 'Status of the user.' })
   status!: UserStatusName
@@ -38,7 +38,7 @@ export class User {
 
 export const UserPage = pageType(User, 'User')
 
-@ObjectType({ simpleResolvers: true, description: 'A session that was started.' })
+@ObjectType({ simpleResolvers: true, description: 'A new session of a dashboard user.' })
 export class SignIn {
   @Field(() => String, { description: 'Session token for the header `Authorization: Bearer`.' })
   token!: string
@@ -47,7 +47,8 @@ export class SignIn {
   @Field(() => User, { description: 'User who signed in.' })
   user!: User
   @Field(() => Boolean, {
-    description: 'True if the tenant requires a second factor that the user has not set up. The session can then only set it up.',
+    description:
+      'True if the tenant requires a second factor that the user has not set up. The session can then only be used to set it up.',
   })
   secondFactorDue!: boolean
 }
@@ -75,7 +76,7 @@ export class PasswordReset {
 export class Me {
   @Field(() => ID, { description: 'ID of the user (`usr_`) or API key (`key_`).' })
   id!: string
-  @Field(() => PerformerTypeName, { description: 'Kind of actor, as in the audit log.' })
+  @Field(() => PerformerTypeName, { description: 'Kind of actor that the credential belongs to.' })
   type!: PerformerTypeName
   @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
   tenantId!: string
@@ -87,7 +88,7 @@ export class Me {
   name!: string
   @Field(() => String, { nullable: true, description: 'Email address of the user. Null for an API key.' })
   email!: string | null
-  @Field(() => [ScopeName], { description: 'Scopes that the credential has.' })
+  @Field(() => [ScopeName], { description: 'Scopes granted to the credential.' })
   scopes!: Scope[]
   @Field(() => Boolean, { description: 'True if the user must set up a second factor before any other operation.' })
   secondFactorDue!: boolean
@@ -113,7 +114,7 @@ export class InviteUserInput {
   @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
   @Line(1, 255)
   name!: string
-  @Field(() => [ScopeName], { description: 'Scopes that the user gets.' })
+  @Field(() => [ScopeName], { description: 'Scopes to grant to the user.' })
   @ScopeList()
   scopes!: Scope[]
   @Field(() => String, {
@@ -158,7 +159,7 @@ export class SignInArgs {
   tenantId?: string | null
   @Field(() => String, {
     nullable: true,
-    description: 'Code of the authenticator app, or a recovery code. Required if the user has a second factor.',
+    description: 'Code from the authenticator app, or a recovery code. Required if the user has a second factor.',
   })
   @Optional()
   @Text(1, 64)

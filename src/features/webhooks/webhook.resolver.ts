@@ -36,7 +36,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Query(() => Webhook, { description: 'Returns one webhook. An unknown ID returns the error `not_found`.' })
+  @Query(() => Webhook, { description: 'Returns one webhook. Returns the error `not_found` if the ID is unknown.' })
   webhook(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.get(actor, webhookId)
   }
@@ -50,7 +50,7 @@ export class WebhookResolver {
   @Requires('admin')
   @Mutation(() => WebhookWithSecret, {
     description:
-      'Creates a webhook. Only this response contains its secret. If the tenant has the maximum number of webhooks, the error is `conflict`.',
+      'Creates a webhook. Only this response contains its secret. Returns the error `conflict` if the tenant already has the maximum number of webhooks.',
   })
   createWebhook(
     @By() actor: Actor,
@@ -71,7 +71,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook and the record of its deliveries.' })
+  @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook and its delivery history.' })
   deleteWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.delete(actor, webhookId)
   }
@@ -93,7 +93,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => Webhook, { description: 'Resends all events from a sequence number, inclusive.' })
+  @Mutation(() => Webhook, { description: 'Resends all events, starting with the event that has the specified sequence number.' })
   replayWebhook(@By() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
     return this.#webhooks.replay(actor, webhookId, fromSequence)
   }

@@ -60,7 +60,9 @@ export class WebhookService {
     const at = getIdTime(webhookId)
     const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
-        throw conflict(`The tenant already has ${maxWebhooks} webhooks, the maximum. Delete one first.`, { limit: maxWebhooks })
+        throw conflict(`The tenant already has the maximum of ${maxWebhooks} webhooks. Delete a webhook first.`, {
+          limit: maxWebhooks,
+        })
       const row = await tx.webhook.create({
         data: {
           tenantId,
@@ -211,7 +213,7 @@ export class WebhookService {
     const errors: FieldError[] = []
     if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
     if (unknown !== undefined)
-      errors.push({ field: 'contexts', message: `must contain only existing contexts ('${unknown}' does not exist)` })
+      errors.push({ field: 'contexts', message: `must contain only existing context keys. Unknown key: ${unknown}` })
     if (errors.length > 0) throw badUserInput(errors)
     return target && 'url' in target ? target.url : undefined
   }

@@ -6,10 +6,14 @@ import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/r
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
-export const WebhookStatus = createEnum('WebhookStatus', 'Status of a webhook. Determines whether the webhook receives events.', {
-  active: 'The webhook receives events.',
-  disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
-})
+export const WebhookStatus = createEnum(
+  'WebhookStatus',
+  'Status of a webhook, which determines whether the webhook receives events.',
+  {
+    active: 'The webhook receives events.',
+    disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
+  },
+)
 export type WebhookStatus = keyof typeof WebhookStatus
 
 const WebhookDisabledReason = createEnum('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
@@ -41,7 +45,7 @@ abstract class WebhookFields {
     description: 'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
   })
   contexts!: string[] | null
-  @Field(() => String, { description: 'Purpose of the webhook, as free text.' })
+  @Field(() => String, { description: 'Free-text description of the purpose of the webhook.' })
   description!: string
   @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
   status!: WebhookStatus
@@ -54,17 +58,18 @@ abstract class WebhookFields {
   lastSequence!: number
   @Field(() => Date, {
     nullable: true,
-    description: 'Time since which all attempts have failed. Null if the last delivery succeeded.',
+    description: 'Start of the period in which all attempts have failed. Null if the last delivery succeeded.',
   })
   failingSince!: Date | null
   @Field(() => Date, {
     nullable: true,
-    description: 'Time of the next attempt after a failed one. Null if no retry is scheduled.',
+    description: 'Time of the next retry. Null if no retry is scheduled.',
   })
   nextAttemptAt!: Date | null
   @Field(() => Date, {
     nullable: true,
-    description: 'Time until which deliveries are also signed with the previous secret. Null if there is no previous secret.',
+    description:
+      'End of the period in which deliveries are also signed with the previous secret. Null if there is no previous secret.',
   })
   previousSecretExpiresAt!: Date | null
   @Field(() => ID, { description: 'ID of the user or API key that created the webhook, or `system`.' })
@@ -96,13 +101,13 @@ export class WebhookWithSecret extends WebhookFields {
   webhook!: Webhook
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Delivery of one event to one webhook, with all its attempts.' })
+@ObjectType({ simpleResolvers: true, description: 'Delivery of an event to a webhook, including all attempts.' })
 export class WebhookDelivery {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the delivery: `dlv_` followed by a ULID.' })
   deliveryId!: string
   @Field(() => ID, {
-    description: 'ID of the event: `evt_` followed by a ULID. It is also the header `webhook-id` of each attempt.',
+    description: 'ID of the event: `evt_` followed by a ULID. Each attempt sends the ID in the `webhook-id` header.',
   })
   eventId!: string
   @Field(() => String, { description: 'Type of the delivered event.' })
@@ -123,7 +128,7 @@ export class WebhookDelivery {
   createdAt!: Date
   @Field(() => Date, { description: 'Time of the last attempt.' })
   attemptedAt!: Date
-  @Field(() => Date, { nullable: true, description: 'Time of the next attempt. Null if no retry is scheduled.' })
+  @Field(() => Date, { nullable: true, description: 'Time of the next retry. Null if no retry is scheduled.' })
   nextAttemptAt!: Date | null
 }
 
@@ -142,7 +147,9 @@ const isContextKeyList = (value: unknown) => Array.isArray(value) && value.lengt
 
 @InputType({ description: 'Properties of a new webhook.' })
 export class CreateWebhookInput {
-  @Field(() => String, { description: 'URL that receives events: `https:`, at a public address, without credentials.' })
+  @Field(() => String, {
+    description: 'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
+  })
   @Text(1, 2048)
   url!: string
   @Field(() => [String], {
@@ -155,7 +162,7 @@ export class CreateWebhookInput {
   @Optional()
   @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
-  @Field(() => String, { defaultValue: '', description: 'Purpose of the webhook, at most 1,000 characters.' })
+  @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
   @Prose(0, 1000)
   description!: string
 }
@@ -164,7 +171,7 @@ export class CreateWebhookInput {
 export class UpdateWebhookInput {
   @Field(() => String, {
     nullable: true,
-    description: 'URL that receives events: `https:`, at a public address, without credentials.',
+    description: 'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
   })
   @NotNull()
   @Text(1, 2048)
@@ -180,7 +187,7 @@ export class UpdateWebhookInput {
   @Optional()
   @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
-  @Field(() => String, { nullable: true, description: 'Purpose of the webhook, at most 1,000 characters.' })
+  @Field(() => String, { nullable: true, description: 'Free-text description of the webhook, at most 1,000 characters.' })
   @NotNull()
   @Prose(0, 1000)
   description?: string
@@ -202,7 +209,7 @@ export class ReplayWebhookArgs {
   @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
   @Field(() => LongScalar, {
-    description: 'Sequence number of the first event to send again, from 1 to the last sequence number plus 1.',
+    description: 'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.',
   })
   @Whole(1, Number.MAX_SAFE_INTEGER)
   fromSequence!: number

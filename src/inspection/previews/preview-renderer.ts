@@ -38,12 +38,13 @@ export class PreviewRenderer {
         },
         signal,
       )
-      return 'image' in result && !isWebp(result.image) ? { problem: 'its preview is invalid' } : result
+      return 'image' in result && !isWebp(result.image) ? { problem: 'the rendered preview is invalid' } : result
     } catch (error) {
-      if (error instanceof WorkerNotStarted) throw overloaded('Previews cannot be rendered now. Retry later.', error.message)
+      if (error instanceof WorkerNotStarted)
+        throw overloaded('Previews currently cannot be rendered. Retry later.', error.message)
       if (signal.aborted) throw overloaded('Too many previews are waiting to be rendered. Retry later.')
       if (!(error instanceof WorkerFailed)) throw error
-      return { problem: error.failure === 'hung' ? 'rendering it takes too long' : 'rendering it takes too much memory' }
+      return { problem: error.failure === 'hung' ? 'rendering takes too long' : 'rendering takes too much memory' }
     }
   }
 }

@@ -23,7 +23,7 @@ export type BlockReason = keyof typeof rows
  * Rejections that the policy of a context requires. Each has its own error code, but counts as the reason `countedAs` in statistics.
  */
 export const policyRejections = {
-  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file requires a password.' },
   active_content: {
     countedAs: 'corrupt_file',
     status: 422,

@@ -75,6 +75,10 @@ export const invalidUploadLink = () =>
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
+/** Error for an upload to a context whose `status` is not active. */
+export const createDisabledContextError = (contextKey: string, status: string) =>
+  conflict(`Context '${contextKey}' is disabled. Enable the context, or use another one.`, { context_key: contextKey, status })
+
 /** The response also lists `allowed` in its `Allow` header. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
   new AssayError('method_not_allowed', `Method ${method} is not allowed for this path. Allowed methods: ${allowed.join(', ')}.`, {

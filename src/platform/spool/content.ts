@@ -113,7 +113,9 @@ export class IncomingFile {
   async receive(limit: () => number): Promise<Spooled> {
     // The first field that used the file has already disposed of the content.
     if (this.#isReceived)
-      throw badUserInput([{ field: 'file', message: 'must be used by only one field. Send the file once for each field' }])
+      throw badUserInput([
+        { field: 'file', message: 'must be used in only one GraphQL field. Send a separate file part for each field' },
+      ])
     this.#isReceived = true
     return this.#receive(limit)
   }

@@ -66,7 +66,7 @@ export function parseMetadata({ options }: CommandInvocation): Record<string, un
 export function parsePositiveInteger({ options }: CommandInvocation, name: string): number | undefined {
   const text = options[name]
   if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is '${text}'. It must be a whole number, 1 or greater.`)
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is '${text}'. It must be a whole number of at least 1.`)
   return Number(text)
 }
 

@@ -115,7 +115,7 @@ export const tenantCommands: Record<string, Command> = {
 }
 
 function parseSequenceNumber(after: string): number {
-  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number, 0 or greater.`)
+  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number of at least 0.`)
   return Number(after)
 }
 

@@ -146,7 +146,8 @@ export class ClamdScanner implements VirusScanner {
       } catch (error) {
         signal.throwIfAborted()
         if (error instanceof AssayError) throw error
-        if (!(error instanceof ClamdFault)) throw scannerUnavailable('The content could not be read again to be scanned.', error)
+        if (!(error instanceof ClamdFault))
+          throw scannerUnavailable('The file content could not be read again for the scan.', error)
         fault = error
         tried.add(daemon)
         daemon.unhealthyUntil = Date.now() + unhealthyMs
@@ -194,7 +195,7 @@ export class ClamdScanner implements VirusScanner {
 
 const unprovedMessage = 'A clamd server does not detect the EICAR test string.'
 
-const createClosingError = () => scannerUnavailable('The scanner is being closed.')
+const createClosingError = () => scannerUnavailable('The scanner is shutting down. Retry later.')
 
 function toVerdict(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): Exclude<ScanVerdict, { verdict: 'clean' }> {
   if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }

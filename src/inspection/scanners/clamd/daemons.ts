@@ -77,7 +77,7 @@ export class Daemons {
       }
       const aborted = () => leave(signal.reason)
       const timer = setTimeout(
-        () => leave(overloaded(`No clamd connection became free within ${this.#waiting.ms} ms. Retry later.`)),
+        () => leave(overloaded(`No clamd connection became available within ${this.#waiting.ms} ms. Retry later.`)),
         this.#waiting.ms,
       )
       const done = () => {

@@ -58,7 +58,7 @@ export class ClamdProofs {
     const version = await this.queryVersion(daemon, signal)
     const current = version === proof.version ? await this.getValid(daemon, signal) : undefined
     if (current?.version === proof.version) return current
-    throw new ClamdFault(`${daemon.address.label} loaded other signatures during the scan`)
+    throw new ClamdFault(`${daemon.address.label} reloaded its signatures during the scan`)
   }
 
   async queryVersion(daemon: Daemon, signal: AbortSignal): Promise<string> {

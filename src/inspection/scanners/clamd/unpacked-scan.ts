@@ -75,7 +75,7 @@ interface PartsScan {
 async function scanParts({ parts }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnprovedVerdict> {
   for (const part of parts) {
     if (Date.now() > until)
-      return { verdict: 'incomplete', reason: `ClamAV did not scan all of its members within ${maxPartsMs} ms` }
+      return { verdict: 'incomplete', reason: `ClamAV did not scan all members of the file within ${maxPartsMs} ms` }
     const verdict = await scanner.scan(toContent(partsFile, part))
     if (verdict.verdict !== 'clean') return verdict
   }

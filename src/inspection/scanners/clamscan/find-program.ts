@@ -14,6 +14,6 @@ export async function findProgram(name: string): Promise<string> {
     if (found) return path
   }
   throw new Error(
-    `SCANNER_URL wants ${name}, which is not installed in ${folders.join(', ')}; on Debian it is in the package ${name === 'clamscan' ? 'clamav' : name}.`,
+    `SCANNER_URL requires ${name}, which is not installed in ${folders.join(', ')}; on Debian, install the package ${name === 'clamscan' ? 'clamav' : name}.`,
   )
 }

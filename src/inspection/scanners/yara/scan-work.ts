@@ -73,7 +73,8 @@ export class ScanTasks {
     try {
       return await this.#pool.run<T>(task, signal)
     } catch (error) {
-      if (error instanceof WorkerNotStarted) throw scannerUnavailable(`Scans are currently impossible: ${error.message}.`, error)
+      if (error instanceof WorkerNotStarted)
+        throw scannerUnavailable(`Files currently cannot be scanned: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
       if (error.failure === 'hung')
         throw scannerUnavailable(`The scan was aborted, because it took longer than ${task.deadlineMs} ms.`)

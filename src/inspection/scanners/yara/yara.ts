@@ -134,7 +134,7 @@ export class YaraScanner implements VirusScanner {
     try {
       return await this.#scanTasks.scan(content, options)
     } catch (error) {
-      throw this.#closed ? scannerUnavailable('The scanner is shutting down.', error) : error
+      throw this.#closed ? scannerUnavailable('The scanner is shutting down. Retry later.', error) : error
     }
   }
 
