@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// Each credential may have this number of concurrent requests.
+// Maximum number of concurrent requests per credential.
 const maxConcurrent = 50
 const upload = async (count: number, context = 'notes'): Promise<string[]> => {
   const fileIds: string[] = []

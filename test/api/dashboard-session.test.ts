@@ -103,7 +103,7 @@ describe('the cookie', () => {
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],
     ['another value of the header', { 'x-assay-request': 'other' }, false],
-  ])('validates the session cookie for %s: %#', async (_how, headers, counts) => {
+  ])('authenticates or rejects the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await getCookie()
     const response = await queryMe({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)

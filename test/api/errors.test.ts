@@ -164,9 +164,12 @@ describe('404', () => {
   ])('returns 404 for the unknown path %s', async (path) => {
     expect(toStatusAndCode(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
-  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])('returns 404 for %s outside the API', async (path) => {
-    expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
-  })
+  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
+    'returns 404 for the path %s outside the API',
+    async (path) => {
+      expect(toStatusAndCode(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
+    },
+  )
   test.each([
     'file_00000000000000000000000000',
     'file_',

@@ -107,7 +107,7 @@ describe('HTTP security', () => {
     expect((await slow.unauthenticated.raw('/health/live')).status).toBe(200)
   })
 
-  test('keep-alive connections do not accumulate memory', async () => {
+  test('reusing keep-alive connections does not increase memory usage', async () => {
     const { faults, stop } = watchUnhandledErrors()
     const tenant = await world.tenant()
     const raw = await RawHttp.open(world.url)

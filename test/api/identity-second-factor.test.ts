@@ -36,7 +36,7 @@ const require = (tenant: TestTenant, required: boolean) =>
 /** Generates the code of an authenticator app whose clock is two seconds behind. */
 const generateCode = (secret: string, ahead = 0) =>
   new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
-/** Returns the code of the next time step because the setup code was already used. */
+/** Returns the code of the next time step because each code is single-use. */
 const generateNextCode = (secret: string) => generateCode(secret, 1)
 async function setUp(user: Person) {
   const { secret } = data(await startSession(user, user.password)).beginSecondFactor

@@ -190,7 +190,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('serves a restored file if its context no longer scans', async () => {
+  test('serves a restored file if its context no longer scans files', async () => {
     const [before, after] = [await createTrashedFile('one'), await createTrashedFile('two')]
     await clamd.updateSignatures(world)
     await restored(after.fileId)

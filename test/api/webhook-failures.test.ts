@@ -117,7 +117,7 @@ describe('a failed delivery attempt', () => {
         (found) => found.rows.length === 1,
       )
       waits.push(rows[0]!.seconds)
-      // Simulates the end of the retry interval.
+      // Makes the next delivery attempt due.
       await world.database.pool.query('UPDATE webhook_positions SET next_attempt_at = now() WHERE tenant_id = $1', [
         tenant.tenantId,
       ])

@@ -83,7 +83,7 @@ async function takeScreenshots() {
     await context.close()
   }
   const overview = async (page) => {
-    // Adds a history because a new service has none.
+    // Mocks the chart history because a new service has none.
     await page.route('**/graphql', (route) =>
       route.request().postDataJSON()?.operationName === 'Charts' ? route.fulfill({ json: history() }) : route.fallback(),
     )

@@ -147,7 +147,7 @@ function listRequests() {
   }
   for (const [name, filter] of Object.entries(filters))
     add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
-  // A page past the end of a list contains only the total.
+  // A page past the end of a list contains the total but no items.
   for (const [name, filter] of Object.entries(filters))
     add(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
   add('logs, page 1,000', '/stats/logs?page=1000&page_size=10', elsewhere)

@@ -262,7 +262,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
     await page.context().request.post('/session', { data: { email, password } })
-    // Delays the responses for the new user.
+    // Delays the responses to requests of the new user.
     await page.route('**/graphql', (route) => {
       if (route.request().postDataJSON().operationName === 'Me') return route.continue()
     })

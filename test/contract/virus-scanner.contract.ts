@@ -55,7 +55,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
-    test('the scanner scans a file on disk and content in memory', async () => {
+    test('the scanner accepts files on disk and content in memory', async () => {
       const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
       const harmless = await inFile(Buffer.alloc(700_000, 'x'))
       try {

@@ -123,7 +123,7 @@ test('a connection lost during a group commit fails its callers and leaves no pa
     })
   }
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
-  // Paths of the uploads are still in the garbage journal.
+  // The garbage journal still contains the paths of the uploads.
   const paths = uploads.map(({ upload }) => upload!.file.blobPath)
   expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = ANY($1)', [paths])).toHaveLength(3)
   expect(await commitAll(ledger, [await books.upload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])

@@ -22,7 +22,7 @@ beforeEach(async () => {
   )
 })
 
-/** A fake store that only deletes. `asked` contains the requested paths. */
+/** A fake store that only deletes. `requested` contains the requested paths. */
 function createStore(remove: (path: string) => Promise<void>): { storage: BlobStorage; requested: string[] } {
   const requested: string[] = []
   const removing = {

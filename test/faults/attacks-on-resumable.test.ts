@@ -126,7 +126,7 @@ test('one of two concurrent PATCH requests succeeds, the other returns a conflic
     rounds++
     expect(responses.map(({ status }) => status)).toContain(204)
     const id = await fileId(path)
-    // The later request gets a conflict or the verdict.
+    // The later PATCH request receives a conflict or the verdict.
     for (const response of responses)
       expect([response.status, response.status === 204 ? response.headers.get('assay-file-id') : id]).toEqual([
         expect.any(Number),

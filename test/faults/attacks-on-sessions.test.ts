@@ -68,9 +68,9 @@ describe('forged sessions', () => {
       const head = `${part({ alg: 'HS256', kid: jwk.kid })}.${part(payload)}`
       tokens.push(`${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`)
     }
-    // Token with a valid signature and a different header.
+    // A token with a valid signature for a different header.
     tokens.push(`${part({ alg: 'none', kid: jwk.kid })}.${user.credential!.split('.').slice(1).join('.')}`)
-    // Token that embeds a key.
+    // A token that embeds its own verification key.
     tokens.push(await signed({}, { kid: undefined, jwk }))
     for (const token of tokens) await expectRejected(token)
   })

@@ -36,7 +36,7 @@ const getPlaces = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('either a concurrent hold or deletion succeeds, with %i days of trash', async (days) => {
+test.each([7, 0])('exactly one of a concurrent hold and deletion succeeds with %i days of trash', async (days) => {
   const upload = await context(`hold_${days}`, { trash_days: days })
   for (const at of rounds) {
     const id = await upload()
@@ -61,7 +61,7 @@ test('an acknowledged hold prevents a file from expiring on every replica', asyn
     expect(await getPlaces(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('either a concurrent restore or purge succeeds', async () => {
+test('exactly one of a concurrent restore and purge succeeds', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()

@@ -86,7 +86,7 @@ test('returns reports for hundreds of seeded file mutations without losing or ha
   expect(dead).toEqual([])
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.threads).toBeGreaterThan(0)
-  // Native code decodes an image in a separate process.
+  // The service decodes images with native code in a separate process.
   expect(await engine.inspect(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
   // Waits until memory returns to its initial size.
   const held = engine.pool.processes

@@ -243,7 +243,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
-    // Calls run concurrently before the port closes.
+    // Several callers send calls concurrently before the port closes.
     for (const observed of await Promise.all(callers.map((each) => each.stop())))
       expect(observed).toMatchObject({ rejected: [], lost: 0 })
     await until(() =>

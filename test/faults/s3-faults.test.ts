@@ -171,7 +171,7 @@ describe('the proof of a store', () => {
     await standIn.start()
     await proved.put('a/b', inMemory(small), type)
     await proved.put('a/c', inMemory(small), type)
-    // Five writes include three of the store proof.
+    // Three of the five writes belong to the store proof.
     expect(count('put')).toBe(5)
     await proved.close()
   })

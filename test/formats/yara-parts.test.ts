@@ -30,7 +30,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     }
   }
 
-  // Windows have 4 MiB, so strings 5 MiB apart are never in one window.
+  // Scan windows have 4 MiB, so strings that are 5 MiB apart never share a window.
   test.each<[string, string, Buffer]>([
     ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
     ['PHP.Webshell', 'in reverse order', file(php[1], words, words, php[0])],

@@ -5,9 +5,9 @@ const isoMillis = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 const requestId = /^req_[0-9a-hjkmnp-tv-z]{26}$/
 const ulid = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
-/** Timestamps are ISO 8601 in UTC with milliseconds and Z. */
+/** Matches an ISO 8601 timestamp in UTC with milliseconds and Z. */
 export const anyTimestamp = expect.stringMatching(isoMillis)
-/** Ids consist of a prefix and a lower-case ULID. */
+/** Matches an id, which consists of a prefix and a lower-case ULID. */
 export const anyId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
 
 /** Returns the data of a successful response and checks its envelope. */

@@ -19,7 +19,7 @@ function stop() {
   process.disconnect()
 }
 
-/** Waits until a number of each kind received a response or were closed, because the valid client may end earlier. */
+/** Waits until the given number of attackers of each kind received a response or were closed. */
 function waitForCounts(notes, done) {
   noted = () => {
     if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return

@@ -14,7 +14,7 @@ export interface CheckedResources {
   faults?: () => string[]
 }
 
-/** Maximum idle bucket connections, because the client library has its own pool. */
+/** Maximum number of idle bucket connections, doubled because the client library has its own pool. */
 const idleAtMost = 2 * idleConnections
 
 /** Returns descriptions of all residue. Waits for operations that end within a bounded time. */

@@ -25,7 +25,7 @@ describe('encrypted secrets', () => {
     expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
   })
 
-  test('detects any flipped bit of an encrypted secret', async () => {
+  test('detects any changed bit in an encrypted secret', async () => {
     const key = new MasterKey([one])
     const sealed = key.encrypt(secret, 'x')
     for (let at = 0; at < sealed.length; at++) {

@@ -27,7 +27,7 @@ describe('JSON of a response', () => {
       { seed: 20_261_123 },
     ))
 
-  test('serializes long lists, dates, undefined values and toJSON in slices', async () => {
+  test('serializes long lists, dates, undefined values and toJSON results in slices', async () => {
     const value = {
       none: undefined,
       data: { points: Array.from({ length: 2001 }, (_, at) => ({ at: new Date(at), gone: undefined })), 'a "name"': [undefined] },
@@ -55,13 +55,13 @@ describe('a long list', () => {
     return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }
 
-  test('resolves a long list in slices and in order', async () => {
+  test('resolves a long GraphQL list in slices without changing its order', async () => {
     const { lists, turns } = await completed('{ points { at } }')
     expect(lists[0]!.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(5)
   })
 
-  test('resolves each slice of a long list in a separate event loop turn', async () => {
+  test('resolves each slice of a long GraphQL list in a separate event loop turn', async () => {
     const { lists, turns } = await completed('{ a: points { at } b: points { at } c: points { at } }')
     for (const list of lists) expect(list.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(15)
@@ -76,7 +76,7 @@ describe('number of values of a body', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
 
-  test.each(['[', '{', ',', '{"a":'])('rejects a body that repeats %s', (text) =>
+  test.each(['[', '{', ',', '{"a":'])('rejects a JSON body that repeats %s too often', (text) =>
     expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true),
   )
 

@@ -177,7 +177,7 @@ describe('openStorage', () => {
     ['gs://bucket?x=1', 'contains no valid bucket'],
     ['file://server/share', "contains the host 'server'"],
     ['file:///', 'contains no directory'],
-  ])('opening a store reports the error in %j', async (url, message) => {
+  ])('reports the error in the storage URL %j', async (url, message) => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })
 

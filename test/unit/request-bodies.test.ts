@@ -44,7 +44,7 @@ test('reads a request body of one-byte chunks completely', async () => {
   expect(await read).toEqual({ name })
 })
 
-test('buffers unread one-byte chunks together', async () => {
+test('buffers unread one-byte chunks in one buffer', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))

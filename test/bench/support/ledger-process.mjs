@@ -150,7 +150,7 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
   const { commit, close, prime } = modes[mode]()
   const some = tenants.slice(from, to)
   await prime?.(some)
-  // Entries of a locked tenant wait and are written after the measurement.
+  // Entries of the locked tenant wait and are committed after the measurement.
   const wanting = setTimeout(
     () => {
       for (let n = 0; n < locked; n++) commit(tenants[0], n).catch(() => {})

@@ -91,7 +91,7 @@ export class Webhooks {
       }
       response.writeHead(204).end()
     } catch {
-      // The sending replica was killed.
+      // The request failed because the sending replica was killed.
       response.destroy()
     }
   }

@@ -60,7 +60,7 @@ export class S3StandIn {
   readonly objects = new Map<string, Stored>()
   readonly uploads = new Map<string, Upload>()
   readonly calls: S3Call[] = []
-  /** Simulates a store without this guarantee. */
+  /** Simulates a store that ignores write conditions. */
   ignoresConditions = false
   ignoresHashes = false
   /** Objects that lists do not contain yet. */
