@@ -5,7 +5,7 @@ import { type ApiError, toApiError } from './api-error.js'
 import { client, reloadCount } from './client.js'
 
 export interface QueryState<Data> {
-  /** Latest data. While data for new variables is loading, the data for the previous variables. */
+  /** Latest data. The previous data stays available while data for new variables is loading. */
   data: Data | undefined
   error: ApiError | undefined
   /** True until the first data or error arrives. */
