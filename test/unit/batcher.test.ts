@@ -3,7 +3,7 @@ import { Batcher } from '../../src/platform/batcher.js'
 
 /** Creates a batcher that doubles numbers. Each batch ends when the test calls `finish`. */
 function createBatcher(
-  options: { groupOf?: (item: number) => string; pauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
+  options: { getGroup?: (item: number) => string; getPauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
 ) {
   const batches: number[][] = []
   const running: ((error?: Error) => void)[] = []
@@ -58,7 +58,7 @@ test('a batcher rejects an item as overloaded if too many items wait', async () 
 })
 
 test('a batcher runs batches of different groups concurrently', async () => {
-  const { batcher, batches, finish } = createBatcher({ groupOf: (item) => (item % 2 ? 'odd' : 'even') })
+  const { batcher, batches, finish } = createBatcher({ getGroup: (item) => (item % 2 ? 'odd' : 'even') })
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1], [2]])
   await finish()
@@ -71,7 +71,7 @@ test('a batcher runs batches of different groups concurrently', async () => {
 test('a batcher pauses between batches', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { batcher, batches, finish } = createBatcher({ pauseMs: () => 50 })
+    const { batcher, batches, finish } = createBatcher({ getPauseMs: () => 50 })
     void batcher.add(1)
     await finish()
     for (const item of [2, 3]) void batcher.add(item)
