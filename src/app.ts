@@ -177,7 +177,7 @@ const yaraNote =
  * the service starts anyway.
  */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
-  const fault = await storage.ready().then(
+  const fault = await storage.assertReady().then(
     () => undefined,
     (error: Error) => error,
   )

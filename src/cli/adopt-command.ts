@@ -73,7 +73,7 @@ async function adopt(
   report: AdoptionReport | undefined,
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
-  await services.storage.ready()
+  await services.storage.assertReady()
   // Use a separate folder. A spool deletes files of ended processes, and the processes of the service may run in another
   // container.
   const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))

@@ -24,7 +24,7 @@ export interface ValidationRules {
 
 /** A file to inspect, with the rules to apply. */
 export interface Submission {
-  /** File name as returned by `cleanFilename`. */
+  /** File name as returned by `sanitizeFilename`. */
   originalFilename: string
   rules: ValidationRules
   /** Undefined if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */

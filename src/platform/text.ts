@@ -4,9 +4,9 @@ export const invisibleCharacters =
 const lineBreaks = /[\t-\r\u0085\u2028\u2029]+/g
 
 /** Removes invisible characters, which can make different names look the same. */
-export const withoutInvisible = (text: string): string => text.replace(invisibleCharacters, '')
+export const removeInvisible = (text: string): string => text.replace(invisibleCharacters, '')
 
-export const toSingleLine = (text: string): string => withoutInvisible(text).replace(lineBreaks, ' ').trim()
+export const toSingleLine = (text: string): string => removeInvisible(text).replace(lineBreaks, ' ').trim()
 
 /** Normalizes an email address for storage and lookup, because keyboards compose accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()

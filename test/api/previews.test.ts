@@ -35,7 +35,7 @@ const preview = async (fileId: string, query = '', headers: Record<string, strin
 
 const stored = async (fileId: string): Promise<string> => {
   const { rows } = await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])
-  return (world.app.services.storage as LocalStorage).getFile(rows[0].blob_path)
+  return (world.app.services.storage as LocalStorage).getFilePath(rows[0].blob_path)
 }
 
 test('renders a preview of an image upright as WebP without metadata in both sizes', async () => {

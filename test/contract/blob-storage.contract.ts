@@ -57,7 +57,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       const bytes = noise(300_000)
       await put('ten_a/invoices/2026/11/file_1', bytes)
       expect((await read('ten_a/invoices/2026/11/file_1')).equals(bytes)).toBe(true)
-      expect(await storage.size('ten_a/invoices/2026/11/file_1')).toBe(300_000)
+      expect(await storage.getSize('ten_a/invoices/2026/11/file_1')).toBe(300_000)
     })
 
     test('stores all bytes of a temporary file and keeps it readable until its owner deletes it', async () => {
@@ -85,13 +85,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
 
     test('stores an empty blob', async () => {
       await put('a/empty', '')
-      expect(await storage.size('a/empty')).toBe(0)
+      expect(await storage.getSize('a/empty')).toBe(0)
       expect(await read('a/empty')).toHaveLength(0)
     })
 
     test('reports a missing blob as not found and deletes it without an error', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
-      expect(await storage.size('a/nothing')).toBeNull()
+      expect(await storage.getSize('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
@@ -99,7 +99,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
-      expect(await storage.size('a/b')).toBeNull()
+      expect(await storage.getSize('a/b')).toBeNull()
       await expect(storage.open('a/b')).rejects.toMatchObject({ code: 'not_found' })
       expect(await listed()).toEqual([])
     })
@@ -166,7 +166,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(sorted)
       for (const [index, path] of sorted.entries()) expect(await listed(path)).toEqual(sorted.slice(index + 1))
       await storage.remove('images/a')
-      expect(await storage.size('images2/a')).toBe(9)
+      expect(await storage.getSize('images2/a')).toBe(9)
     })
 
     test.each([
@@ -188,7 +188,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read(path)).toString()).toBe(path)
       expect(await listed()).toEqual([path])
       await storage.remove(path)
-      expect(await storage.size(path)).toBeNull()
+      expect(await storage.getSize(path)).toBeNull()
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
@@ -196,7 +196,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
-        await expect(storage.size(path)).rejects.toThrow(TypeError)
+        await expect(storage.getSize(path)).rejects.toThrow(TypeError)
         await expect(storage.remove(path)).rejects.toThrow(TypeError)
       },
     )
@@ -205,7 +205,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       await expect(storage.put('a/broken', breaking(noise(size), Math.floor(size * 0.7)), type)).rejects.toThrow(
         'the source failed',
       )
-      expect(await storage.size('a/broken')).toBeNull()
+      expect(await storage.getSize('a/broken')).toBeNull()
       expect(await listed()).toEqual([])
     })
 
@@ -214,24 +214,24 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       const putting = storage.put('a/given-up', { ...breaking(noise(size), size), size }, { ...type, signal: giveUp.signal })
       setImmediate(() => giveUp.abort(new Error('given up')))
       await expect(putting).rejects.toThrow('given up')
-      expect(await storage.size('a/given-up')).toBeNull()
+      expect(await storage.getSize('a/given-up')).toBeNull()
     })
 
     test('storage calls fail within a bounded time while the store is down, and succeed after it recovers', async () => {
       await put('a/before')
-      await storage.ready()
+      await storage.assertReady()
       await store.down()
       await Promise.all([
         expect(put('a/during')).rejects.toMatchObject(unavailable),
         expect(storage.put('a/large', inMemory(noise(9 * 1024 * 1024)), type)).rejects.toMatchObject(unavailable),
         expect(storage.open('a/before')).rejects.toMatchObject(unavailable),
-        expect(storage.size('a/before')).rejects.toMatchObject(unavailable),
+        expect(storage.getSize('a/before')).rejects.toMatchObject(unavailable),
         expect(storage.remove('a/before')).rejects.toMatchObject(unavailable),
         expect(listed()).rejects.toMatchObject(unavailable),
-        expect(storage.ready()).rejects.toMatchObject(unavailable),
+        expect(storage.assertReady()).rejects.toMatchObject(unavailable),
       ])
       await store.up()
-      await storage.ready()
+      await storage.assertReady()
       await put('a/after')
       expect(await listed()).toEqual(['a/after', 'a/before'])
       expect((await read('a/before')).toString()).toBe('a/before')

@@ -39,7 +39,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
 
   test('rejects uploads to a store without conditional writes unless the operator accepts the risk', async () => {
     const strict = bucket.openStorage('strict')
-    await expect(strict.ready()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
+    await expect(strict.assertReady()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
     expect(await strict.prove()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })
     await strict.close()
   })

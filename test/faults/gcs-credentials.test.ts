@@ -101,11 +101,11 @@ describe.each<[string, () => Promise<void>]>([
   test("every bucket request has a token, and IAM signs URLs with the service account's key", async () => {
     await credentials()
     const storage = open()
-    await storage.ready()
+    await storage.assertReady()
     await storage.put('a/small', inMemory(noise(1000)), type)
     await storage.put('a/large', inMemory(large), type)
     expect((await readBytes(await storage.open('a/large'))).equals(large)).toBe(true)
-    expect(await storage.size('a/small')).toBe(1000)
+    expect(await storage.getSize('a/small')).toBe(1000)
     expect((await storage.list().next()).value).toMatchObject({ path: 'a/large' })
     const callsBefore = bucket.calls.length
     const url = await storage.signDownload(grant)
@@ -122,7 +122,7 @@ describe.each<[string, () => Promise<void>]>([
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
     identity.invalidateTokens()
-    await expect(storage.size('a/b')).rejects.toMatchObject({
+    await expect(storage.getSize('a/b')).rejects.toMatchObject({
       code: 'storage_unavailable',
       cause: { message: /Invalid Credentials/ },
     })
@@ -140,16 +140,19 @@ describe('tokens', () => {
     await writeSubjectToken()
     identity.invalidateTokens()
     identity.tokenSeconds = 3600
-    expect(await storage.size('a/b')).toBe(10)
+    expect(await storage.getSize('a/b')).toBe(10)
     const exchanged = calls('exchange')
-    for (let times = 0; times < 5; times++) await storage.size('a/b')
+    for (let times = 0; times < 5; times++) await storage.getSize('a/b')
     expect(calls('exchange')).toBe(exchanged)
   })
 
   test('reports the bucket as unavailable with the message of STS if STS rejects a token', async () => {
     await configureFederation(await writeSubjectToken())
     identity.subjectToken = 'another'
-    await expect(open().size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable', cause: { message: /invalid_grant/ } })
+    await expect(open().getSize('a/b')).rejects.toMatchObject({
+      code: 'storage_unavailable',
+      cause: { message: /invalid_grant/ },
+    })
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
@@ -158,11 +161,11 @@ describe('tokens', () => {
       await configureFederation(await writeSubjectToken())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
       identity.plan(call, { kind: 'silent' }, 1000)
-      await expect(storage.size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable' })
+      await expect(storage.getSize('a/b')).rejects.toMatchObject({ code: 'storage_unavailable' })
       await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject({ code: 'storage_unavailable' })
       identity.clear()
-      await retryUntilSuccess(() => storage.ready())
-      expect(await retryUntilSuccess(() => storage.size('a/b'))).toBeNull()
+      await retryUntilSuccess(() => storage.assertReady())
+      expect(await retryUntilSuccess(() => storage.getSize('a/b'))).toBeNull()
     },
   )
 })
@@ -176,7 +179,7 @@ describe('signing by IAM', () => {
   ])('reports a signing service that is %s as unavailable with the reason, and recovers', async (_name, fault, reason) => {
     await configureFederation(await writeSubjectToken())
     const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-    await retryUntilSuccess(() => storage.ready())
+    await retryUntilSuccess(() => storage.assertReady())
     bucket.objects.store({ name: grant.path }, large)
     identity.plan('sign', fault, 100)
     const failure = await storage.signDownload(grant).catch((error) => error)

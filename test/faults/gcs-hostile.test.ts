@@ -152,7 +152,7 @@ describe('a large upload', () => {
 
 describe('requests to the bucket', () => {
   const asking: [BucketCall, (store: GcsStorage) => Promise<unknown>][] = [
-    ['metadata', (store) => store.size('a/b')],
+    ['metadata', (store) => store.getSize('a/b')],
     ['media', async (store) => readBytes(await store.open('a/b'))],
     ['list', async (store) => (await store.list().next()).value?.path],
     ['delete', (store) => store.remove('a/b')],

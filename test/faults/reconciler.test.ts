@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Pace, Reconciler } from '../../src/features/maintenance/reconciler.js'
 import { newId } from '../../src/platform/ids.js'
-import { memoryContent } from '../../src/platform/spool/content.js'
+import { createMemoryContent } from '../../src/platform/spool/content.js'
 import type { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -70,11 +70,11 @@ describe('a mismatch between rows and blobs', () => {
     const [lost, grown, changed, valid] = await storeFiles(tenant, 4)
     await storeFiles(otherTenant, 1)
     await storage().remove(lost!.path)
-    await appendFile(storage().getFile(grown!.path), 'more')
-    await writeFile(storage().getFile(changed!.path), 'TEXT number ?')
+    await appendFile(storage().getFilePath(grown!.path), 'more')
+    await writeFile(storage().getFilePath(changed!.path), 'TEXT number ?')
     const strayId = newId('file')
     const stray = `${tenant.tenantId}/notes/2026/01/${strayId}`
-    await storage().put(stray, memoryContent(Buffer.from('nobody’s')), { contentType: 'text/plain' })
+    await storage().put(stray, createMemoryContent(Buffer.from('nobody’s')), { contentType: 'text/plain' })
 
     await runPass()
     const expected = [
@@ -194,7 +194,7 @@ describe('a reconciler pass', () => {
   test('a reconciler pass reads the configured share of blobs at the configured rate', async () => {
     const tenant = await newTenant()
     const [file] = await storeFiles(tenant, 3)
-    await writeFile(storage().getFile(file!.path), 'TEXT number 0')
+    await writeFile(storage().getFilePath(file!.path), 'TEXT number 0')
     await runPass({ sample: 0 })
     expect(await findings()).toEqual([])
     const began = performance.now()

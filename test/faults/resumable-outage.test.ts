@@ -8,7 +8,7 @@ import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const opened = jest.spyOn(LocalStorage.prototype, 'open')
-const spooled = jest.spyOn(Spool.prototype, 'take')
+const spooled = jest.spyOn(Spool.prototype, 'receive')
 const text = Buffer.alloc(1_500_000, 'one line of plain text\n')
 
 let world: World

@@ -97,7 +97,7 @@ test('an S3 upload retries content that changes during the transfer once, then r
 
 const reads: [S3Call, () => Promise<unknown>][] = [
   ['get', async () => readBytes(await storage.open('a/b'))],
-  ['head', () => storage.size('a/b')],
+  ['head', () => storage.getSize('a/b')],
   ['list', () => storage.list().next()],
   ['copy', () => storage.copy('a/b', 'c/d')],
 ]
@@ -134,7 +134,7 @@ test('an S3 object that is not listed yet can be read, and is listed later', asy
   standIn.unlisted.add('a/b')
   await storage.put('a/b', inMemory(small), type)
   expect((await storage.list().next()).done).toBe(true)
-  expect(await storage.size('a/b')).toBe(small.length)
+  expect(await storage.getSize('a/b')).toBe(small.length)
   standIn.unlisted.clear()
   expect((await storage.list().next()).value).toMatchObject({ path: 'a/b', size: small.length })
 })
@@ -159,7 +159,7 @@ describe('the proof of a store', () => {
     Object.assign(standIn, flaw)
     const proved = openStore(patient, { requireProof: true })
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
-    await expect(proved.ready()).rejects.toThrow(problem)
+    await expect(proved.assertReady()).rejects.toThrow(problem)
     expect([...standIn.objects.keys()]).toEqual(['.assay/ready'])
     await proved.close()
   })
@@ -180,13 +180,13 @@ describe('the proof of a store', () => {
 test('reports a clock difference between the service and the S3 store', async () => {
   standIn.clockOffsetMs = 3_600_000
   const problem = /^The clock of this machine is 3(600|599|601) s behind the clock of the bucket\. Synchronize it \(NTP\)\./
-  await expect(storage.ready()).rejects.toThrow(problem)
+  await expect(storage.assertReady()).rejects.toThrow(problem)
   standIn.plan('put', status(403, 'RequestTimeTooSkewed'))
   await expect(storage.put('a/b', inMemory(small), type)).rejects.toMatchObject({
     cause: { message: expect.stringMatching(/The clock of this machine is 3\d{3} s behind/) },
   })
   standIn.clockOffsetMs = 0
-  await storage.ready()
+  await storage.assertReady()
 })
 
 test('reports missing S3 credentials with the variables that set them', async () => {
@@ -205,7 +205,7 @@ test('reports missing S3 credentials with the variables that set them', async ()
     pathStyle: true,
     limits: patient,
   })
-  await expect(bare.ready()).rejects.toThrow(
+  await expect(bare.assertReady()).rejects.toThrow(
     'There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
   )
   await bare.close()

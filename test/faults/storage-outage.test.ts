@@ -133,7 +133,7 @@ describe('an unavailable bucket', () => {
     await bucket.start()
     await makeDue()
     await sweeper.sweep()
-    expect(await world.app.services.storage.size(path)).toBeNull()
+    expect(await world.app.services.storage.getSize(path)).toBeNull()
   })
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { getExtension } from '../../src/inspection/engine/inspect.js'
-import { cleanFilename } from '../../src/platform/spool/content.js'
+import { sanitizeFilename } from '../../src/platform/spool/content.js'
 
 const stored: [string, string][] = [
   ['a.txt', 'a.txt'],
@@ -20,20 +20,20 @@ const stored: [string, string][] = [
   ['日本語.pdf', '日本語.pdf'],
 ]
 test.each(stored)('stores the file name %j as %j', (input, expected) => {
-  expect(cleanFilename(input)).toBe(expected)
+  expect(sanitizeFilename(input)).toBe(expected)
 })
 
 test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
   'rejects the file name %j, which is empty after sanitizing, with 400',
   (input) => {
-    expect(() => cleanFilename(input)).toThrow(/file name/)
+    expect(() => sanitizeFilename(input)).toThrow(/file name/)
   },
 )
 
 test('a long file name keeps its extension, splits no character and has at most 255 bytes', () => {
   for (const character of ['x', 'ü', '€', '\u{1F600}'])
     for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
-      const name = cleanFilename(character.repeat(300) + extension)
+      const name = sanitizeFilename(character.repeat(300) + extension)
       expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255)
       expect(Buffer.byteLength(name)).toBeGreaterThan(251 - 4)
       expect(name.isWellFormed()).toBe(true)
@@ -47,9 +47,9 @@ test('sanitizing a file name twice does not change it again, even if it was trun
     `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,
     `${' a'.repeat(200)}.txt`,
   ]) {
-    const clean = cleanFilename(name)
+    const clean = sanitizeFilename(name)
     expect(clean).toBe(clean.trim())
-    expect(cleanFilename(clean)).toBe(clean)
+    expect(sanitizeFilename(clean)).toBe(clean)
   }
 })
 

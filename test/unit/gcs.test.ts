@@ -169,7 +169,7 @@ describe('uploads', () => {
       expect(bucket.objects.names).toEqual([])
       // Retries of one kind of call do not prevent those of another.
       bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
-      expect(await storage.size('a/b')).toBeNull()
+      expect(await storage.getSize('a/b')).toBeNull()
     },
   )
 })
@@ -186,11 +186,11 @@ describe('reads', () => {
   })
 
   test.each<[BucketCall, (store: GcsStorage) => Promise<unknown>]>([
-    ['metadata', (store) => store.size('a/b')],
+    ['metadata', (store) => store.getSize('a/b')],
     ['media', (store) => readBack('a/b', store)],
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
-    ['upload', (store) => store.ready()],
+    ['upload', (store) => store.assertReady()],
   ])('retries %s after 503, missing responses and lost connections until it times out', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
@@ -202,9 +202,9 @@ describe('reads', () => {
 
   test('the bucket readiness check reads one object each time and rarely writes it', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
-    for (let requested = 0; requested < 5; requested++) await storage.ready()
+    for (let requested = 0; requested < 5; requested++) await storage.assertReady()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
-    await hasty.ready()
+    await hasty.assertReady()
     expect(bucket.objects.names).toHaveLength(2)
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
@@ -212,7 +212,7 @@ describe('reads', () => {
   test('reports a bucket object without a size as empty, as some emulators describe it', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
-    expect(await storage.size('a/empty')).toBe(0)
+    expect(await storage.getSize('a/empty')).toBe(0)
     const listed = []
     for await (const { path, size } of storage.list()) listed.push([path, size])
     expect(listed).toContainEqual(['a/empty', 0])
@@ -232,17 +232,17 @@ describe('reads', () => {
 describe('an inaccessible bucket', () => {
   test("reports a wrong bucket name and a missing permission with the bucket's message", async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
-    await expect(wrong.ready()).rejects.toMatchObject({
+    await expect(wrong.assertReady()).rejects.toMatchObject({
       ...unavailable,
       message: "The bucket 'blobz' rejected the request: The specified bucket does not exist.",
     })
     await wrong.close()
     const body = JSON.stringify({ error: { code: 403, message: 'a@b does not have storage.objects.create access.' } })
     bucket.faults.plan('upload', { kind: 'status', status: 403, headers: {}, body })
-    await expect(storage.ready()).rejects.toMatchObject({
+    await expect(storage.assertReady()).rejects.toMatchObject({
       message: "The bucket 'blobs' rejected the request: a@b does not have storage.objects.create access.",
     })
-    await storage.ready()
+    await storage.assertReady()
   })
 })
 
@@ -320,12 +320,12 @@ describe('signed URLs', () => {
   test('signs bucket URLs even while the bucket is down', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
-    await expect(impatient.ready()).rejects.toMatchObject(unavailable)
+    await expect(impatient.assertReady()).rejects.toMatchObject(unavailable)
     await bucket.start()
     const response = await get(url)
     await response.arrayBuffer()
     expect(response.status).toBe(200)
-    await storage.ready()
+    await storage.assertReady()
   })
 
   test('reports an unreadable credentials file as an outage instead of crashing', async () => {

@@ -159,15 +159,15 @@ describe('downloads', () => {
   })
 
   test('never serves a missing or truncated blob as the file', async () => {
-    await writeFile(store.getFile('t/c/x'), 'cut')
+    await writeFile(store.getFilePath('t/c/x'), 'cut')
     expect((await get()).status).toBe(503)
-    await rm(store.getFile('t/c/x'))
+    await rm(store.getFilePath('t/c/x'))
     expect((await get()).status).toBe(503)
   })
 
   test('never serves a small or large blob that has grown', async () => {
     for (const size of [1_000, 100_000]) {
-      await writeFile(store.getFile('t/c/x'), noise(size + 1))
+      await writeFile(store.getFilePath('t/c/x'), noise(size + 1))
       file = { ...(file as ServedFile), sizeBytes: size }
       expect((await get()).status).toBe(503)
     }
@@ -222,7 +222,7 @@ describe('downloads', () => {
     const isOpen = async () => {
       const links = await readdir('/proc/self/fd').catch(() => [])
       const files = await Promise.all(links.map((link) => stat(`/proc/self/fd/${link}`).catch(() => null)))
-      const { ino } = await stat(store.getFile('t/c/large'))
+      const { ino } = await stat(store.getFilePath('t/c/large'))
       return files.some((each) => each?.ino === ino)
     }
     while (await isOpen()) await new Promise((resolve) => setTimeout(resolve, 10))

@@ -51,11 +51,11 @@ describe('blob paths on disk', () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
-    await utimes(store.getFile(old), 1, 1)
+    await utimes(store.getFilePath(old), 1, 1)
     await store.put(fresh, inMemory(Buffer.from('fresh')), type)
     await store.remove(old)
     expect((await readBytes(await store.open(fresh))).toString()).toBe('fresh')
-    await utimes(store.getFile(fresh), 1, 1)
+    await utimes(store.getFilePath(fresh), 1, 1)
     await store.remove(fresh)
     expect(await readdir(join(root, 'c/+file_01ka'))).toEqual([])
     await store.put(old, inMemory(Buffer.from('again')), type)
@@ -68,7 +68,7 @@ describe('the local store', () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
     await store.put('a/b', content, type)
-    expect((await stat(store.getFile('a/b'))).ino).toBe((await stat(content.path as string)).ino)
+    expect((await stat(store.getFilePath('a/b'))).ino).toBe((await stat(content.path as string)).ino)
     await rm(content.path as string)
     expect((await readBytes(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
@@ -77,7 +77,7 @@ describe('the local store', () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
-    expect((await stat(store.getFile('a/b'))).nlink).toBe(1)
+    expect((await stat(store.getFilePath('a/b'))).nlink).toBe(1)
     const cut = { ...inMemory(noise(10)), size: 11 }
     await expect(store.put('a/cut', cut, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
     const deleted = AbortSignal.abort(new Error('gone'))
@@ -93,7 +93,7 @@ describe('the local store', () => {
     const file = await inFile(join(root, '+tmp', 'upload'), noise(10))
     await expect(store.put('a/b', { ...file, size: 11 }, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
     await rm(file.path as string)
-    expect(await store.size('a/b')).toBeNull()
+    expect(await store.getSize('a/b')).toBeNull()
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
@@ -128,7 +128,7 @@ describe('the local store', () => {
     await store.put('c/first', inMemory(Buffer.from('first')), type)
     expect((await stat(reserve)).size).toBe(1_048_576)
     await store.remove('c/first')
-    expect(await store.size('c/first')).toBeNull()
+    expect(await store.getSize('c/first')).toBeNull()
     expect((await stat(reserve)).size).toBe(1_048_576)
     expect((await store.list().next()).done).toBe(true)
   })
@@ -139,14 +139,14 @@ describe('the local store', () => {
     await rename(root, `${root}-away`)
     await mkdir(root)
     const unavailable = { code: 'storage_unavailable' }
-    await expect(store.size('a/b')).rejects.toMatchObject(unavailable)
+    await expect(store.getSize('a/b')).rejects.toMatchObject(unavailable)
     await expect(store.remove('a/b')).rejects.toMatchObject(unavailable)
     await expect(store.list().next()).rejects.toMatchObject(unavailable)
     await expect(store.put('a/c', inMemory(Buffer.from('x')), type)).rejects.toMatchObject(unavailable)
     expect(await readdir(root)).toEqual([])
     await rm(root, { recursive: true })
     await rename(`${root}-away`, root)
-    await store.ready()
+    await store.assertReady()
   })
 
   test("two stores on one directory see each other's files immediately", async () => {
@@ -154,15 +154,20 @@ describe('the local store', () => {
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
     await two.remove('a/b')
-    expect(await one.size('a/b')).toBeNull()
+    expect(await one.getSize('a/b')).toBeNull()
   })
 
   test('callers that wait for the same directory share one fsync that starts after their calls', async () => {
     const synced: string[] = []
     const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
-    await Promise.all([directories.sync(root), directories.sync(root), directories.sync(root), directories.sync(`${root}/a`)])
+    await Promise.all([
+      directories.syncEntries(root),
+      directories.syncEntries(root),
+      directories.syncEntries(root),
+      directories.syncEntries(`${root}/a`),
+    ])
     expect(synced).toEqual([root, `${root}/a`, root])
-    await expect(new DurableDirectories(root).sync(join(root, 'nowhere'))).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(new DurableDirectories(root).syncEntries(join(root, 'nowhere'))).rejects.toMatchObject({ code: 'ENOENT' })
   })
 })
 

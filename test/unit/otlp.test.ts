@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from '@jest/globals'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
-import { openOtlp, timedExporter } from '../../src/platform/telemetry/otlp.js'
+import { createTimedExporter, openOtlp } from '../../src/platform/telemetry/otlp.js'
 
 test('the exporter closes while a collector that responded with 101 holds an export open', async () => {
   const collector = createServer((socket) =>
@@ -30,7 +30,7 @@ test('replaces a telemetry exporter that does not finish an export', async () =>
       shutdown: () => new Promise(() => {}),
     }
   }
-  const exporter = timedExporter(open, 10)
+  const exporter = createTimedExporter(open, 10)
   const send = () => new Promise<unknown>((resolve) => exporter.export([], resolve))
   expect(await send()).toMatchObject({ code: 1, error: new Error('No response from the collector within 10 ms.') })
   expect(await send()).toEqual({ code: 0 })

@@ -23,7 +23,7 @@ afterEach(async () => {
 
 const large = noise(5_000_000)
 const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
-  spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
+  spool.receive(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
 test('spools a large upload to a file and deletes it with the upload', async () => {
@@ -93,7 +93,7 @@ test.each([1_000, 100_000, 3_000_000])('does not store %i bytes above a limit th
     let requested = 0
     const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
     const source = Readable.from([noise(size)], { objectMode: false })
-    const { content, sizeBytes } = await spool.take(source, limit, { expected })
+    const { content, sizeBytes } = await spool.receive(source, limit, { expected })
     expect([content, sizeBytes]).toEqual([undefined, size])
   }
 })
@@ -131,7 +131,7 @@ test('does not accumulate consumed chunks of an upload', async () => {
       max = Math.max(max, held() - before)
     }
   }
-  const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
+  const { dispose } = await spool.receive(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
     expected: 100_000_000,
   })
   // The garbage collector decides when to free memory. Keeping all memory would exceed twice this value.

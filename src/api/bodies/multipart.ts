@@ -128,7 +128,7 @@ export class Multipart {
       name,
       filename,
       take: (limit) =>
-        this.#options.spool.take(stream, limit, { expected }).catch((error) => {
+        this.#options.spool.receive(stream, limit, { expected }).catch((error) => {
           throw this.#failure ?? error
         }),
       text: () => readText(stream, this.#options.limits.fieldSize),

@@ -2,7 +2,7 @@ import { Extensions, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
-import { toSingleLine, withoutInvisible } from '../../platform/text.js'
+import { removeInvisible, toSingleLine } from '../../platform/text.js'
 
 type Judge = (value: unknown) => boolean
 
@@ -133,7 +133,7 @@ function isWithinLevels(value: object, maxLevels: number): boolean {
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** Requires multi-line text. Removes invisible characters before validation. */
-export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
+export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), removeInvisible)
 
 /** Requires single-line text. Removes line breaks and invisible characters before validation. */
 export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)

@@ -80,7 +80,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAdd
     const span = tracing && startSpan(tracing, request, path)
     response.once('close', () => {
       const ms = performance.now() - start
-      span?.set({ 'http.response.status_code': response.statusCode, 'assay.request_id': request.callId })
+      span?.setAttributes({ 'http.response.status_code': response.statusCode, 'assay.request_id': request.callId })
       span?.end(response.statusCode >= 500 ? { code: response.statusCode } : undefined)
       metrics.requests.observe({ edge: getInterface(path), status: response.statusCode }, ms / 1000)
       if (logger.isLevelEnabled('info'))

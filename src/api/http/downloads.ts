@@ -12,7 +12,7 @@ import {
   storageUnavailable,
   toPrintable,
 } from '../../platform/errors/errors.js'
-import { attachmentHeader } from '../../platform/storage/attachment.js'
+import { createAttachmentHeader } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { SizeMismatchError, sendWholeFile } from './send-file.js'
@@ -115,7 +115,7 @@ async function admitDownload(
     'close',
     watch(verdict, () => response.destroy()),
   )
-  return { ...file, fileId, path: storage.getFile(file.path), spend: () => spend(verdict) }
+  return { ...file, fileId, path: storage.getFilePath(file.path), spend: () => spend(verdict) }
 }
 
 const partialHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
@@ -211,7 +211,7 @@ function setFileHeaders(response: ServerResponse, file: ServedFile): void {
   const headers = {
     'Content-Type': file.contentType,
     // Send every file as an attachment. An inline HTML or SVG file would run with the privileges of this origin.
-    'Content-Disposition': attachmentHeader(file.originalFilename),
+    'Content-Disposition': createAttachmentHeader(file.originalFilename),
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'X-Content-Type-Options': 'nosniff',
     'Cross-Origin-Resource-Policy': 'same-origin',

@@ -15,7 +15,7 @@ interface RescanFailures {
 interface Dependencies {
   pool: Pool
   storage: BlobStorage
-  spool: { ready(): Promise<void> }
+  spool: { assertReady(): Promise<void> }
   /** Null if no scanner is configured. The service is still ready, but contexts that scan files reject uploads. */
   scanner: VirusScanner | null
   /** Returns true if the disk of the embedded database is full. Uploads are then rejected. */
@@ -141,7 +141,7 @@ async function checkClock(pool: Pool): Promise<Condition> {
 async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
   if (isDiskFull())
     return { status: 'down', reason: 'the disk is full, so uploads are rejected. Delete files, or add disk space' }
-  await Promise.all([spool.ready(), storage.ready()])
+  await Promise.all([spool.assertReady(), storage.assertReady()])
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 

@@ -74,7 +74,7 @@ async function receiveBody(
     source.destroy(error)
   })
   try {
-    return await spool.take(request.pipe(source), limit, { expected: Number(request.headers['content-length'] ?? 0) })
+    return await spool.receive(request.pipe(source), limit, { expected: Number(request.headers['content-length'] ?? 0) })
   } catch (error) {
     throw failure ?? error
   } finally {

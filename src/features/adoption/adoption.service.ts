@@ -209,7 +209,7 @@ export class AdoptionService {
   /** Reads an object into the spool, unless it exceeds the size limit. */
   async #readObject({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
-    const spooled = await this.#parts.spool.take(await this.#parts.objects.open(path), () => size, { expected: size })
+    const spooled = await this.#parts.spool.receive(await this.#parts.objects.open(path), () => size, { expected: size })
     if (spooled.sizeBytes === size && spooled.content) return spooled
     await spooled.dispose()
     throw conflict(

@@ -12,7 +12,7 @@ import { AssayError, invalidUploadLink, notFound, rejected, storageUnavailable }
 import { faultPoint } from '../../platform/fault-points.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
-import { cleanFilename } from '../../platform/spool/content.js'
+import { sanitizeFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
@@ -119,7 +119,7 @@ export class UploadService {
    */
   async checkBeforeUpload(attempt: Attempt, input: UploadDescription): Promise<{ filename: string; limit: number }> {
     const policy = await this.#findActivePolicy(attempt, input.context)
-    const filename = cleanFilename(input.filename)
+    const filename = sanitizeFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
     if (!policy.allowedExtensions.includes(getExtension(filename)) || sizeBytes > limit) {
@@ -137,7 +137,7 @@ export class UploadService {
 
   async #receiveFile(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
     const policy = await this.#findActivePolicy(attempt, input.context)
-    const filename = cleanFilename(await input.file.name())
+    const filename = sanitizeFilename(await input.file.getName())
     const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
     return { policy, filename, spooled }
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { newId } from '../../platform/ids.js'
-import { memoryContent } from '../../platform/spool/content.js'
+import { createMemoryContent } from '../../platform/spool/content.js'
 import { BlobExistsError, type BlobStorage } from '../../platform/storage/blob-storage.js'
 import { BucketStorage } from '../../platform/storage/bucket/bucket-storage.js'
 import { megabyte } from '../../platform/units.js'
@@ -27,7 +27,7 @@ export async function proveStorage(storage: BlobStorage, unconditionalWrites: bo
   const results: GuaranteeResult[] = []
   const run = async (guarantee: string, test: () => Promise<void>) => results.push({ guarantee, ...(await runTest(test)) })
   try {
-    await run('the store is writable and readable', () => storage.ready())
+    await run('the store is writable and readable', () => storage.assertReady())
     await run('a write never overwrites an object', () => proof.testNoOverwrite())
     if (unconditionalWrites && results.at(-1)!.result === 'fail') results.at(-1)!.accepted = true
     await run('content that does not match its checksum is rejected', () => proof.testChecksums())
@@ -71,7 +71,7 @@ class StorageProof {
       assert(conditionalWrites === 'kept', 'The store ignores the condition of a write.')
     }
     const path = await this.#putObject('once', Buffer.from('first'))
-    const second = await this.storage.put(path, memoryContent(Buffer.from('second')), type).catch((error) => error)
+    const second = await this.storage.put(path, createMemoryContent(Buffer.from('second')), type).catch((error) => error)
     assert(second instanceof BlobExistsError, 'A second write to the same path was accepted.')
     assert((await this.#readObject(path)).toString() === 'first', 'The object was overwritten.')
   }
@@ -85,7 +85,7 @@ class StorageProof {
   async testContent(size: number): Promise<void> {
     const bytes = randomBytes(size)
     const path = await this.#putObject(`content-${size}`, bytes)
-    assert((await this.storage.size(path)) === size, 'The size differs.')
+    assert((await this.storage.getSize(path)) === size, 'The size differs.')
     assert((await this.#readObject(path)).equals(bytes), 'The content differs.')
   }
 
@@ -133,7 +133,7 @@ class StorageProof {
     const path = await this.#putObject('deleted', Buffer.from('deleted'))
     await this.storage.remove(path)
     await this.storage.remove(path)
-    assert((await this.storage.size(path)) === null, 'The object still exists.')
+    assert((await this.storage.getSize(path)) === null, 'The object still exists.')
   }
 
   async cleanUp(): Promise<void> {
@@ -142,7 +142,7 @@ class StorageProof {
 
   async #putObject(name: string, bytes: Buffer): Promise<string> {
     const path = this.#registerPath(name)
-    await this.storage.put(path, memoryContent(bytes), type)
+    await this.storage.put(path, createMemoryContent(bytes), type)
     return path
   }
 

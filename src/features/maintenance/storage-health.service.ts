@@ -166,7 +166,7 @@ export class StorageHealth {
   }
 
   async #findMissingBlob(row: FileRow): Promise<Finding | undefined> {
-    if (!(await this.#isReferenced(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
+    if (!(await this.#isReferenced(row.blob_path)) || (await this.#storage.getSize(row.blob_path)) !== null) return undefined
     return (await this.#isReferenced(row.blob_path)) ? toFinding('file_without_blob', row) : undefined
   }
 
@@ -178,7 +178,7 @@ export class StorageHealth {
       `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
       [getTenantId(blob.path), blob.path],
     )
-    if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
+    if (rows.length > 0 || (await this.#storage.getSize(blob.path)) === null) return undefined
     return finding
   }
 
@@ -191,7 +191,7 @@ export class StorageHealth {
 
   /** Handles a listed blob that cannot be read, because it was deleted in the meantime or the store is damaged. */
   async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
-    if ((await this.#storage.size(row.blob_path)) === null) return this.#findMissingBlob(row)
+    if ((await this.#storage.getSize(row.blob_path)) === null) return this.#findMissingBlob(row)
     return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined
   }
 

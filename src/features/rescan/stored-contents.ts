@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
-import { fileContent, memoryContent } from '../../platform/spool/content.js'
+import { createFileContent, createMemoryContent } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { LocalStorage } from '../../platform/storage/local/local.js'
@@ -45,24 +45,24 @@ export class StoredContents {
 
   /** Throws if no file can be read at all, so that the failure is not attributed to a single file. */
   async ready(): Promise<void> {
-    await Promise.all([this.#storage.ready(), this.#spool.ready()])
+    await Promise.all([this.#storage.assertReady(), this.#spool.assertReady()])
   }
 
   async #openLocal(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
-    if ((await storage.size(blobPath)) !== sizeBytes) return undefined
+    if ((await storage.getSize(blobPath)) !== sizeBytes) return undefined
     if (sizeBytes <= maxBytesInMemory) {
       const bytes = Buffer.concat(await (await storage.open(blobPath)).toArray())
-      return { content: memoryContent(bytes, checksum), dispose: async () => {} }
+      return { content: createMemoryContent(bytes, checksum), dispose: async () => {} }
     }
-    const path = storage.getFile(blobPath)
-    if (!this.#inSpool) return { content: fileContent(path, sizeBytes, checksum), dispose: async () => {} }
-    const linked = await this.#spool.link(path)
+    const path = storage.getFilePath(blobPath)
+    if (!this.#inSpool) return { content: createFileContent(path, sizeBytes, checksum), dispose: async () => {} }
+    const linked = await this.#spool.createLink(path)
     if (!linked) return this.#fetchToSpool({ blobPath, sizeBytes, checksum })
-    return { content: fileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
+    return { content: createFileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }
 
   async #fetchToSpool({ blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
-    const { content, dispose } = await this.#spool.take(await this.#storage.open(blobPath), () => sizeBytes, {
+    const { content, dispose } = await this.#spool.receive(await this.#storage.open(blobPath), () => sizeBytes, {
       expected: sizeBytes,
     })
     if (content?.sha256 === checksum) return { content, dispose }

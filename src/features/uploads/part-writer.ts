@@ -42,7 +42,7 @@ export class PartWriter {
     if (merged.length === 0) await this.#storePart(upload, upload.offsetBytes, content)
     else {
       const size = merged.reduce((sum, part) => sum + part.size, content.size)
-      const whole = await spool.take(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
+      const whole = await spool.receive(readParts(storage, merged, content), () => Number.POSITIVE_INFINITY, { expected: size })
       await this.#storePart(upload, merged[0]!.start, whole.content!).finally(() => whole.dispose())
     }
     faultPoint('part.kept')

@@ -56,7 +56,7 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
   try {
     while (!body.ended) {
       const part = Readable.from(body.readPart(), { objectMode: false })
-      const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
+      const spooled = await spool.receive(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
       try {
         await storing
         if (checksum) assertChecksum(checksum, cut)

@@ -5,7 +5,7 @@ import { createImpreciseNumberMessage, findImpreciseNumber } from '../../api/bod
 import { createUnsupportedError, rejectEncoding } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
-import { cleanFilename } from '../../platform/spool/content.js'
+import { sanitizeFilename } from '../../platform/spool/content.js'
 import { UploadFileArgs } from '../files/file.types.js'
 
 export const tusVersion = '1.0.0'
@@ -131,7 +131,7 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
     return described
   }
   try {
-    described.filename = cleanFilename(values.filename ?? '')
+    described.filename = sanitizeFilename(values.filename ?? '')
   } catch {
     errors.push({ field: 'filename', message: 'must be a valid file name, sent in the Upload-Metadata header' })
   }

@@ -204,7 +204,7 @@ export class UploadStore extends DataStore {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.getParts(upload)
     return this.#uploadReceivedBytes(upload, (limit) =>
-      spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
+      spool.receive(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
     ).catch((error) => {
       if (error instanceof Decided) throw error
       return this.#postponeValidation(upload, error, { isRead: true })

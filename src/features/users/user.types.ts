@@ -5,7 +5,7 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Line, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
-import { withoutInvisible } from '../../platform/text.js'
+import { removeInvisible } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 
@@ -103,7 +103,7 @@ const Password = () =>
 const isEmail = (value: unknown): boolean =>
   typeof value === 'string' &&
   value.length <= 254 &&
-  value === withoutInvisible(value) &&
+  value === removeInvisible(value) &&
   /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
 @InputType({ description: 'Properties of a new dashboard user.' })

@@ -17,7 +17,7 @@ export interface Content {
   stream(range?: { start: number; end: number }): Readable
 }
 
-export const memoryContent = (bytes: Buffer, sha256 = digestOf('sha256', bytes)): Content => ({
+export const createMemoryContent = (bytes: Buffer, sha256 = digestOf('sha256', bytes)): Content => ({
   size: bytes.length,
   sha256,
   bytes,
@@ -25,7 +25,7 @@ export const memoryContent = (bytes: Buffer, sha256 = digestOf('sha256', bytes))
     Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
 })
 
-export const fileContent = (path: string, size: number, sha256: string): Content => ({
+export const createFileContent = (path: string, size: number, sha256: string): Content => ({
   size,
   sha256,
   path,
@@ -70,7 +70,7 @@ export class UploadMemory {
   }
 
   /** Returns a block of `bytes` to `2 * bytes` bytes with arbitrary content, or undefined if too little memory is free. */
-  take(bytes: number): Buffer | undefined {
+  takeBlock(bytes: number): Buffer | undefined {
     const index = this.#idle.findLastIndex(({ length }) => length >= bytes && length <= 2 * bytes)
     if (index >= 0) return this.#idle.splice(index, 1)[0]
     while (this.#free < bytes && this.#idle.length > 0) this.#free += this.#idle.shift()!.length
@@ -80,14 +80,14 @@ export class UploadMemory {
   }
 
   /** Frees a block without reusing it, because it may still be read. */
-  release(block: Buffer): void {
+  releaseBlock(block: Buffer): void {
     this.#free += block.length
   }
 
   /** Makes a block available to the next upload. The block must no longer be read. */
-  reuse(block: Buffer): void {
+  reuseBlock(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
-    else this.release(block)
+    else this.releaseBlock(block)
   }
 }
 
@@ -105,7 +105,7 @@ export class IncomingFile {
   }
 
   /** Returns the untrusted file name from the client. See `cleanFilename`. */
-  async name(): Promise<string> {
+  async getName(): Promise<string> {
     return this.#name
   }
 
@@ -124,7 +124,7 @@ export class IncomingFile {
 const maxNameBytes = 255
 
 /** Returns the last path segment of a file name in NFC, limited to 255 bytes, without control and invisible characters. */
-export function cleanFilename(name: string): string {
+export function sanitizeFilename(name: string): string {
   const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
   // Normalize last, because a removed character may have separated a letter from its accent.
   const clean = segment
@@ -157,8 +157,8 @@ const maxBytesInMemory = 256 * 1024
 /** Opens a local file like an upload: in memory if it is small. */
 export async function openLocalContent(path: string): Promise<Content> {
   const { size } = await stat(path)
-  if (size <= maxBytesInMemory) return memoryContent(await readFile(path))
+  if (size <= maxBytesInMemory) return createMemoryContent(await readFile(path))
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path)) hash.update(chunk)
-  return fileContent(path, size, hash.digest('hex'))
+  return createFileContent(path, size, hash.digest('hex'))
 }

@@ -6,7 +6,7 @@ import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
-import { fileContent, memoryContent, type Spooled, UploadMemory } from './content.js'
+import { createFileContent, createMemoryContent, type Spooled, UploadMemory } from './content.js'
 
 // Maximum size of a multipart form without the file.
 const formBytes = 64 * 1024
@@ -22,7 +22,7 @@ export interface SpoolOptions {
 }
 
 /** Returns a new name for a file or directory in the spool folder. After a crash, the next start removes it. */
-export const spoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
+export const createSpoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
 
 /** Receives, counts and hashes uploads in memory or in temporary files. Each process has one spool. */
 export class Spool {
@@ -31,7 +31,7 @@ export class Spool {
   readonly #memory: UploadMemory
 
   constructor(options: SpoolOptions) {
-    this.directory = join(options.directory, spoolName())
+    this.directory = join(options.directory, createSpoolName())
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
     this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }
@@ -49,10 +49,10 @@ export class Spool {
     return spool
   }
 
-  async ready(): Promise<void> {
+  async assertReady(): Promise<void> {
     const file = join(this.directory, newId('req'))
     try {
-      await (await this.#create(file)).close()
+      await (await this.#createFile(file)).close()
       await rm(file, { force: true })
     } catch (error) {
       throw storageUnavailable(
@@ -63,7 +63,7 @@ export class Spool {
   }
 
   /** Creates a hard link to a file, which the caller must remove. Returns undefined if the file systems do not support it. */
-  async link(source: string): Promise<string | undefined> {
+  async createLink(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
       await this.#inDirectory(() => link(source, file))
@@ -74,7 +74,7 @@ export class Spool {
     }
   }
 
-  #create(file: string): Promise<FileHandle> {
+  #createFile(file: string): Promise<FileHandle> {
     return this.#inDirectory(() => open(file, 'wx', 0o600))
   }
 
@@ -95,26 +95,26 @@ export class Spool {
    * Receives `source` completely, or destroys it at the first byte beyond `limit()`. If the declared size `expected` is large, the upload
    * goes directly to a file.
    */
-  async take(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
+  async receive(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
     const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
-    const intake = new Intake({
+    const intake = new UploadReceiver({
       limit,
       expected,
       memoryLimit: expected > 0 ? announced : this.#memoryLimit,
       memory: this.#memory,
       file: join(this.directory, newId('req')),
-      create: (file) => this.#create(file),
+      create: (file) => this.#createFile(file),
     })
     try {
       return (await intake.receive(source)) ? await intake.end() : await intake.discard()
     } catch (error) {
       await intake.discard()
-      throw toIntakeError(error)
+      throw toReceiveError(error)
     }
   }
 }
 
-interface IntakeOptions {
+interface UploadReceiverOptions {
   /** Called for every chunk, because the limit may become known only while the body arrives. */
   limit(): number
   /** Size that the client declared, or 0. The block is allocated with that size. */
@@ -132,8 +132,8 @@ const fileBlockBytes = 128 * 1024
  * Counts and hashes one upload, and stores it in memory or in a temporary file. Copies chunks into one block, because V8 would promote
  * pending chunks to the old generation and mark the whole heap.
  */
-class Intake {
-  readonly #options: IntakeOptions
+class UploadReceiver {
+  readonly #options: UploadReceiverOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
@@ -142,7 +142,7 @@ class Intake {
   #handle: FileHandle | undefined
   #hash: Hash | undefined
 
-  constructor(options: IntakeOptions) {
+  constructor(options: UploadReceiverOptions) {
     this.#options = options
   }
 
@@ -184,7 +184,7 @@ class Intake {
     if (!this.#handle && memoryLimit >= size) {
       const bytes = this.#block.subarray(0, size)
       return {
-        content: memoryContent(bytes, digestOf('sha256', bytes)),
+        content: createMemoryContent(bytes, digestOf('sha256', bytes)),
         sizeBytes: size,
         dispose: async () => this.#release(),
         recycle: () => this.#release({ isUnread: true }),
@@ -193,7 +193,7 @@ class Intake {
     await this.#flush()
     await this.#handle!.close()
     return {
-      content: fileContent(file, size, this.#hash!.digest('hex')),
+      content: createFileContent(file, size, this.#hash!.digest('hex')),
       sizeBytes: size,
       dispose: () => deleteFile(file),
     }
@@ -212,7 +212,7 @@ class Intake {
   #growTo(size: number): boolean {
     const { expected, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false
-    const block = memory.take(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
+    const block = memory.takeBlock(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
     if (!block) return false
     this.#block.copy(block, 0, 0, this.#used)
     this.#release({ isUnread: true })
@@ -249,8 +249,8 @@ class Intake {
   #release({ isUnread = false } = {}): void {
     if (!this.#isCounted) return
     const { memory } = this.#options
-    if (isUnread) memory.reuse(this.#block)
-    else memory.release(this.#block)
+    if (isUnread) memory.reuseBlock(this.#block)
+    else memory.releaseBlock(this.#block)
     this.#block = Buffer.alloc(0)
     this.#isCounted = false
   }
@@ -265,7 +265,7 @@ const deleteFile = (file: string): Promise<void> =>
 const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG']
 
 /** Converts disk errors to `storage_unavailable`. */
-const toIntakeError = (error: unknown): unknown =>
+const toReceiveError = (error: unknown): unknown =>
   !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
     ? storageUnavailable('There is not enough disk space to receive the upload. Nothing was stored. Retry later.', error)
     : error

@@ -6,14 +6,14 @@ export const reservedPrefix = '.assay/'
  * and file systems. An invalid path is a bug, because clients do not choose paths.
  */
 export function assertBlobPath(path: string): void {
-  const problem = pathProblem(path)
+  const problem = findPathProblem(path)
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
 }
 
 /** True if a store can use the path. Objects of other programs may have other paths. */
-export const isBlobPath = (path: string): boolean => pathProblem(path) === undefined
+export const isBlobPath = (path: string): boolean => findPathProblem(path) === undefined
 
-function pathProblem(path: string): string | undefined {
+function findPathProblem(path: string): string | undefined {
   if (/[\p{Cc}\p{Cs}]/u.test(path)) return 'it contains control characters or unpaired surrogates'
   if (Buffer.byteLength(path) > 900) return 'it is longer than 900 bytes'
   if (path.startsWith(reservedPrefix)) return `'${reservedPrefix}' is reserved`
@@ -34,10 +34,10 @@ export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
     const [left, right] = [a.charCodeAt(at), b.charCodeAt(at)]
-    if (left !== right) return byCodePoint(left) - byCodePoint(right)
+    if (left !== right) return toCodePointOrder(left) - toCodePointOrder(right)
   }
   return a.length - b.length
 }
 
 // Surrogates represent code points above all other code units, so they must sort last.
-const byCodePoint = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)
+const toCodePointOrder = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)

@@ -59,7 +59,7 @@ export interface BlobStorage {
   /** Copies a blob durably, and never overwrites one. Throws `notFound`. */
   copy(from: string, to: string): Promise<void>
   /** Returns the size in bytes, or null if the blob does not exist. */
-  size(path: string): Promise<number | null>
+  getSize(path: string): Promise<number | null>
   /** Deletes a blob. Succeeds if the blob does not exist. */
   remove(path: string): Promise<void>
   /** Lists the blobs with a path after `after`, in ascending order of UTF-8 bytes. Used only by the reconciler. */
@@ -69,6 +69,6 @@ export interface BlobStorage {
   /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
   signDownload(grant: BlobDownloadGrant): Promise<string>
   /** Throws `storageUnavailable` if the store cannot be written and read. */
-  ready(): Promise<void>
+  assertReady(): Promise<void>
   close(): Promise<void>
 }

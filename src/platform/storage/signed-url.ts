@@ -39,7 +39,7 @@ export class DownloadUrls {
       ...(once && { once: randomBytes(16).toString('base64url') }),
       key: key.id,
     }
-    return `${this.#base}${fileId}?${new URLSearchParams({ ...fields, signature: sign(key, fileId, fields) })}`
+    return `${this.#base}${fileId}?${new URLSearchParams({ ...fields, signature: createSignature(key, fileId, fields) })}`
   }
 
   /** Verifies a download URL. The URL names its signing key, so that it stays valid after a key rotation until it expires. */
@@ -51,7 +51,7 @@ export class DownloadUrls {
     if (typeof signature !== 'string' || !/^[\w-]{43}$/.test(signature)) return 'invalid'
     const key = await this.#secrets.find(keyId)
     if (!key) return 'invalid'
-    const expected = sign(key, fileId, { expires, tenant, by, ...(once && { once }), key: keyId })
+    const expected = createSignature(key, fileId, { expires, tenant, by, ...(once && { once }), key: keyId })
     if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) return 'invalid'
     const expiresAt = new Date(Number(expires) * 1000)
     return expiresAt.getTime() > now() ? { tenantId: tenant, fileId, by, nonce: once, expires: expiresAt } : 'expired'
@@ -59,7 +59,7 @@ export class DownloadUrls {
 }
 
 // Signatures are compared as text, because decoding ignores some bits of the last character. The first signed line identifies the format.
-function sign(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
+function createSignature(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
   const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')
 }

@@ -40,7 +40,7 @@ export class LogOutput {
     this.#lines.push(line)
     this.#size += line.length
     if (this.#size >= maxBatchBytes) this.#flush()
-    else this.#flushSoon()
+    else this.#scheduleFlush()
   }
 
   /** Writes the pending lines synchronously before the process exits, within a time-out. */
@@ -57,7 +57,7 @@ export class LogOutput {
     }
   }
 
-  #flushSoon(): void {
+  #scheduleFlush(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#flush()
@@ -79,7 +79,7 @@ export class LogOutput {
       if (!error && written < bytes.length) return this.#write(bytes.subarray(written))
       this.#isWriting = false
       if (this.#size >= Math.min(maxBatchBytes, this.#maxWriteBytes)) this.#flush()
-      else if (this.#lines.length > 0) this.#flushSoon()
+      else if (this.#lines.length > 0) this.#scheduleFlush()
     })
   }
 

@@ -21,7 +21,9 @@ const exportFailed = 1
 
 /** Sends spans in batches to an OTLP/HTTP collector. Does not change global instrumentation or context. */
 export function openOtlp(endpoint: string): Tracing {
-  const exporter = timedExporter(() => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }))
+  const exporter = createTimedExporter(
+    () => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }),
+  )
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'assay' }),
     spanProcessors: [new BatchSpanProcessor(exporter, { maxQueueSize: 4096, exportTimeoutMillis: exportTimeoutMs })],
@@ -29,7 +31,7 @@ export function openOtlp(endpoint: string): Tracing {
   const tracer = provider.getTracer('assay')
   return {
     request: (name, { traceparent, attributes }) => {
-      const parent = remoteContext(traceparent)
+      const parent = parseRemoteContext(traceparent)
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent)
       return new TracedSpan(tracer, span, parent)
     },
@@ -42,7 +44,7 @@ export function openOtlp(endpoint: string): Tracing {
  * Ends exports that the exporter's own time-out misses, such as after a response with status 101. The exporter would count them as running,
  * and reject all exports after thirty of them, so a new exporter replaces it.
  */
-export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
+export function createTimedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
   return {
     export: (spans, done) => {
@@ -80,11 +82,11 @@ class TracedSpan implements Span {
     return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
   }
 
-  child(name: string): Span {
+  startChild(name: string): Span {
     return new TracedSpan(this.#tracer, this.#tracer.startSpan(name, {}, this.#context), this.#context)
   }
 
-  set(attributes: Attributes): void {
+  setAttributes(attributes: Attributes): void {
     this.#span.setAttributes(attributes)
   }
 
@@ -101,7 +103,7 @@ class TracedSpan implements Span {
 const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
 
 // The sampling flag in the caller's header determines whether the trace is sampled. Invalid headers are ignored.
-function remoteContext(traceparent: string | undefined): Context {
+function parseRemoteContext(traceparent: string | undefined): Context {
   const [, traceId, spanId, flags] = traceparentPattern.exec(traceparent ?? '') ?? []
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT
   const traceFlags = Number.parseInt(flags ?? '00', 16) & TraceFlags.SAMPLED

@@ -5,8 +5,8 @@ export interface Span {
   readonly traceId: string
   /** Value of the header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
   readonly traceparent: string
-  child(name: string): Span
-  set(attributes: Attributes): void
+  startChild(name: string): Span
+  setAttributes(attributes: Attributes): void
   end(error?: unknown): void
 }
 

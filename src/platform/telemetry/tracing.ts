@@ -9,7 +9,7 @@ export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, wor
 /** Runs `work` in a child of the current span. If there is no current span, runs it without tracing. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   const parent = current.getStore()
-  return parent ? runInSpan(parent.child(name), work) : work()
+  return parent ? runInSpan(parent.startChild(name), work) : work()
 }
 
 async function runInSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
@@ -24,7 +24,7 @@ async function runInSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
 }
 
 /** Returns the headers that continue the trace in another service. */
-export function traceHeaders(): { traceparent?: string } {
+export function getTraceHeaders(): { traceparent?: string } {
   const span = current.getStore()
   return span ? { traceparent: span.traceparent } : {}
 }

@@ -1,4 +1,4 @@
-import { memoryContent } from '../../../platform/spool/content.js'
+import { createMemoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
 import { parseScanResponse, parseVersion } from './answer.js'
 import type { Daemon } from './daemons.js'
@@ -80,7 +80,7 @@ export class ClamdProofs {
     const { address } = daemon
     const at = new Date()
     const version = await this.queryVersion(daemon, this.#closed)
-    const answer = parseScanResponse(await this.#connector.scan(address, memoryContent(eicar), this.#closed))
+    const answer = parseScanResponse(await this.#connector.scan(address, createMemoryContent(eicar), this.#closed))
     if (answer.kind === 'error')
       throw new EicarNotDetectedError(`${address.label} returned ${answer.message} for the EICAR test string`)
     if (answer.kind !== 'infected')

@@ -3,7 +3,7 @@ import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { Content } from '../../../platform/spool/content.js'
-import { spoolName } from '../../../platform/spool/spool.js'
+import { createSpoolName } from '../../../platform/spool/spool.js'
 import type { RequiredSizes, ScanPart } from '../coverage-visitor.js'
 import { type CoverageOptions, determineCoverage, hasContainer, type ScanCoverage } from '../scan-coverage.js'
 import type { ScanVerdict } from '../verdict.js'
@@ -40,7 +40,7 @@ export async function scanUnpacked(
     const reason = await scanner.exceeds({ largest: content.size, total: content.size }, false)
     return reason ? { verdict: 'incomplete', reason } : { verdict: 'clean' }
   }
-  const partsFile = join(directory, spoolName())
+  const partsFile = join(directory, createSpoolName())
   const until = Date.now() + maxPartsMs
   // Create the file here. After a cancelled scan, a worker could create it after its removal.
   await (await open(partsFile, 'wx', 0o600)).close()

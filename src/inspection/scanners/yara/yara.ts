@@ -5,7 +5,7 @@ import { isSmallArchive, mayContainContainer, smallLimits } from '@assay/formats
 import { type WalkLimits, walkLimits } from '@assay/formats/walk'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
-import { memoryContent } from '../../../platform/spool/content.js'
+import { createMemoryContent } from '../../../platform/spool/content.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
@@ -115,7 +115,10 @@ export class YaraScanner implements VirusScanner {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
     // Test both scan paths of uploads: on the event loop and in a worker.
-    const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(createEicarZip()), options)]
+    const probes = [
+      () => this.scan(createMemoryContent(eicar), options),
+      () => this.#scan(createMemoryContent(createEicarZip()), options),
+    ]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
         throw options.signal.aborted ? scannerUnavailable('YARA-X did not respond within 10 s.', error) : error

@@ -59,11 +59,11 @@ export interface BucketApi {
   /** Copies an object within the bucket, so that the service transfers no content. Throws `notFound`. */
   copy(from: BucketObject, to: BucketObject): Promise<void>
   /** Returns the size in bytes, or null if the object does not exist. */
-  size(object: BucketObject): Promise<number | null>
+  getSize(object: BucketObject): Promise<number | null>
   /** Deletes an object. Succeeds if the object does not exist. */
   remove(object: BucketObject): Promise<void>
   /** Returns a page of objects in ascending order, after the name `after` or at the page token. */
-  page(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
+  listPage(query: { prefix: string; after: string | undefined; pageToken: string | undefined }): Promise<BucketPage>
   sign(name: string, grant: BlobDownloadGrant): Promise<string>
   /** Aborts unfinished uploads that started before this time. Returns their number. */
   abortUploads(prefix: string, before: Date): Promise<number>

@@ -7,7 +7,7 @@ import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
 import type { BucketApi, BucketObject } from './bucket-api.js'
 import { assertSafe, type BucketGuarantees, proveBucket } from './prove-bucket.js'
-import { getCauseStatus, getMessage } from './retry.js'
+import { getBucketMessage, getCauseStatus } from './retry.js'
 
 const probeText = 'Assay writes this text to check that it can write.'
 const probeIntervalMs = 10 * 60_000
@@ -45,31 +45,31 @@ export class BucketStorage implements BlobStorage {
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
-    const object = this.#object(path)
+    const object = this.#toObject(path)
     await this.#assertProved()
     await this.#api.upload({ ...object, content, ...options, id: randomUUID() })
     faultPoint('bucket.stored')
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
-    const object = this.#object(path)
+    const object = this.#toObject(path)
     if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
     return this.#api.read({ ...object, range })
   }
 
   async copy(from: string, to: string): Promise<void> {
-    const objects = [this.#object(from), this.#object(to)] as const
+    const objects = [this.#toObject(from), this.#toObject(to)] as const
     await this.#assertProved()
     await this.#api.copy(...objects)
     faultPoint('bucket.stored')
   }
 
-  async size(path: string): Promise<number | null> {
-    return this.#api.size(this.#object(path))
+  async getSize(path: string): Promise<number | null> {
+    return this.#api.getSize(this.#toObject(path))
   }
 
   async remove(path: string): Promise<void> {
-    const object = this.#object(path)
+    const object = this.#toObject(path)
     faultPoint('bucket.removing')
     await this.#api.remove(object)
     faultPoint('bucket.removed')
@@ -78,7 +78,7 @@ export class BucketStorage implements BlobStorage {
   async *list(after?: string): AsyncGenerator<StoredBlob> {
     let pageToken: string | undefined
     do {
-      const page = await this.#api.page({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
+      const page = await this.#api.listPage({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
       for (const { path: name, ...blob } of page.objects) {
         const path = name.slice(this.#prefix.length)
         // Some buckets also list the object at the start position.
@@ -93,7 +93,7 @@ export class BucketStorage implements BlobStorage {
     return this.#api.sign(this.#prefix + grant.path, grant)
   }
 
-  async ready(): Promise<void> {
+  async assertReady(): Promise<void> {
     try {
       await this.#probe()
       this.#api.assertClock?.()
@@ -101,7 +101,7 @@ export class BucketStorage implements BlobStorage {
       this.#probedAt = undefined
       const status = getCauseStatus(error)
       if (status === undefined || !permanentStatuses.has(status)) throw error
-      const message = getMessage(((error as Error).cause as Error).cause)
+      const message = getBucketMessage(((error as Error).cause as Error).cause)
       throw storageUnavailable(`The bucket '${this.#api.bucketName}' rejected the request: ${message}`, error)
     }
     await this.#assertProved()
@@ -120,7 +120,7 @@ export class BucketStorage implements BlobStorage {
     this.#api.close()
   }
 
-  #object(path: string): BucketObject {
+  #toObject(path: string): BucketObject {
     assertBlobPath(path)
     return { name: this.#prefix + path, path }
   }

@@ -1,8 +1,8 @@
 import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { traceHeaders } from '../../telemetry/tracing.js'
-import { BucketError, unavailable } from './retry.js'
+import { getTraceHeaders } from '../../telemetry/tracing.js'
+import { BucketError, createUnavailableError } from './retry.js'
 
 export interface BucketRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
@@ -49,7 +49,7 @@ export class BucketConnection {
     const agent = isSecure ? this.#https : this.#http
     return new Promise((resolve, reject) => {
       const { method, signal, idleMs = this.#idleMs } = request
-      const headers = { ...request.headers, ...traceHeaders(), 'Content-Length': request.body?.byteLength ?? 0 }
+      const headers = { ...request.headers, ...getTraceHeaders(), 'Content-Length': request.body?.byteLength ?? 0 }
       const outgoing = client.request(request.url, { method, headers, agent, signal }, (body) => {
         body.on('error', () => {})
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body })
@@ -99,10 +99,14 @@ export function readContent(body: Readable, content: { action: string; length: n
       done(null, chunk)
     },
     flush(done) {
-      done(receivedBytes === length ? null : unavailable(action, new Error(`${receivedBytes} of ${length} bytes were received`)))
+      done(
+        receivedBytes === length
+          ? null
+          : createUnavailableError(action, new Error(`${receivedBytes} of ${length} bytes were received`)),
+      )
     },
     destroy(error, done) {
-      done(error && unavailable(action, error))
+      done(error && createUnavailableError(action, error))
     },
   })
   // The callback is empty, because `countingStream` reports errors. Destroying the stream closes the connection.

@@ -67,8 +67,8 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
       // The last attempt may have had too little time, so report the previous error, which states the actual cause.
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
-      const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), retryAfterMs(error))
-      if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(action, error)
+      const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), getRetryAfterMs(error))
+      if (!isTransient(error) || Date.now() + pause >= deadline) throw createUnavailableError(action, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }
@@ -96,7 +96,7 @@ async function withTimeout<T>(
 /**
  * Parses the Retry-After header, which contains seconds or a date. If the delay exceeds the time-out of the call, the call fails.
  */
-function retryAfterMs(error: unknown): number {
+function getRetryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
   const value = retryAfter ?? response?.headers?.['retry-after']
   if (!value) return 0
@@ -109,7 +109,7 @@ const isServiceError = (error: unknown) => error instanceof AssayError || error 
 /** True if a retry may succeed. See https://cloud.google.com/storage/docs/retry-strategy */
 function isTransient(error: unknown): boolean {
   const { type } = error as { type?: unknown }
-  const code = getStatus(error)
+  const code = getHttpStatus(error)
   if (code !== undefined) return code === 408 || code === 429 || code >= 500
   if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
   // Errors of node-fetch, which google-auth-library uses, have no code.
@@ -136,10 +136,10 @@ const connectionErrorCodes = new Set([
 
 /** Returns the HTTP status of the error response that caused an error of `retry`. */
 export const getCauseStatus = (error: unknown): number | undefined =>
-  getStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
+  getHttpStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
 
 /** Returns the bucket's error message, from JSON or text. */
-export function getMessage(error: unknown): string {
+export function getBucketMessage(error: unknown): string {
   const text = error instanceof Error ? error.message.replace(/^\d{3}: /, '') : String(error)
   try {
     return String((JSON.parse(text) as { error: { message: string } }).error.message).slice(0, 300)
@@ -149,7 +149,7 @@ export function getMessage(error: unknown): string {
 }
 
 /** Returns the HTTP status of an error of the SDK or of this service. */
-export function getStatus(error: unknown): number | undefined {
+export function getHttpStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {
     const number = Number(value)
@@ -158,9 +158,9 @@ export function getStatus(error: unknown): number | undefined {
   return undefined
 }
 
-export function unavailable(action: string, error: unknown): AssayError {
+export function createUnavailableError(action: string, error: unknown): AssayError {
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
-  const pauseMs = retryAfterMs(error)
+  const pauseMs = getRetryAfterMs(error)
   return storageUnavailable(
     `The bucket currently cannot ${action}. Retry later.`,
     new Error(`Cannot ${action}: ${reason}`, { cause: error }),

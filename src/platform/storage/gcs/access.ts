@@ -22,7 +22,7 @@ export class GcsAccess {
   }
 
   /** Returns a file of the Google SDK, which is used only to sign URLs. */
-  file(name: string): File {
+  getFile(name: string): File {
     return this.#client.bucket(this.#options.bucket).file(name)
   }
 
@@ -38,7 +38,7 @@ export class GcsAccess {
   /** Calls `retry`. Creates a new client after a time-out. */
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let client = this.#client
-    return retry({ limits: this.limits, ...options, onTimeout: () => this.#renew(client) }, async (signal) => {
+    return retry({ limits: this.limits, ...options, onTimeout: () => this.#replaceClient(client) }, async (signal) => {
       // Another call may have already replaced the client.
       client = this.#client
       if (!this.emulated) await setTokenTimeout(client, this.limits)
@@ -54,7 +54,7 @@ export class GcsAccess {
   }
 
   /** Sends a request with a JSON response. Throws a `BucketError` if the request fails. */
-  async json(path: string, request: Omit<BucketRequest, 'url'>): Promise<unknown> {
+  async requestJson(path: string, request: Omit<BucketRequest, 'url'>): Promise<unknown> {
     const response = await this.send(path, { idleMs: this.limits.requestMs, ...request })
     const text = await readText(response)
     if (response.status < 200 || response.status > 299) throw toBucketError(response, text)
@@ -63,7 +63,7 @@ export class GcsAccess {
   }
 
   /** Returns the path of an object in the JSON API. */
-  objectPath(name: string): string {
+  getObjectPath(name: string): string {
     return `/storage/v1/b/${this.bucketName}/o/${encodeURIComponent(name)}`
   }
 
@@ -72,7 +72,7 @@ export class GcsAccess {
   }
 
   // Replaces the client, because all of its calls wait for the same token request, which may never end.
-  #renew(client: Storage): void {
+  #replaceClient(client: Storage): void {
     if (this.emulated || client !== this.#client) return
     this.#client = createClient(this.#options)
   }

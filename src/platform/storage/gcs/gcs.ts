@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
 import { megabyte } from '../../units.js'
-import { attachmentHeader } from '../attachment.js'
+import { createAttachmentHeader } from '../attachment.js'
 import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
 import type {
   BucketApi,
@@ -15,7 +15,14 @@ import type {
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
 import { readWithChecksum } from '../bucket/content.js'
-import { BucketError, type BucketLimits, getMessage, getStatus, toBucketError, unavailable } from '../bucket/retry.js'
+import {
+  BucketError,
+  type BucketLimits,
+  createUnavailableError,
+  getBucketMessage,
+  getHttpStatus,
+  toBucketError,
+} from '../bucket/retry.js'
 import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
 import { Crc32c } from './crc32c.js'
@@ -89,25 +96,25 @@ class GcsBucket implements BucketApi {
         await uploadObject(this.#access, object, signal)
         return 'stored'
       } catch (error) {
-        if (getStatus(error) === (ifAbsent ? 412 : 400)) return 'rejected'
+        if (getHttpStatus(error) === (ifAbsent ? 412 : 400)) return 'rejected'
         throw error
       }
     })
   }
 
   async copy(from: BucketObject, to: BucketObject): Promise<void> {
-    const target = this.#access.objectPath(to.name).replace('/storage/v1', '')
+    const target = this.#access.getObjectPath(to.name).replace('/storage/v1', '')
     for (let rewriteToken: string | undefined, done = false; !done; ) {
       const query = new URLSearchParams({ ifGenerationMatch: '0', ...(rewriteToken && { rewriteToken }) })
-      const url = `${this.#access.objectPath(from.name)}/rewriteTo${target}?${query}`
+      const url = `${this.#access.getObjectPath(from.name)}/rewriteTo${target}?${query}`
       const result = await this.#access.call({ action: `copy '${from.path}'` }, async (signal) => {
         try {
-          const body = await this.#access.json(url, { method: 'POST', headers: {}, signal })
+          const body = await this.#access.requestJson(url, { method: 'POST', headers: {}, signal })
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
-          if (getStatus(error) === 404) throw notFound('blob', from.path)
+          if (getHttpStatus(error) === 404) throw notFound('blob', from.path)
           // An earlier attempt succeeded, but its response was lost. No other upload uses this reserved path.
-          if (getStatus(error) === 412) return { done: true }
+          if (getHttpStatus(error) === 412) return { done: true }
           throw error
         }
       })
@@ -116,7 +123,7 @@ class GcsBucket implements BucketApi {
     }
   }
 
-  async size(object: BucketObject): Promise<number | null> {
+  async getSize(object: BucketObject): Promise<number | null> {
     return (await this.#getMetadata(object))?.size ?? null
   }
 
@@ -129,12 +136,12 @@ class GcsBucket implements BucketApi {
     const now = Date.now()
     if (this.#hmac) return this.#signWithHmac(this.#hmac, { ...grant, name }, new Date(now))
     const [url] = await this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
-      this.#access.file(name).getSignedUrl({
+      this.#access.getFile(name).getSignedUrl({
         version: 'v4',
         action: 'read',
         accessibleAt: now,
         expires: now + grant.expiresInSeconds * 1000,
-        responseDisposition: attachmentHeader(grant.filename),
+        responseDisposition: createAttachmentHeader(grant.filename),
         responseType: grant.contentType,
         ...(this.#signingEndpoint && { signingEndpoint: this.#signingEndpoint }),
       }),
@@ -149,7 +156,10 @@ class GcsBucket implements BucketApi {
       name: grant.name,
       expiresInSeconds: grant.expiresInSeconds,
       now,
-      query: { 'response-content-disposition': attachmentHeader(grant.filename), 'response-content-type': grant.contentType },
+      query: {
+        'response-content-disposition': createAttachmentHeader(grant.filename),
+        'response-content-type': grant.contentType,
+      },
     })
   }
 
@@ -179,7 +189,7 @@ class GcsBucket implements BucketApi {
       try {
         return { ...(await uploadObject(this.#access, object, signal)), expectedCrc32c }
       } catch (error) {
-        const status = getStatus(error)
+        const status = getHttpStatus(error)
         const existing = status === 412 ? await this.#getMetadata(upload) : null
         if (existing) {
           if (existing.upload !== upload.id) throw new BlobExistsError(path)
@@ -187,9 +197,9 @@ class GcsBucket implements BucketApi {
         }
         // The object does not exist, or the bytes changed during the transfer. Retry once.
         if (status !== 412 && status !== 400) throw error
-        if (isSecond) throw unavailable(`store '${path}'`, error)
+        if (isSecond) throw createUnavailableError(`store '${path}'`, error)
         isSecond = true
-        throw new BucketError(503, getMessage(error))
+        throw new BucketError(503, getBucketMessage(error))
       }
     })
   }
@@ -197,16 +207,18 @@ class GcsBucket implements BucketApi {
   async #getMetadata({ name, path }: BucketObject) {
     return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
       try {
-        return parseObject(await this.#access.json(this.#access.objectPath(name), { method: 'GET', headers: {}, signal }))
+        return parseObject(
+          await this.#access.requestJson(this.#access.getObjectPath(name), { method: 'GET', headers: {}, signal }),
+        )
       } catch (error) {
-        if (getStatus(error) === 404) return null
+        if (getHttpStatus(error) === 404) return null
         throw error
       }
     })
   }
 
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
-    const url = `${this.#access.objectPath(name)}?alt=media`
+    const url = `${this.#access.getObjectPath(name)}?alt=media`
     const headers: Record<string, string> = range ? { Range: `bytes=${range.start}-${range.end}` } : {}
     return this.#access.call({ action: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
       const response = await this.#access.send(url, { method: 'GET', headers, signal })
@@ -219,7 +231,7 @@ class GcsBucket implements BucketApi {
     })
   }
 
-  async page({ prefix, after, pageToken }: Parameters<BucketApi['page']>[0]): Promise<BucketPage> {
+  async listPage({ prefix, after, pageToken }: Parameters<BucketApi['listPage']>[0]): Promise<BucketPage> {
     const query = {
       prefix,
       startOffset: after,
@@ -230,7 +242,7 @@ class GcsBucket implements BucketApi {
     const parameters = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
     const path = `/storage/v1/b/${this.#access.bucketName}/o?${new URLSearchParams(parameters)}`
     return this.#access.call({ action: 'list its blobs' }, async (signal) => {
-      const page = await this.#access.json(path, { method: 'GET', headers: {}, signal })
+      const page = await this.#access.requestJson(path, { method: 'GET', headers: {}, signal })
       // The response for a page without items is `{}`.
       if (typeof page !== 'object' || page === null) throw new BucketError(502, 'a response that is not a list')
       const { items = [], nextPageToken } = page as Page
@@ -246,12 +258,12 @@ class GcsBucket implements BucketApi {
 
   /** Deletes a blob if it exists. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
   async #delete({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
-    const url = `${this.#access.objectPath(name)}?${new URLSearchParams(query)}`
+    const url = `${this.#access.getObjectPath(name)}?${new URLSearchParams(query)}`
     await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
       try {
-        await this.#access.json(url, { method: 'DELETE', headers: {}, signal })
+        await this.#access.requestJson(url, { method: 'DELETE', headers: {}, signal })
       } catch (error) {
-        if (getStatus(error) !== 404) throw error
+        if (getHttpStatus(error) !== 404) throw error
       }
     })
   }

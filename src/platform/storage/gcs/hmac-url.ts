@@ -32,10 +32,10 @@ export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): st
     'X-Goog-Expires': String(get.expiresInSeconds),
     'X-Goog-SignedHeaders': 'host',
   })
-    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
+    .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
     .sort()
     .join('&')
-  const path = `/${get.bucket}/${get.name.split('/').map(encode).join('/')}`
+  const path = `/${get.bucket}/${get.name.split('/').map(percentEncode).join('/')}`
   const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
   const signed = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
   const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(hmacSha256, `GOOG4${secret}`)
@@ -44,5 +44,5 @@ export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): st
 
 const hmacSha256 = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-const encode = (text: string) =>
+const percentEncode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -6,7 +6,7 @@ import { BlobExistsError } from '../blob-storage.js'
 import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { getPart, updateChecksum } from '../bucket/content.js'
-import { BucketError, getCauseStatus, toBucketError, unavailable } from '../bucket/retry.js'
+import { BucketError, createUnavailableError, getCauseStatus, toBucketError } from '../bucket/retry.js'
 import type { GcsAccess } from './access.js'
 import { Crc32c } from './crc32c.js'
 import { type ObjectMetadata, parseObject } from './object-metadata.js'
@@ -45,10 +45,10 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   const session = await openSession(upload)
   faultPoint('bucket.session')
   try {
-    return await sendAll(upload, session)
+    return await sendChunks(upload, session)
   } catch (error) {
     // Ignore errors, because a session that is not cancelled expires and never becomes an object.
-    await cancel(upload, session).catch(() => {})
+    await cancelSession(upload, session).catch(() => {})
     throw error
   }
 }
@@ -84,7 +84,7 @@ async function openSession({
   })
 }
 
-async function sendAll(upload: ResumableUpload, session: string): Promise<StoredObject> {
+async function sendChunks(upload: ResumableUpload, session: string): Promise<StoredObject> {
   const { content, path, access, signal } = upload
   const crc32c = new Crc32c()
   let hashedBytes = 0
@@ -101,10 +101,14 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
     })
     if ('stored' in result) return { ...result.stored, expectedCrc32c: crc32c.toString() }
     if (result.received > hashedBytes)
-      throw unavailable(`store '${path}'`, new Error(`the bucket reports ${result.received} bytes, but ${hashedBytes} were sent`))
+      throw createUnavailableError(
+        `store '${path}'`,
+        new Error(`the bucket reports ${result.received} bytes, but ${hashedBytes} were sent`),
+      )
     faultPoint('bucket.chunk')
     stalls = result.received > offset ? 0 : stalls + 1
-    if (stalls > maxStalls) throw unavailable(`store '${path}'`, new Error(`the upload makes no progress at byte ${offset}`))
+    if (stalls > maxStalls)
+      throw createUnavailableError(`store '${path}'`, new Error(`the upload makes no progress at byte ${offset}`))
     if (stalls > 0)
       await sleep(access.limits.retryDelayMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
     offset = result.received
@@ -116,10 +120,12 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
   const { path, access, signal, content } = upload
   let isSent = false
   return access.call({ action: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
-    const headers = isSent ? { 'Content-Range': `bytes */${content.size}` } : getHeaders(part, content.size)
+    const headers = isSent ? { 'Content-Range': `bytes */${content.size}` } : getChunkHeaders(part, content.size)
     const body = isSent ? undefined : part.chunk
     isSent = true
-    return readResult(await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }))
+    return parseChunkResponse(
+      await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }),
+    )
   })
 }
 
@@ -139,14 +145,14 @@ interface Part {
   crc32c: string
 }
 
-function getHeaders({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
+function getChunkHeaders({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
   const end = offset + chunk.byteLength
   const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
   // With the last chunk, the bucket verifies the checksum of all bytes.
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
 }
 
-async function cancel({ access }: ResumableUpload, session: string): Promise<void> {
+async function cancelSession({ access }: ResumableUpload, session: string): Promise<void> {
   const signal = AbortSignal.timeout(2000)
   const { body } = await access.connection.send({ method: 'DELETE', url: session, headers: {}, signal })
   body.resume()
@@ -154,7 +160,7 @@ async function cancel({ access }: ResumableUpload, session: string): Promise<voi
 
 type ChunkResult = { stored: ObjectMetadata } | { received: number }
 
-async function readResult(response: BucketResponse): Promise<ChunkResult> {
+async function parseChunkResponse(response: BucketResponse): Promise<ChunkResult> {
   const text = await readText(response)
   if (response.status === 308) {
     const range = /-(\d+)$/.exec(String(response.headers.range ?? ''))

@@ -34,5 +34,5 @@ export async function uploadObject(access: GcsAccess, object: ObjectUpload, sign
   ]
   const body = Buffer.concat([Buffer.from(head.join('\r\n')), object.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
   const headers = { 'Content-Type': `multipart/related; boundary=${boundary}` }
-  return parseObject(await access.json(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
+  return parseObject(await access.requestJson(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
 }

@@ -26,7 +26,7 @@ export class DurableDirectories {
   }
 
   /** Resolves when all existing entries of `directory` are durable. */
-  async sync(directory: string): Promise<void> {
+  async syncEntries(directory: string): Promise<void> {
     await this.#syncs.add(directory)
   }
 
@@ -36,26 +36,26 @@ export class DurableDirectories {
   }
 
   /** Creates `directory` and its missing parents durably. The root directory must exist. */
-  make(directory: string): Promise<void> {
+  create(directory: string): Promise<void> {
     if (this.has(directory)) return Promise.resolve()
-    const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
+    const making = this.#making.get(directory) ?? this.#createDirectory(directory).finally(() => this.#making.delete(directory))
     this.#making.set(directory, making)
     return making
   }
 
   /** Removes `directory` and its parents from the cache. Must be called if one of them may have been deleted. */
-  forget(directory: string): void {
+  invalidate(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
 
-  async #make(directory: string): Promise<void> {
+  async #createDirectory(directory: string): Promise<void> {
     const parent = dirname(directory)
-    await this.make(parent)
+    await this.create(parent)
     await mkdir(directory, { mode: 0o700 }).catch((error) => {
       if (error.code !== 'EEXIST') throw error
     })
     // Sync existing directories too, because another process may have created them without having synced them yet.
-    await this.sync(parent)
+    await this.syncEntries(parent)
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)
   }
@@ -76,7 +76,7 @@ async function fsyncDirectory(directory: string): Promise<void> {
 
 const staleAfterMs = 60 * 60 * 1000
 
-export const temporaryPath = (directory: string) => join(directory, createProcessFileName())
+export const createTemporaryPath = (directory: string) => join(directory, createProcessFileName())
 
 /**
  * Removes files of processes that have exited from `directory`. Keeps files of other hosts for an hour after their last write.
@@ -151,7 +151,7 @@ async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
 export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
 /** Returns a `catch` handler that ignores one error code. */
-export const ignore =
+export const ignoreErrorCode =
   (code: string) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (error.code !== code) throw error
@@ -164,7 +164,7 @@ export async function withStorageErrors<T>(action: string, work: () => Promise<T
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
-    throw storageUnavailable(`The file store currently cannot ${action} (${reason(code)}). Retry later.`, error)
+    throw storageUnavailable(`The file store currently cannot ${action} (${describeErrorCode(code)}). Retry later.`, error)
   }
 }
 
@@ -178,7 +178,7 @@ const reasons: Record<string, string> = {
   EIO: 'the disk reported an I/O error',
 }
 
-const reason = (code: string) => reasons[code] ?? code
+const describeErrorCode = (code: string) => reasons[code] ?? code
 
 /** Waits until the content of a file is durable. */
 export async function syncFile(path: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { notFound } from '../../errors/errors.js'
 import { isBlobPath } from '../blob-path.js'
 import type { StoredBlob } from '../blob-storage.js'
-import { DurableDirectories, ignore, withStorageErrors } from './disk.js'
+import { DurableDirectories, ignoreErrorCode, withStorageErrors } from './disk.js'
 import { listPaths, toFilePath } from './layout.js'
 
 /**
@@ -35,7 +35,7 @@ export class ForeignFiles {
   /** Opens the blob or the other file at `path`. Throws `notFound` if neither exists. */
   async open(path: string): Promise<Readable> {
     return withStorageErrors(`read '${path}'`, async () => {
-      const handle = await open(await this.#find(path), 'r').catch(ignore('ENOENT'))
+      const handle = await open(await this.#findFile(path), 'r').catch(ignoreErrorCode('ENOENT'))
       if (!handle) throw notFound('object', path)
       return handle.createReadStream({ highWaterMark: 256 * 1024 })
     })
@@ -43,21 +43,21 @@ export class ForeignFiles {
 
   /** Makes the file a durable blob. Moves it if a blob with this name belongs in a fan-out directory. */
   async claim(path: string): Promise<void> {
-    const [file, blob] = [await this.#find(path), this.#blobFile(path)]
+    const [file, blob] = [await this.#findFile(path), this.#getBlobFile(path)]
     await withStorageErrors(`use the file '${path}'`, async () => {
       const handle = await open(file, 'r')
       await handle.sync().finally(() => handle.close())
       if (file !== blob) {
-        await this.#directories.make(dirname(blob))
+        await this.#directories.create(dirname(blob))
         await rename(file, blob)
       }
-      await this.#directories.sync(dirname(blob))
+      await this.#directories.syncEntries(dirname(blob))
     })
   }
 
   /** Moves the file back to its path before `claim`. */
   async release(path: string): Promise<void> {
-    const [plain, blob] = [this.#plainFile(path), this.#blobFile(path)]
+    const [plain, blob] = [this.#getPlainFile(path), this.#getBlobFile(path)]
     if (plain === blob) return
     await withStorageErrors(`restore the file '${path}'`, async () => {
       await mkdir(dirname(plain), { recursive: true })
@@ -66,20 +66,20 @@ export class ForeignFiles {
   }
 
   async #stat(path: string): Promise<Stats | undefined> {
-    return withStorageErrors('list its files', async () => stat(await this.#find(path)).catch(ignore('ENOENT')))
+    return withStorageErrors('list its files', async () => stat(await this.#findFile(path)).catch(ignoreErrorCode('ENOENT')))
   }
 
-  async #find(path: string): Promise<string> {
-    const blob = this.#blobFile(path)
-    const plain = this.#plainFile(path)
-    return plain === blob || (await stat(blob).catch(ignore('ENOENT'))) ? blob : plain
+  async #findFile(path: string): Promise<string> {
+    const blob = this.#getBlobFile(path)
+    const plain = this.#getPlainFile(path)
+    return plain === blob || (await stat(blob).catch(ignoreErrorCode('ENOENT'))) ? blob : plain
   }
 
-  #blobFile(path: string): string {
+  #getBlobFile(path: string): string {
     return join(this.#root, toFilePath(path))
   }
 
-  #plainFile(path: string): string {
+  #getPlainFile(path: string): string {
     return join(this.#root, path)
   }
 }

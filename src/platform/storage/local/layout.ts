@@ -28,11 +28,11 @@ export function toFilePath(path: string): string {
   assertBlobPath(path)
   const directories = path.split('/').map(escapeName)
   const name = path.slice(path.lastIndexOf('/') + 1)
-  directories.splice(-1, 0, ...fanOut(name))
+  directories.splice(-1, 0, ...getFanOutDirectories(name))
   return directories.join('/')
 }
 
-function fanOut(name: string): string[] {
+function getFanOutDirectories(name: string): string[] {
   const match = prefixes.exec(name)
   return match ? [`+${match[3]}`, `+${match[2]}`, `+${match[1]}`] : []
 }

@@ -10,13 +10,13 @@ import { megabyte } from '../../units.js'
 import { BlobExistsError, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
 import type { DownloadUrls } from '../signed-url.js'
 import {
+  createTemporaryPath,
   DurableDirectories,
-  ignore,
+  ignoreErrorCode,
   isDiskFull,
   linkWithoutOverwrite,
   removeStaleFiles,
   syncFile,
-  temporaryPath,
   withStorageErrors,
   writeDurably,
 } from './disk.js'
@@ -64,25 +64,25 @@ export class LocalStorage implements BlobStorage {
       await writeFile(join(root, markerFile), 'Blobs of Assay. Keep this file: it shows that the store is mounted.\n', {
         flag: 'wx',
         mode: 0o600,
-      }).catch(ignore('EEXIST'))
-      await store.#directories.sync(root)
+      }).catch(ignoreErrorCode('EEXIST'))
+      await store.#directories.syncEntries(root)
       await removeStaleFiles(store.#temporary)
     })
     await store.#reserve.recreate()
     return store
   }
 
-  getFile(path: string): string {
+  getFilePath(path: string): string {
     return join(this.root, toFilePath(path))
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
-    const target = this.getFile(path)
+    const target = this.getFilePath(path)
     await withStorageErrors(`store '${path}'`, async () => {
       await this.#makeDirectory(dirname(target))
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
         await this.#linkContent({ ...content, path: content.path }, target, { path, signal: options.signal })
-      else await this.#write(content, target, { path, signal: options.signal })
+      else await this.#writeContent(content, target, { path, signal: options.signal })
       faultPoint('store.placed')
     })
   }
@@ -96,13 +96,13 @@ export class LocalStorage implements BlobStorage {
   }
 
   async copy(from: string, to: string): Promise<void> {
-    const size = await this.size(from)
+    const size = await this.getSize(from)
     if (size === null) throw notFound('blob', from)
-    const stream = () => createReadStream(this.getFile(from), { highWaterMark: readBytes })
+    const stream = () => createReadStream(this.getFilePath(from), { highWaterMark: readBytes })
     await this.put(to, { size, sha256: '', stream }, { contentType: '' })
   }
 
-  async size(path: string): Promise<number | null> {
+  async getSize(path: string): Promise<number | null> {
     try {
       return await this.#readBlob(path, async (file) => (await stat(file)).size)
     } catch (error) {
@@ -112,12 +112,12 @@ export class LocalStorage implements BlobStorage {
   }
 
   async remove(path: string): Promise<void> {
-    const file = this.getFile(path)
+    const file = this.getFilePath(path)
     await withStorageErrors(`remove '${path}'`, async () => {
-      const before = await stat(file).catch(ignore('ENOENT'))
+      const before = await stat(file).catch(ignoreErrorCode('ENOENT'))
       if (!before) return this.#assertMounted()
       await this.#removeFile(file)
-      await this.#directories.sync(dirname(file)).catch(ignore('ENOENT'))
+      await this.#directories.syncEntries(dirname(file)).catch(ignoreErrorCode('ENOENT'))
       if (Date.now() - before.mtimeMs > pruneAfterMs) await this.#prune(path)
     })
   }
@@ -130,7 +130,9 @@ export class LocalStorage implements BlobStorage {
         return paths.next()
       })
       if (next.done) return
-      const stats = await withStorageErrors('list its blobs', () => stat(this.getFile(next.value)).catch(ignore('ENOENT')))
+      const stats = await withStorageErrors('list its blobs', () =>
+        stat(this.getFilePath(next.value)).catch(ignoreErrorCode('ENOENT')),
+      )
       if (stats) yield { path: next.value, size: stats.size, storedAt: stats.mtime }
     }
   }
@@ -139,8 +141,8 @@ export class LocalStorage implements BlobStorage {
     return this.urls.sign(grant)
   }
 
-  async ready(): Promise<void> {
-    const probe = temporaryPath(this.#temporary)
+  async assertReady(): Promise<void> {
+    const probe = createTemporaryPath(this.#temporary)
     await withStorageErrors('write and read its directory', async () => {
       await this.#assertMounted()
       await this.#reserve.recreate()
@@ -159,7 +161,7 @@ export class LocalStorage implements BlobStorage {
   async close(): Promise<void> {}
 
   async #removeFile(file: string): Promise<void> {
-    const remove = () => this.#unlink(file).catch(ignore('ENOENT'))
+    const remove = () => this.#unlink(file).catch(ignoreErrorCode('ENOENT'))
     await remove().catch(async (error) => {
       if (!isDiskFull(error) || !(await this.#reserve.release())) throw error
       await remove()
@@ -173,16 +175,16 @@ export class LocalStorage implements BlobStorage {
     signal?.throwIfAborted()
     faultPoint('store.durable')
     await this.#createFile(target, () => linkWithoutOverwrite(content.path, target, path))
-    await this.#directories.sync(dirname(target)).catch(async (error) => {
+    await this.#directories.syncEntries(dirname(target)).catch(async (error) => {
       await unlink(target).catch(() => {})
       throw error
     })
   }
 
   // Writes directly to the final path. After a crash, the sweep deletes the file, because its path is in the garbage journal.
-  async #write(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
+  async #writeContent(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
     // Sync the directory entry while the content is being written, so that the caller waits only once.
-    const syncName = () => this.#directories.sync(dirname(target))
+    const syncName = () => this.#directories.syncEntries(dirname(target))
     const written = await this.#createFile(target, () =>
       writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncName }),
     ).catch((error) => {
@@ -206,7 +208,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   async #tryLink(path: string): Promise<boolean> {
-    const trial = temporaryPath(this.#temporary)
+    const trial = createTemporaryPath(this.#temporary)
     try {
       await link(path, trial)
       await unlink(trial)
@@ -227,7 +229,7 @@ export class LocalStorage implements BlobStorage {
       } catch (error) {
         // Another process deleted the directory because it was empty.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
-        this.#directories.forget(dirname(target))
+        this.#directories.invalidate(dirname(target))
         await this.#makeDirectory(dirname(target))
       }
     }
@@ -237,13 +239,13 @@ export class LocalStorage implements BlobStorage {
   async #makeDirectory(directory: string): Promise<void> {
     if (this.#directories.has(directory)) return
     await this.#assertMounted()
-    await this.#directories.make(directory)
+    await this.#directories.create(directory)
   }
 
   async #prune(path: string): Promise<void> {
     for (const relativePath of getPrunableDirectories(toFilePath(path))) {
       const directory = join(this.root, relativePath)
-      this.#directories.forget(directory)
+      this.#directories.invalidate(directory)
       // Stop at the first directory that is not empty.
       if (
         !(await rmdir(directory).then(
@@ -257,7 +259,7 @@ export class LocalStorage implements BlobStorage {
 
   async #readBlob<T>(path: string, use: (file: string) => Promise<T>): Promise<T> {
     return withStorageErrors(`read '${path}'`, async () => {
-      const result = await use(this.getFile(path)).catch(ignore('ENOENT'))
+      const result = await use(this.getFilePath(path)).catch(ignoreErrorCode('ENOENT'))
       if (result !== undefined) return result
       await this.#assertMounted()
       throw notFound('blob', path)

@@ -63,7 +63,7 @@ export class S3Access {
   }
 
   assertClock(): void {
-    if (Math.abs(this.#connection.clockOffsetMs) > maxClockOffsetMs) throw storageUnavailable(this.#clockProblem())
+    if (Math.abs(this.#connection.clockOffsetMs) > maxClockOffsetMs) throw storageUnavailable(this.#describeClockProblem())
   }
 
   close(): void {
@@ -80,12 +80,12 @@ export class S3Access {
     const status = $response?.statusCode ?? $metadata?.httpStatusCode
     if (status === undefined) return error
     if (status < 300) return new BucketError(502, 'an incomplete response')
-    if (name === 'RequestTimeTooSkewed') return new BucketError(403, this.#clockProblem())
+    if (name === 'RequestTimeTooSkewed') return new BucketError(403, this.#describeClockProblem())
     const isTransient = status === 409 || name === 'RequestTimeout'
     return new BucketError(isTransient ? 503 : status, `${status}: ${name}: ${message}`, $response?.headers?.['retry-after'])
   }
 
-  #clockProblem(): string {
+  #describeClockProblem(): string {
     const seconds = Math.round(this.#connection.clockOffsetMs / 1000)
     const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} the clock of the bucket`
     return `The clock of this machine is ${difference}. Synchronize it (NTP). Otherwise signatures and download URLs are invalid.`

@@ -5,13 +5,13 @@ import {
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3'
 import type { BucketApi, BucketPage } from '../bucket/bucket-api.js'
-import { BucketError, getStatus } from '../bucket/retry.js'
+import { BucketError, getHttpStatus } from '../bucket/retry.js'
 import type { S3Access } from './access.js'
 
 /** Returns one page of objects, ordered by the UTF-8 bytes of their names. */
 export function listObjects(
   access: S3Access,
-  { prefix, after, pageToken }: Parameters<BucketApi['page']>[0],
+  { prefix, after, pageToken }: Parameters<BucketApi['listPage']>[0],
 ): Promise<BucketPage> {
   const input = {
     Bucket: access.bucket,
@@ -61,7 +61,7 @@ function abortUpload(access: S3Access, upload: { Bucket: string; Key: string; Up
       await access.send(new AbortMultipartUploadCommand(upload), signal)
     } catch (error) {
       // Another replica has already aborted the upload.
-      if (getStatus(error) !== 404) throw error
+      if (getHttpStatus(error) !== 404) throw error
     }
   })
 }

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
-import { attachmentHeader } from '../attachment.js'
+import { createAttachmentHeader } from '../attachment.js'
 import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
 import type {
   BucketApi,
@@ -17,7 +17,14 @@ import type {
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent } from '../bucket/connection.js'
 import { updateChecksum } from '../bucket/content.js'
-import { BucketError, type BucketLimits, getCauseStatus, getMessage, getStatus, unavailable } from '../bucket/retry.js'
+import {
+  BucketError,
+  type BucketLimits,
+  createUnavailableError,
+  getBucketMessage,
+  getCauseStatus,
+  getHttpStatus,
+} from '../bucket/retry.js'
 import { S3Access, type S3Options } from './access.js'
 import { copyObject } from './copy-object.js'
 import { abortUploads, listObjects } from './lists.js'
@@ -58,18 +65,19 @@ class S3Bucket implements BucketApi {
 
   async overwrite(name: string, bytes: Buffer): Promise<void> {
     const limits = { ...this.limits, callMs: Math.min(5000, this.limits.callMs) }
-    const command = () => withPayloadHash(new PutObjectCommand({ ...this.#target(name), Body: bytes }), sha256(bytes))
+    const command = () =>
+      withPayloadHash(new PutObjectCommand({ ...this.#getObjectParameters(name), Body: bytes }), computeSha256(bytes))
     await this.#access.call({ action: 'write a probe', limits }, (signal) => this.#access.send(command(), signal))
   }
 
   tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
-    const input = { ...this.#target(name), Body: bytes, ...(ifAbsent && { IfNoneMatch: '*' }) }
+    const input = { ...this.#getObjectParameters(name), Body: bytes, ...(ifAbsent && { IfNoneMatch: '*' }) }
     return this.#access.call({ action: 'test its guarantees' }, async (signal) => {
       try {
-        await this.#access.send(withPayloadHash(new PutObjectCommand(input), sha256(declared)), signal)
+        await this.#access.send(withPayloadHash(new PutObjectCommand(input), computeSha256(declared)), signal)
         return 'stored'
       } catch (error) {
-        const status = getStatus(error)
+        const status = getHttpStatus(error)
         if (status === 501 && ifAbsent) return 'unsupported'
         if (status === (ifAbsent ? 412 : 400)) return 'rejected'
         throw error
@@ -78,50 +86,50 @@ class S3Bucket implements BucketApi {
   }
 
   async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
-    const input = { ...this.#target(name), ...(range && { Range: `bytes=${range.start}-${range.end}` }) }
+    const input = { ...this.#getObjectParameters(name), ...(range && { Range: `bytes=${range.start}-${range.end}` }) }
     const action = `read '${path}'`
     return this.#access.call({ action, attemptMs: limits.idleMs, limits }, async (signal) => {
       try {
         const { Body, ContentLength } = await this.#access.send(new GetObjectCommand(input), signal)
         return readContent(Body as Readable, { action, length: ContentLength ?? Number.NaN })
       } catch (error) {
-        if (getStatus(error) === 404) throw notFound('blob', path)
-        if (getStatus(error) === 416) return Readable.from([])
+        if (getHttpStatus(error) === 404) throw notFound('blob', path)
+        if (getHttpStatus(error) === 416) return Readable.from([])
         throw error
       }
     })
   }
 
   async copy(from: BucketObject, to: BucketObject): Promise<void> {
-    const size = await this.size(from)
+    const size = await this.getSize(from)
     if (size === null) throw notFound('blob', from.path)
     // Check before copying, because not all stores support conditional copies. The path is reserved and random, so no other upload uses it.
-    if ((await this.size(to)) !== null) throw new BlobExistsError(to.path)
+    if ((await this.getSize(to)) !== null) throw new BlobExistsError(to.path)
     await copyObject({ access: this.#access, from, to, size })
   }
 
-  async size(object: BucketObject): Promise<number | null> {
-    return (await this.#describe(object))?.size ?? null
+  async getSize(object: BucketObject): Promise<number | null> {
+    return (await this.#getMetadata(object))?.size ?? null
   }
 
   async remove({ name, path }: BucketObject): Promise<void> {
     await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
       try {
-        await this.#access.send(new DeleteObjectCommand(this.#target(name)), signal)
+        await this.#access.send(new DeleteObjectCommand(this.#getObjectParameters(name)), signal)
       } catch (error) {
-        if (getStatus(error) !== 404) throw error
+        if (getHttpStatus(error) !== 404) throw error
       }
     })
   }
 
-  page(query: Parameters<BucketApi['page']>[0]): Promise<BucketPage> {
+  listPage(query: Parameters<BucketApi['listPage']>[0]): Promise<BucketPage> {
     return listObjects(this.#access, query)
   }
 
   sign(name: string, grant: BlobDownloadGrant): Promise<string> {
     const command = new GetObjectCommand({
-      ...this.#target(name),
-      ResponseContentDisposition: attachmentHeader(grant.filename),
+      ...this.#getObjectParameters(name),
+      ResponseContentDisposition: createAttachmentHeader(grant.filename),
       ResponseContentType: grant.contentType,
     })
     return this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
@@ -141,7 +149,7 @@ class S3Bucket implements BucketApi {
     this.#access.close()
   }
 
-  #target(name: string): { Bucket: string; Key: string } {
+  #getObjectParameters(name: string): { Bucket: string; Key: string } {
     return { Bucket: this.bucketName, Key: name }
   }
 
@@ -153,7 +161,7 @@ class S3Bucket implements BucketApi {
     if (this.#writing.has(name)) throw new BlobExistsError(path)
     this.#writing.add(name)
     try {
-      if ((await this.#describe(upload)) !== null) throw new BlobExistsError(path)
+      if ((await this.#getMetadata(upload)) !== null) throw new BlobExistsError(path)
       await this.#store(upload)
     } finally {
       this.#writing.delete(name)
@@ -168,7 +176,7 @@ class S3Bucket implements BucketApi {
       await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
     } catch (error) {
       const status = getCauseStatus(error)
-      const existing = status === 412 || status === 404 ? await this.#describe(upload) : null
+      const existing = status === 412 || status === 404 ? await this.#getMetadata(upload) : null
       if (existing?.upload === upload.id && existing.size === upload.content.size) return
       throw existing && status === 412 ? new BlobExistsError(upload.path) : error
     }
@@ -176,9 +184,9 @@ class S3Bucket implements BucketApi {
 
   async #putSmall(upload: BucketUpload): Promise<void> {
     const { name, path, content, contentType, id } = upload
-    const hash = await hashOf(upload)
+    const hash = await hashContent(upload)
     const input = {
-      ...this.#target(name),
+      ...this.#getObjectParameters(name),
       ContentLength: content.size,
       ContentType: contentType,
       Metadata: { upload: id },
@@ -193,10 +201,10 @@ class S3Bucket implements BucketApi {
         await this.#access.send(withPayloadHash(new PutObjectCommand({ ...input, Body: body.value }), hash), signal)
       } catch (error) {
         // The bytes changed in transit. Retry once.
-        if (getStatus(error) !== 400) throw error
-        if (isSecond) throw unavailable(`store '${path}'`, error)
+        if (getHttpStatus(error) !== 400) throw error
+        if (isSecond) throw createUnavailableError(`store '${path}'`, error)
         isSecond = true
-        throw new BucketError(503, getMessage(error))
+        throw new BucketError(503, getBucketMessage(error))
       } finally {
         body.close()
       }
@@ -220,14 +228,17 @@ class S3Bucket implements BucketApi {
     })
   }
 
-  async #describe({ name, path }: BucketObject): Promise<{ size: number; upload: string | undefined } | null> {
+  async #getMetadata({ name, path }: BucketObject): Promise<{ size: number; upload: string | undefined } | null> {
     return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
       try {
-        const { ContentLength, Metadata } = await this.#access.send(new HeadObjectCommand(this.#target(name)), signal)
+        const { ContentLength, Metadata } = await this.#access.send(
+          new HeadObjectCommand(this.#getObjectParameters(name)),
+          signal,
+        )
         if (ContentLength === undefined) throw new BucketError(502, 'a response without a size')
         return { size: ContentLength, upload: Metadata?.upload }
       } catch (error) {
-        if (getStatus(error) === 404) return null
+        if (getHttpStatus(error) === 404) return null
         throw error
       }
     })
@@ -235,7 +246,7 @@ class S3Bucket implements BucketApi {
 }
 
 /** Returns the SHA-256 of the received bytes. Reads a temporary file again, because its bytes may have changed. */
-async function hashOf({ content, path }: BucketUpload): Promise<string> {
+async function hashContent({ content, path }: BucketUpload): Promise<string> {
   if (content.bytes) return content.sha256
   const hash = createHash('sha256')
   await updateChecksum(content, { start: 0, end: content.size }, hash)
@@ -247,4 +258,4 @@ async function hashOf({ content, path }: BucketUpload): Promise<string> {
   )
 }
 
-const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const computeSha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')

@@ -67,7 +67,7 @@ function toPlainError(error: Error & { code?: string }): never {
 
 function toUrl({ protocol, hostname, port, path, query = {} }: SdkRequest): string {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
-    [value ?? ''].flat().map((each) => `${encode(name)}=${encode(each)}`),
+    [value ?? ''].flat().map((each) => `${percentEncode(name)}=${percentEncode(each)}`),
   )
   const authority = port === undefined ? hostname : `${hostname}:${port}`
   return `${protocol}//${authority}${path}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`
@@ -84,5 +84,5 @@ const toHeaders = (headers: Record<string, string | string[] | undefined>): Reco
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : (value ?? '')]),
   )
 
-const encode = (text: string) =>
+const percentEncode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)
