@@ -226,7 +226,7 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
     storage,
     findFile: (signed) => downloads.findFile(signed),
     spend: (signed) => downloads.consumeSingleUseUrl(signed),
-    watch: (signed, cut) => downloadCuts.watch(signed, cut),
+    watch: (signed, cut) => downloadCuts.watchQuarantine(signed, cut),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })
       logger.info(download, 'A file was downloaded with a download URL.')

@@ -59,9 +59,11 @@ test('two processes that delete the same tenant both report the total number of 
   const tenant = await createTenant(1_500)
   const command = new TenantDeletion(world.database)
   const service = new TenantDeletion(world.database)
-  await command.begin(tenant.tenantId)
-  expect(await Promise.all([command.finish(tenant.tenantId), service.finish(tenant.tenantId)])).toEqual([1_500, 1_500])
-  expect(await service.finish(tenant.tenantId)).toBe(1_500)
+  await command.startDeletion(tenant.tenantId)
+  expect(await Promise.all([command.finishDeletion(tenant.tenantId), service.finishDeletion(tenant.tenantId)])).toEqual([
+    1_500, 1_500,
+  ])
+  expect(await service.finishDeletion(tenant.tenantId)).toBe(1_500)
   expect(await service.isStarted(tenant.tenantId)).toBe(false)
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
@@ -127,7 +129,7 @@ test('an interrupted tenant deletion is completed and cannot be undone by resumi
   await expect(tenants.resume(tenant.tenantId)).rejects.toThrow(
     `Tenant '${tenant.tenantId}' is being deleted and cannot be changed.`,
   )
-  await tenants.deletion.finishAll()
+  await tenants.deletion.finishAllDeletions()
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })

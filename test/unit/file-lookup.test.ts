@@ -19,10 +19,10 @@ test('combines the file lookups of one event loop turn into one statement per te
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([
-    lookup.find('a', 'one-a'),
-    lookup.find('b', 'one-a'),
-    lookup.find('a', 'two-a'),
-    lookup.find('a', 'one-a'),
+    lookup.findById('a', 'one-a'),
+    lookup.findById('b', 'one-a'),
+    lookup.findById('a', 'two-a'),
+    lookup.findById('a', 'one-a'),
   ])
   expect(found.map((file) => file?.fileId)).toEqual(['one-a', undefined, 'two-a', 'one-a'])
   expect(statements).toEqual([
@@ -34,15 +34,15 @@ test('combines the file lookups of one event loop turn into one statement per te
 test('does not cache file lookups for a later event loop turn', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
-  await lookup.find('a', 'one-a')
-  await lookup.find('a', 'one-a')
+  await lookup.findById('a', 'one-a')
+  await lookup.findById('a', 'one-a')
   expect(statements).toHaveLength(2)
 })
 
 test('a failed statement affects only the file lookups of its tenant', async () => {
   const lookup = createLookup([])
-  const away = lookup.find('ten_away', 'x')
-  const found = lookup.find('a', 'one-a')
+  const away = lookup.findById('ten_away', 'x')
+  const found = lookup.findById('a', 'one-a')
   await expect(away).rejects.toThrow('no answer')
   expect((await found)?.fileId).toBe('one-a')
 })

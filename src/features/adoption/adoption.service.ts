@@ -121,7 +121,7 @@ export class AdoptionService {
   async *#listObjects({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
     for await (const object of this.#parts.objects.list(after)) {
       if (!object.path.startsWith(folder)) return
-      if (!isId('blob', getName(object.path))) yield object
+      if (!isId('blob', getFileName(object.path))) yield object
     }
   }
 
@@ -156,7 +156,7 @@ export class AdoptionService {
       })
     await this.#pace.waitForBytes(object.size, signal)
     const attempt = new Attempt(createRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
-    const file = new IncomingFile(getName(object.path), (limit) => this.#readObject(object, limit()))
+    const file = new IncomingFile(getFileName(object.path), (limit) => this.#readObject(object, limit()))
     const input = { file, context: request.context }
     let quarantinedId: string | undefined
     const commit = async (entry: Entry) => {
@@ -277,7 +277,7 @@ export class AdoptionService {
 
 const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context}/${folder}`
 
-const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+const getFileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
 
 /** Creates a new actor for each object, because the rules of a context are cached per actor. */
 function createRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {

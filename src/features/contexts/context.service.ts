@@ -26,7 +26,7 @@ export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
-  /** Concurrent reads of one tenant share a statement. */
+  /** Batches lookups by key. Concurrent lookups of the same tenant share one SQL statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
     getGroup: ({ tenantId }) => tenantId,
     run: (wanted) => this.#readByKey(wanted),
@@ -111,14 +111,14 @@ export class FileContextService {
     return found ? [found.contextId] : []
   }
 
-  /** Returns undefined if the context does not exist or is not accessible. */
+  /** Returns a context by key, or undefined if it does not exist or is not accessible. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const found = await this.#reads.add({ tenantId: actor.tenantId, contextKey })
     return found && canAccessContext(actor, found.contextId) ? found : undefined
   }
 
-  /** Runs in every upload, so it is one prepared statement. */
+  /** Every upload runs this query, so it is a prepared statement. */
   async #readByKey(wanted: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
     const { rows } = await this.#db.pool.query<FileContext>({
       name: 'contexts-by-key',

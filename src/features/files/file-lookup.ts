@@ -45,7 +45,7 @@ export class FileLookup<Found extends StoredFile> {
     })
 
   /** Returns a file, or null if the tenant has no such file. Concurrent calls share one SQL statement. */
-  find(tenantId: string, fileId: string): Promise<Found | null> {
+  findById(tenantId: string, fileId: string): Promise<Found | null> {
     return this.#batches.find({ tenantId, fileId })
   }
 

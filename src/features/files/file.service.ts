@@ -71,7 +71,7 @@ export class FileService {
 
   async #find<Found extends StoredFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.#ledger.announce('append', lookup.find(actor.tenantId, fileId)) : null
+    const file = isId('file', fileId) ? await this.#ledger.announce('append', lookup.findById(actor.tenantId, fileId)) : null
     if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.setTarget({ fileId, context: file })
     return file

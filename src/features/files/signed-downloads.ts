@@ -85,7 +85,7 @@ export class DownloadAborter {
   }
 
   /** Calls `cut` if the file is quarantined during the download. Returns a function that stops watching. */
-  watch({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
+  watchQuarantine({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
     const watched = { tenantId, fileId, cut }
     this.#watched.add(watched)
     this.#timer ??= setInterval(() => void this.#abortQuarantined(), checkIntervalMs).unref()

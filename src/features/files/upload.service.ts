@@ -55,7 +55,7 @@ interface Parts {
   ledger: Pick<Ledger, 'commit' | 'announce'>
   idempotency: IdempotencyService
   /** Counts and commits the rejection of a file that was uploaded through a link. */
-  uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
+  uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
   /** True if `storage` registers objects of another program instead of storing new ones. */
   isAdoption?: boolean
   /** Returns the storage quota and the used storage of the tenant, in bytes. */
@@ -292,7 +292,7 @@ export class UploadService {
     }
     const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
     const entry = { ...attempt.fail(error, report), blocked, rejection }
-    await (actor.uploadLink ? this.#parts.uploadLinks.reject(actor, entry) : this.#parts.ledger.commit(entry))
+    await (actor.uploadLink ? this.#parts.uploadLinks.rejectFile(actor, entry) : this.#parts.ledger.commit(entry))
     return error
   }
 }

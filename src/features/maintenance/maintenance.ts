@@ -89,7 +89,7 @@ export class Maintenance {
     })
     this.#schedule(60 * minute, 'unfinished uploads to the bucket', () => storage.abortUploads())
     this.#schedule(60 * minute, 'partitions', () => ensurePartitions(database.pool))
-    this.#schedule(minute, 'tenant deletions', () => tenants.deletion.finishAll())
+    this.#schedule(minute, 'tenant deletions', () => tenants.deletion.finishAllDeletions())
     this.#schedule(60 * minute, 'retention', () => deleteExpiredLogs(database.pool, horizons))
     this.#schedule(24 * 60 * minute, 'old hours', () => deleteOldHourlyCounters(database.pool))
     this.#schedule(60 * minute, 'upload links', () => deleteOldUploadLinks(database.pool))

@@ -52,7 +52,7 @@ export class QuarantineMoves {
   /** Moves an object, and reports an error instead of throwing it. `moveAll` retries the move within a minute. */
   async tryMove(place: QuarantinedFileKey): Promise<boolean> {
     try {
-      return await this.move(place)
+      return await this.moveObject(place)
     } catch (error) {
       this.#onError(error)
       return false
@@ -60,7 +60,7 @@ export class QuarantineMoves {
   }
 
   /** Returns false if the object was already moved, or if another replica is moving it. */
-  async move({ tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
+  async moveObject({ tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const { rows } = await this.#db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
        WHERE q.tenant_id = $1 AND q.file_id = $2 AND q.move_due_at <= now() AND f.tenant_id = q.tenant_id AND f.file_id = q.file_id RETURNING f.blob_path AS path`,

@@ -39,8 +39,8 @@ export class TenantDeletion {
     return this.#progress
   }
 
-  /** Suspends the tenant and records the start of its deletion. `finish` deletes the data. */
-  async begin(tenantId: string): Promise<void> {
+  /** Suspends the tenant and records the start of its deletion. `finishDeletion` deletes the data. */
+  async startDeletion(tenantId: string): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
       // Waits for the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
@@ -59,7 +59,7 @@ export class TenantDeletion {
   }
 
   /** Continues all interrupted deletions of tenants. */
-  async finishAll(): Promise<void> {
+  async finishAllDeletions(): Promise<void> {
     await this.#pool.query(
       `DELETE FROM service_state WHERE starts_with(key, $1) AND value ? 'complete' AND updated_at < now() - interval '1 day'`,
       [keyPrefix],
@@ -68,14 +68,14 @@ export class TenantDeletion {
       `SELECT key FROM service_state WHERE starts_with(key, $1) AND NOT value ? 'complete'`,
       [keyPrefix],
     )
-    for (const { key } of rows) if (!this.#stopped) await this.finish(key.slice(keyPrefix.length))
+    for (const { key } of rows) if (!this.#stopped) await this.finishDeletion(key.slice(keyPrefix.length))
   }
 
   /**
    * Completes the deletion and returns the number of deleted files. The service and the CLI may delete the same tenant in
    * parallel, so the number stays stored for a day, for whichever ends last.
    */
-  async finish(tenantId: string): Promise<number> {
+  async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
       if (this.#stopped || pass === maxPasses) return (await this.#loadState(tenantId))?.files ?? 0
     await this.#waitForOlderTransactions()

@@ -125,8 +125,8 @@ export class TenantService {
       throw conflict(
         `The name of tenant '${tenantId}' is not '${name}'. Enter the exact name to delete the tenant and all its data.`,
       )
-    await this.deletion.begin(tenantId)
-    return { tenantId, files: await this.deletion.finish(tenantId) }
+    await this.deletion.startDeletion(tenantId)
+    return { tenantId, files: await this.deletion.finishDeletion(tenantId) }
   }
 
   async #updateTenant(actor: Actor, plan: (before: TenantRow) => Partial<TenantRow>): Promise<Tenant> {

@@ -90,7 +90,7 @@ export class UploadLinkService {
 
   /** Returns a link. Throws 404 if it does not exist, or if another actor created it and the caller lacks scope `admin`. */
   async get(actor: Actor, linkId: string): Promise<UploadLink> {
-    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toSelectionValues(actor, linkId))
+    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toLinkQueryValues(actor, linkId))
     if (!rows[0]) throw notFound('upload link', linkId)
     return toUploadLink(rows[0])
   }
@@ -112,7 +112,7 @@ export class UploadLinkService {
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor
     const row = await this.#ledger.change(tenantId, async (tx) => {
-      const selection = toSelectionValues(actor, linkId)
+      const selection = toLinkQueryValues(actor, linkId)
       const [found] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, ...selection)
       if (!found) throw notFound('upload link', linkId)
       if (found.status === 'revoked') return { result: found, entry: [] }
@@ -126,7 +126,7 @@ export class UploadLinkService {
   }
 
   /** Commits the rejection of a file that was uploaded through a link. Revokes the link after too many rejections. */
-  reject({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
+  rejectFile({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
     return this.#ledger.change(tenantId, async (tx) => {
       const [link] = await tx.$queryRawUnsafe<{ isOpen: boolean; rejectedFiles: number; maxFiles: number }[]>(
         `UPDATE upload_links SET rejected_files = rejected_files + 1 WHERE tenant_id = $1 AND link_id = $2
@@ -149,7 +149,7 @@ const source = 'FROM upload_links l LEFT JOIN file_contexts c ON c.tenant_id = l
 const selectStatement = `SELECT ${linkColumns} ${source} WHERE l.tenant_id = $1 AND l.link_id = $2
   AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text[] IS NULL OR l.context_id = ANY ($4))`
 
-const toSelectionValues = (actor: Actor, linkId: string) => [
+const toLinkQueryValues = (actor: Actor, linkId: string) => [
   actor.tenantId,
   isId('ulk', linkId) ? linkId : '',
   toOwnerFilter(actor),

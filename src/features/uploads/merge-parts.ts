@@ -25,17 +25,17 @@ export function countPartsToMerge(sizes: number[], added: number): number {
     for (const end = count + more; count < end; count++) total += sizes.at(-1 - count)!
   }
   for (;;) {
-    while (count < sizes.length && getSizeClass(sizes.at(-1 - count)!) < getSizeClass(total)) merge(1)
-    const own = getSizeClass(total)
+    while (count < sizes.length && getPartSizeClass(sizes.at(-1 - count)!) < getPartSizeClass(total)) merge(1)
+    const own = getPartSizeClass(total)
     let same = 0
-    while (count + same < sizes.length && getSizeClass(sizes.at(-1 - count - same)!) === own) same++
+    while (count + same < sizes.length && getPartSizeClass(sizes.at(-1 - count - same)!) === own) same++
     const needed = own === 0 ? 1 : partsPerMerge - 1
     if (own === largeClass || same < needed) return count
     merge(same)
   }
 }
 
-function getSizeClass(size: number): number {
+function getPartSizeClass(size: number): number {
   const found = classBounds.findIndex((bound) => size < bound)
   return found === -1 ? largeClass : found
 }

@@ -139,7 +139,7 @@ export class ResumableUploadService {
   }
 
   /** Sets the size of an upload whose length was deferred. */
-  async declareSize(tenantId: string, uploadId: string, size: number): Promise<void> {
+  async setSize(tenantId: string, uploadId: string, size: number): Promise<void> {
     await this.#db.query(
       'UPDATE resumable_uploads SET size_bytes = $3, most_bytes = $3 WHERE tenant_id = $1 AND upload_id = $2 AND size_bytes IS NULL AND decided_at IS NULL',
       [tenantId, uploadId, size],
@@ -223,7 +223,7 @@ export class ResumableUploadService {
   }
 
   /** Records that a complete upload could not be validated. `isRead` increases the delay, because the bytes were read. */
-  async postpone(
+  async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,
     { isRead }: { isRead: boolean },

@@ -108,7 +108,7 @@ export class UploadStore extends DataStore {
   override async declareUploadLength(id: string, size: number): Promise<void> {
     const upload = this.#upload!
     if (size > upload.maxBytes) return void (await this.#rejectTooLarge(upload, size))
-    await this.#parts.rows.declareSize(upload.tenantId, id, size)
+    await this.#parts.rows.setSize(upload.tenantId, id, size)
     this.#upload = { ...upload, sizeBytes: size, maxBytes: size }
   }
 
@@ -214,7 +214,7 @@ export class UploadStore extends DataStore {
   async #postponeValidation(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = toPublicError(error)
     // If this statement fails, the next request retries immediately.
-    if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
+    if (httpStatus[response.code] >= 500) await this.#parts.rows.postponeValidation(upload, response, options).catch(() => {})
     throw error
   }
 

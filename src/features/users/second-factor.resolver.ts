@@ -25,7 +25,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
   ) {
-    return this.#secondFactors.begin(actor, password, call.signal)
+    return this.#secondFactors.beginSetUp(actor, password, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
@@ -38,7 +38,7 @@ export class SecondFactorResolver {
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
   ) {
-    return this.#secondFactors.confirm(actor, code, call.signal)
+    return this.#secondFactors.confirmSetUp(actor, code, call.signal)
   }
 
   @Requires('any')

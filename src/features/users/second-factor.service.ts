@@ -48,7 +48,7 @@ export class SecondFactorService {
   }
 
   /** Creates the secret of a second factor. The password is required, so that a stolen session is not enough to add one. */
-  async begin(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
+  async beginSetUp(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
@@ -66,8 +66,8 @@ export class SecondFactorService {
     return createTotpSetup(secret, user.email)
   }
 
-  /** Enables the second factor that `begin` created. Only this response contains the recovery codes. */
-  async confirm(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
+  /** Enables the second factor that `beginSetUp` created. Only this response contains the recovery codes. */
+  async confirmSetUp(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = generateRecoveryCodes()
     const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
     await this.#changeByCode({ actor, wrongCode, signal }, async (tx, before) => {

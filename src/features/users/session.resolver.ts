@@ -28,7 +28,7 @@ export class SessionResolver {
     @By() actor: Actor,
     @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
   ) {
-    return (await this.#sessions.end(actor, actor.id, sessionId)) > 0
+    return (await this.#sessions.endUserSessions(actor, actor.id, sessionId)) > 0
   }
 
   @Requires('admin')
@@ -50,6 +50,6 @@ export class SessionResolver {
     })
     sessionId?: string,
   ) {
-    return this.#sessions.end(actor, userId, sessionId ?? undefined)
+    return this.#sessions.endUserSessions(actor, userId, sessionId ?? undefined)
   }
 }

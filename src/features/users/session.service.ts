@@ -40,7 +40,7 @@ export class SessionService {
   }
 
   /** Ends one session, or all sessions of the user. Returns the number of ended sessions. */
-  end(actor: Actor, userId: string, sessionId?: string): Promise<number> {
+  endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
     return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
       const user = await findUser(tx, tenantId, userId)

@@ -31,7 +31,7 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
   const webhooks: WebhookService = new WebhookService({
     ...parts,
     outbound,
-    onChanged: () => webhookSender.wake({ changed: true }),
+    onChanged: () => webhookSender.checkForEvents({ changed: true }),
   })
   parts.serviceEvents.on('journaled', (tenantId) => webhookSender.scheduleCheck(tenantId))
   return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...parts, outbound }), webhookSender }

@@ -46,12 +46,12 @@ export class WebhookSender {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.wake(), checkIntervalMs).unref()
-    this.wake()
+    this.#timer = setInterval(() => this.checkForEvents(), checkIntervalMs).unref()
+    this.checkForEvents()
   }
 
   /** Checks for undelivered events immediately. `changed` means that a webhook was created or changed. */
-  wake(options: { changed?: boolean } = {}): void {
+  checkForEvents(options: { changed?: boolean } = {}): void {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
@@ -65,7 +65,7 @@ export class WebhookSender {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
       this.#soon = undefined
-      this.wake()
+      this.checkForEvents()
     }, sharedCheckMs).unref()
   }
 
@@ -125,7 +125,7 @@ export class WebhookSender {
       .catch(this.#parts.onError)
       .finally(() => {
         this.#running.delete(running)
-        this.wake()
+        this.checkForEvents()
       })
     this.#running.set(running, webhook)
   }
