@@ -224,7 +224,7 @@ describe('tenant isolation by root field', () => {
       expect(told).not.toContain(secret)
   })
 
-  test('GraphQL requests from another tenant change no data', async () => {
+  test('GraphQL requests with ids of another tenant change no data', async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

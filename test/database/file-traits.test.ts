@@ -42,7 +42,7 @@ test('stores the traits of a report without reading other files or earlier repor
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test('a file has the traits of its latest report', async () => {
+test('a file has the traits of its latest validation report', async () => {
   const upload = await books.upload(await books.context('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

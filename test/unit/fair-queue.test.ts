@@ -200,7 +200,7 @@ describe('a full queue', () => {
   })
 })
 
-test('the fair queue behaves like a simple list after random operations', () => {
+test('the fair queue behaves like a simple reference queue under random operations', () => {
   const random = seeded(20_261_122)
   const [maxLength, workers] = [12, 3]
   const queue = open(maxLength, workers)

@@ -18,7 +18,7 @@ const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
   trail.recordEvent({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
 
-test('stores a thousand identical security entries as one with their number', () => {
+test('combines a thousand identical security entries into one with a count', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')
   expect(stored).toHaveLength(1)
   expect(stored[0]).toMatchObject({
