@@ -21,7 +21,7 @@ export const storageCommands: Record<string, Command> = {
       const uploads = await services.resumableUploads.sweep()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
       const abortedUploads = await services.storage.abortUploads()
-      const idempotencyKeys = await services.idempotency.sweep()
+      const idempotencyKeys = await services.idempotency.deleteExpiredKeys()
       const sessions = await services.signIns.sweep()
       return {
         result: { removed, failed, uploads, aborted_uploads: abortedUploads, idempotency_keys: idempotencyKeys, sessions },

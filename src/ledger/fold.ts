@@ -69,7 +69,7 @@ export class Fold {
     this.#timer = setInterval(() => {
       if (running) return
       running = true
-      void this.run({ everyTenant: this.#foldCount++ % foldsPerFullScan === 0, maxTenants: tenantsPerFold })
+      void this.foldNow({ everyTenant: this.#foldCount++ % foldsPerFullScan === 0, maxTenants: tenantsPerFold })
         .catch(this.#onFailed)
         .finally(() => {
           running = false
@@ -85,7 +85,7 @@ export class Fold {
   /**
    * Folds the marked tenants that have waited longest, up to `maxTenants`. With `everyTenant`, includes the tenants of all replicas.
    */
-  run({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
+  foldNow({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#foldMarked(everyTenant, maxTenants))
     return this.#lastFold
   }
@@ -93,7 +93,7 @@ export class Fold {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     // Another replica, or this one after a restart, folds the remaining deltas.
-    await this.run().catch(() => {})
+    await this.foldNow().catch(() => {})
   }
 
   async #foldMarked(everyTenant: boolean, maxTenants: number): Promise<void> {

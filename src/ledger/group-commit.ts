@@ -54,7 +54,7 @@ export class CommitScheduler {
     if (this.#running > 0) this.#scheduleConcurrent()
     else if (!this.#isGathering) {
       this.#isGathering = true
-      setImmediate(() => this.#gather())
+      setImmediate(() => this.#startGathering())
     }
   }
 
@@ -72,7 +72,7 @@ export class CommitScheduler {
     }
   }
 
-  #gather(): void {
+  #startGathering(): void {
     this.#isGathering = true
     if (this.#hasEntries() && this.#announced.count > 0) {
       this.#awaited = this.#announced
@@ -94,7 +94,7 @@ export class CommitScheduler {
     this.#startedAt = performance.now()
     void this.#commitNext().finally(() => {
       this.#running--
-      if (this.#running === 0) this.#gather()
+      if (this.#running === 0) this.#startGathering()
       else this.#scheduleConcurrent()
     })
     this.#scheduleConcurrent()

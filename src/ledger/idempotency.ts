@@ -89,7 +89,7 @@ export class IdempotencyService {
   }
 
   /** Deletes keys that are older than 24 hours. Returns the number of deleted keys. */
-  async sweep(shouldContinue: () => boolean = () => true): Promise<number> {
+  async deleteExpiredKeys(shouldContinue: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
       const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
         `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweepBatch}`,

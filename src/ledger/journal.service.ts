@@ -94,7 +94,7 @@ export class JournalService {
     limit = maxPageEvents,
     ...wanted
   }: JournalFilter & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
-    const listener = this.#wakes.listen(wanted.tenantId)
+    const listener = this.#wakes.createListener(wanted.tenantId)
     const wake = () => listener.wake()
     signal.addEventListener('abort', wake)
     try {
@@ -105,7 +105,7 @@ export class JournalService {
         if (found.through > after) yield found
         after = found.through
         if (after < found.lastSequence || signal.aborted) continue
-        await listener.wait(found.lastSequence)
+        await listener.waitForEvents(found.lastSequence)
         await delay(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
@@ -163,7 +163,7 @@ class Listener {
     this.#close = parts.close
   }
 
-  /** Must be called before the journal is read, so that `wait` does not miss events written during the read. */
+  /** Must be called before the journal is read, so that `waitForEvents` does not miss events written during the read. */
   clearWake(): void {
     this.#isWoken = false
   }
@@ -173,8 +173,8 @@ class Listener {
     this.#resolve()
   }
 
-  /** Waits until the journal has more than `length` events, or until a wake-up since `arm`. */
-  async wait(length: number): Promise<void> {
+  /** Waits until the journal has more than `length` events, or until a wake-up since `clearWake`. */
+  async waitForEvents(length: number): Promise<void> {
     this.#onFound(length)
     if (this.#isWoken) return
     await new Promise<void>((resolve) => {
@@ -204,7 +204,7 @@ class JournalWakes {
     this.#events = events
   }
 
-  listen(tenantId: string): Listener {
+  createListener(tenantId: string): Listener {
     if (this.#followed.size === 0) this.#events.on('journaled', this.#wake)
     const followed = this.#followed.get(tenantId) ?? { length: 0, listeners: new Set() }
     this.#followed.set(tenantId, followed)

@@ -26,7 +26,7 @@ export type IdPrefix =
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
-function random(): number {
+function getRandomFraction(): number {
   if (used === pool.length) {
     randomFillSync(pool)
     used = 0
@@ -37,7 +37,7 @@ function random(): number {
 // If the clock is set back by more than this, new ids use the earlier time. Otherwise one wrong jump ahead would give all later ids a
 // future time.
 const absorbedMs = 5_000
-let next = monotonicFactory(random)
+let next = monotonicFactory(getRandomFraction)
 let latest = 0
 
 /**
@@ -46,7 +46,7 @@ let latest = 0
  */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
-  if (moment < latest - absorbedMs) next = monotonicFactory(random)
+  if (moment < latest - absorbedMs) next = monotonicFactory(getRandomFraction)
   if (moment > latest || moment < latest - absorbedMs) latest = moment
   return `${prefix}_${next(moment).toLowerCase()}`
 }

@@ -107,7 +107,7 @@ describe('POST /files/upload', () => {
     expect(next.status).toBe(201)
     expect(next.body.data.file_id).not.toBe(first.body.data.file_id)
     await expireKey(key['idempotency-key'], '25 hours')
-    expect(await world.app.services.idempotency.sweep()).toBe(1)
+    expect(await world.app.services.idempotency.deleteExpiredKeys()).toBe(1)
   })
 
   test('an Idempotency-Key used by a killed process can be reused after its lease ends', async () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
   for (const entry of uploads) await ledger.commit(entry)
   await ledger.commit(books.deletion(uploads[0]!))
   await ledger.commit({ call: books.call('metadata') })
-  await new Fold(books.database.writes).run({ everyTenant: true })
+  await new Fold(books.database.writes).foldNow({ everyTenant: true })
   // The download is not yet counted when its counters are read.
   await ledger.commit(books.download(uploads[1]!))
 })

@@ -90,7 +90,7 @@ test('concurrent calls during a tenant deletion leave no rows of the tenant and 
     deleted = true
     await Promise.all(calls)
     // A fold discards the counts of the last calls.
-    await fold.run({ everyTenant: true })
+    await fold.foldNow({ everyTenant: true })
     expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   }
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })

@@ -131,7 +131,7 @@ test('distributes tables while the service is in use without losing a file or co
   isOver = true
   await Promise.all(uploads)
   for (const id of stored) expect((await tenant.admin.get(`/files/${id}/metadata`)).status).toBe(200)
-  await world.app.services.fold.run({ everyTenant: true })
+  await world.app.services.fold.foldNow({ everyTenant: true })
   expect(await world.app.services.storageHealth.verify({ deep: true, whole: true })).toEqual({
     countersDrift: 0,
     filesWithoutBlob: 0,

@@ -140,8 +140,8 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(await callEverything(world, tenant)).toEqual([])
       const { services } = world.app
       await new Sweeper(world.database.pool, services.storage).sweep()
-      await services.fold.run({ everyTenant: true })
-      await services.idempotency.sweep(() => true)
+      await services.fold.foldNow({ everyTenant: true })
+      await services.idempotency.deleteExpiredKeys(() => true)
       await services.resumableUploads.sweep(() => true)
       await services.signIns.sweep()
       await sendEvents(world, tenant)

@@ -93,7 +93,7 @@ export class Maintenance {
     this.#schedule(60 * minute, 'retention', () => deleteExpiredLogs(database.pool, horizons))
     this.#schedule(24 * 60 * minute, 'old hours', () => deleteOldHourlyCounters(database.pool))
     this.#schedule(60 * minute, 'upload links', () => deleteOldUploadLinks(database.pool))
-    this.#schedule(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
+    this.#schedule(10 * minute, 'idempotency keys', () => idempotency.deleteExpiredKeys(() => !this.#closed))
     this.#schedule(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
     this.#schedule(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))
     this.#schedule(60 * minute, 'sessions', () => signIns.sweep())

@@ -26,7 +26,7 @@ export class ForeignFiles {
     for await (const path of listPaths(this.#root, after)) {
       if (path === previous) continue
       previous = path
-      const stats = isBlobPath(path) ? await this.#stat(path) : undefined
+      const stats = isBlobPath(path) ? await this.#getStats(path) : undefined
       // The size is missing if the file was deleted in the meantime, or if its name is reserved or invalid. Opening it then fails.
       yield { path, size: stats?.size ?? 0, storedAt: stats?.mtime ?? new Date(0) }
     }
@@ -65,7 +65,7 @@ export class ForeignFiles {
     })
   }
 
-  async #stat(path: string): Promise<Stats | undefined> {
+  async #getStats(path: string): Promise<Stats | undefined> {
     return withStorageErrors('list its files', async () => stat(await this.#findFile(path)).catch(ignoreErrorCode('ENOENT')))
   }
 

@@ -39,7 +39,7 @@ export class SdkConnection {
   async handle(request: SdkRequest, { abortSignal }: { abortSignal?: AbortSignal } = {}): Promise<{ response: SdkResponse }> {
     const { method, headers, body } = request
     const sent = { method: method as BucketRequest['method'], url: toUrl(request), headers, body: toBody(body, headers) }
-    const response = await this.#connection.send({ ...sent, signal: abortSignal }).catch(toPlainError)
+    const response = await this.#connection.send({ ...sent, signal: abortSignal }).catch(rethrowWithCode)
     const date = Date.parse(response.headers.date ?? '')
     if (!Number.isNaN(date)) this.#clockOffsetMs = date - Date.now()
     const isContent = request.query?.['x-id'] === contentOperation && response.status < 300
@@ -61,7 +61,7 @@ export class SdkConnection {
 
 // Converts an error so that the SDK keeps its code, which determines whether to retry. The SDK drops codes of errors from other vm
 // contexts.
-function toPlainError(error: Error & { code?: string }): never {
+function rethrowWithCode(error: Error & { code?: string }): never {
   throw Object.assign(new Error(error.message, { cause: error }), { code: error.code })
 }
 
