@@ -85,7 +85,10 @@ describe('an API key', () => {
     expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
     try {
-      expect(await authenticate(here, key.secret)).toMatchObject({ outcome: 'rejected', message: 'This API key has expired.' })
+      expect(await authenticate(here, key.secret)).toMatchObject({
+        outcome: 'rejected',
+        message: 'This API key has expired. Create a new API key.',
+      })
     } finally {
       setClock(Date.now())
     }
