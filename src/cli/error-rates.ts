@@ -30,14 +30,14 @@ export async function readLabels(manifest: string): Promise<LabelledFile[]> {
 }
 
 /** Formats a rate with its 95 % confidence interval. */
-export function formatRate(count: number, of: number): string {
-  const [low, high] = computeConfidenceInterval(count, of)
+export function formatRate(count: number, trials: number): string {
+  const [low, high] = computeConfidenceInterval(count, trials)
   const percent = (value: number) => `${(value * 100).toFixed(2)} %`
-  return `${count} of ${of}: ${percent(of === 0 ? 0 : count / of)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
+  return `${count} of ${trials}: ${percent(trials === 0 ? 0 : count / trials)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
 }
 
 /** Computes the Clopper-Pearson interval, which is also valid for small counts and for 0. */
-function computeConfidenceInterval(count: number, of: number): [number, number] {
+function computeConfidenceInterval(count: number, trials: number): [number, number] {
   const solve = (isTooLow: (p: number) => boolean) => {
     let [low, high] = [0, 1]
     for (let step = 0; step < 60; step++) {
@@ -47,17 +47,17 @@ function computeConfidenceInterval(count: number, of: number): [number, number] 
     }
     return (low + high) / 2
   }
-  const low = count === 0 ? 0 : solve((p) => 1 - computeBinomialCdf(count - 1, of, p) < 0.025)
-  const high = count === of ? 1 : solve((p) => computeBinomialCdf(count, of, p) > 0.025)
+  const low = count === 0 ? 0 : solve((p) => 1 - computeBinomialCdf(count - 1, trials, p) < 0.025)
+  const high = count === trials ? 1 : solve((p) => computeBinomialCdf(count, trials, p) > 0.025)
   return [low, high]
 }
 
-/** Binomial probability of at most `count` successes in `of` trials with success probability `p`. */
-function computeBinomialCdf(count: number, of: number, p: number): number {
-  let term = of * Math.log1p(-p)
+/** Returns the binomial probability of at most `count` successes with success probability `p`. */
+function computeBinomialCdf(count: number, trials: number, p: number): number {
+  let term = trials * Math.log1p(-p)
   let sum = Math.exp(term)
   for (let index = 1; index <= count; index++) {
-    term += Math.log((of - index + 1) / index) + Math.log(p) - Math.log1p(-p)
+    term += Math.log((trials - index + 1) / index) + Math.log(p) - Math.log1p(-p)
     sum += Math.exp(term)
   }
   return sum

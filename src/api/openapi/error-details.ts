@@ -7,11 +7,11 @@ interface ErrorDescription {
   example: { message: string; details: Json }
 }
 
-const text = (description: string): Json => ({ type: 'string', description })
-const whole = (description: string): Json => ({ type: 'integer', format: 'int64', description })
-const list = (description: string): Json => ({ type: 'array', items: { type: 'string' }, description })
+const textSchema = (description: string): Json => ({ type: 'string', description })
+const integerSchema = (description: string): Json => ({ type: 'integer', format: 'int64', description })
+const textListSchema = (description: string): Json => ({ type: 'array', items: { type: 'string' }, description })
 /** All members are optional, because they depend on the cause of the error. */
-const members = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
+const optionalMembers = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
 const noMembers: Json = { type: 'object', additionalProperties: true, description: 'This error has no details.' }
 
 const fields: Json = {
@@ -23,8 +23,8 @@ const fields: Json = {
       items: {
         type: 'object',
         properties: {
-          field: text('Name of the field, as in the request.'),
-          message: text('Rule that the value must follow.'),
+          field: textSchema('Name of the field, as in the request.'),
+          message: textSchema('Rule that the value must follow.'),
         },
         required: ['field', 'message'],
         additionalProperties: false,
@@ -37,20 +37,20 @@ const fields: Json = {
 }
 
 const fileId = 'file_01kqzv6y8xw3f5t2n7m4c9d1b0'
-const file = members({ file_id: text('ID of the file.') })
+const file = optionalMembers({ file_id: textSchema('ID of the file.') })
 const reader = {
-  reader: text('Name of the format reader that found the problem.'),
-  worker: text('Reason why the content could not be read: `died`, `hung` or `out_of_memory`.'),
-  trap: text('Kind of malicious construction, such as a decompression bomb.'),
-  sha256: text('SHA-256 checksum of the file, if it differs from the one that the upload link requires.'),
-  expected_sha256: text('SHA-256 checksum that the upload link requires.'),
+  reader: textSchema('Name of the format reader that found the problem.'),
+  worker: textSchema('Reason why the content could not be read: `died`, `hung` or `out_of_memory`.'),
+  trap: textSchema('Kind of malicious construction, such as a decompression bomb.'),
+  sha256: textSchema('SHA-256 checksum of the file, if it differs from the one that the upload link requires.'),
+  expected_sha256: textSchema('SHA-256 checksum that the upload link requires.'),
 }
 const policy = {
   encrypted: { type: 'boolean', description: 'True if the file or a part of it requires a password.' },
-  active_content: list('Short descriptions of the active content.'),
+  active_content: textListSchema('Short descriptions of the active content.'),
 }
-const scanner = { engine: text('Name and version of the scanner.') }
-const unavailable = (message: string): ErrorDescription => ({ details: noMembers, example: { message, details: {} } })
+const scanner = { engine: textSchema('Name and version of the scanner.') }
+const describeUnavailable = (message: string): ErrorDescription => ({ details: noMembers, example: { message, details: {} } })
 
 /** Details of every error code. The type requires an entry for each new code. */
 export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
@@ -62,11 +62,11 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   unauthenticated: {
-    details: members({ second_factor: text('`code` if the sign-in requires a second-factor code.') }),
+    details: optionalMembers({ second_factor: textSchema('`code` if the sign-in requires a second-factor code.') }),
     example: { message: 'Missing credential. Send `Authorization: Bearer <API key or token>`.', details: {} },
   },
   forbidden: {
-    details: members({ scope: text('Scope that the credential lacks.') }),
+    details: optionalMembers({ scope: textSchema('Scope that the credential lacks.') }),
     example: {
       message: "This credential lacks the scope 'metadata'. Use a credential that has it.",
       details: { scope: 'metadata' },
@@ -88,19 +88,19 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     example: { message: `File '${fileId}' was not found.`, details: { file: fileId } },
   },
   method_not_allowed: {
-    details: members({ allowed: list('Methods that the path supports.') }),
+    details: optionalMembers({ allowed: textListSchema('Methods that the path supports.') }),
     example: {
       message: 'Method PUT is not allowed for this path. Allowed methods: GET, HEAD.',
       details: { allowed: ['GET', 'HEAD'] },
     },
   },
   conflict: {
-    details: members({
-      context_key: text('Key of the context that already exists, is disabled or contains files.'),
-      status: text('Current status of the resource.'),
-      files: whole('Number of files in the context.'),
-      limit: whole('Maximum number of resources of this kind.'),
-      upload_offset: whole('Number of received bytes of a resumable upload.'),
+    details: optionalMembers({
+      context_key: textSchema('Key of the context that already exists, is disabled or contains files.'),
+      status: textSchema('Current status of the resource.'),
+      files: integerSchema('Number of files in the context.'),
+      limit: integerSchema('Maximum number of resources of this kind.'),
+      upload_offset: integerSchema('Number of received bytes of a resumable upload.'),
       resumable: { type: 'boolean', description: 'True if the upload can be resumed.' },
     }),
     example: { message: "Context 'invoices' already exists. Choose another key.", details: { context_key: 'invoices' } },
@@ -123,8 +123,8 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     details: {
       type: 'object',
       properties: {
-        size_bytes: whole('Size of the file in bytes, or its minimum size if the upload was stopped.'),
-        limit_bytes: whole('Maximum size of a file in bytes.'),
+        size_bytes: integerSchema('Size of the file in bytes, or its minimum size if the upload was stopped.'),
+        limit_bytes: integerSchema('Maximum size of a file in bytes.'),
       },
       required: ['size_bytes', 'limit_bytes'],
       additionalProperties: false,
@@ -139,9 +139,9 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     example: { message: 'The body has no Content-Type. Send application/json.', details: {} },
   },
   invalid_extension: {
-    details: members({
-      extension: text('Extension of the file name, without the dot.'),
-      allowed: list('Extensions that the context allows, if it rejects the extension of the file.'),
+    details: optionalMembers({
+      extension: textSchema('Extension of the file name, without the dot.'),
+      allowed: textListSchema('Extensions that the context allows, if it rejects the extension of the file.'),
       recognised: { type: ['string', 'null'], description: 'Detected file type, if it does not match the extension.' },
       content_type: { type: ['string', 'null'], description: 'Media type of the detected file type.' },
     }),
@@ -151,48 +151,48 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   blank_file: {
-    details: members({ size_bytes: whole('Size of the file in bytes.') }),
+    details: optionalMembers({ size_bytes: integerSchema('Size of the file in bytes.') }),
     example: { message: 'The file is empty (0 bytes).', details: { size_bytes: 0 } },
   },
   corrupt_file: {
-    details: members({ ...reader, ...policy }),
+    details: optionalMembers({ ...reader, ...policy }),
     example: { message: 'Not a valid .png file: the image is truncated.', details: { reader: 'png' } },
   },
   virus_detected: {
-    details: members({ signature: text('Name of the signature that matched.'), ...scanner }),
+    details: optionalMembers({ signature: textSchema('Name of the signature that matched.'), ...scanner }),
     example: {
       message: 'Virus found by ClamAV 1.4.3: Win.Test.EICAR_HDB-1.',
       details: { signature: 'Win.Test.EICAR_HDB-1', engine: 'ClamAV 1.4.3' },
     },
   },
   encrypted_file: {
-    details: members(policy),
+    details: optionalMembers(policy),
     example: {
       message: "The file, or a part of it, requires a password. Context 'invoices' rejects encrypted files.",
       details: { encrypted: true },
     },
   },
   active_content: {
-    details: members(policy),
+    details: optionalMembers(policy),
     example: {
       message: "The file contains active content (VBA macros). Context 'invoices' rejects active content.",
       details: { active_content: ['VBA macros'] },
     },
   },
   scan_incomplete: {
-    details: members({ cause: text('Part of the file that was not scanned, with the reason.'), ...scanner }),
+    details: optionalMembers({ cause: textSchema('Part of the file that was not scanned, with the reason.'), ...scanner }),
     example: {
       message: 'A part of the file is encrypted and cannot be scanned.',
       details: { cause: 'a part of the file is encrypted and cannot be scanned', engine: 'ClamAV 1.4.3' },
     },
   },
   quota_exceeded: {
-    details: members({
-      quota_mb: whole('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
-      used_bytes: whole('Number of stored bytes.'),
-      unfinished_bytes: whole('Number of bytes in unfinished uploads, if they exhaust the quota.'),
-      remaining_bytes: whole('Number of bytes remaining in the quota.'),
-      size_bytes: whole('Size of the file or request in bytes.'),
+    details: optionalMembers({
+      quota_mb: integerSchema('Quota of the context or of the tenant, in MB of 1,048,576 bytes.'),
+      used_bytes: integerSchema('Number of stored bytes.'),
+      unfinished_bytes: integerSchema('Number of bytes in unfinished uploads, if they exhaust the quota.'),
+      remaining_bytes: integerSchema('Number of bytes remaining in the quota.'),
+      size_bytes: integerSchema('Size of the file or request in bytes.'),
     }),
     example: {
       message:
@@ -201,17 +201,17 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   rate_limited: {
-    details: members({ retry_after: whole('Number of seconds to wait, as in the `Retry-After` header.') }),
+    details: optionalMembers({ retry_after: integerSchema('Number of seconds to wait, as in the `Retry-After` header.') }),
     example: {
       message: 'Too many calls by this API key. The limit is 120000 per minute. Retry in 12 s.',
       details: { retry_after: 12 },
     },
   },
-  internal_server_error: unavailable('Internal error. It was logged with the request id.'),
-  scanner_unavailable: unavailable('The file could not be scanned: no clamd server responds correctly.'),
-  storage_unavailable: unavailable('The file store currently cannot write a file (connection refused). Retry later.'),
+  internal_server_error: describeUnavailable('Internal error. It was logged with the request id.'),
+  scanner_unavailable: describeUnavailable('The file could not be scanned: no clamd server responds correctly.'),
+  storage_unavailable: describeUnavailable('The file store currently cannot write a file (connection refused). Retry later.'),
   database_unavailable: {
-    details: members({
+    details: optionalMembers({
       outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
     }),
     example: {
@@ -220,5 +220,5 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
       details: { outcome: 'unknown' },
     },
   },
-  overloaded: unavailable('The service is overloaded. Retry later.'),
+  overloaded: describeUnavailable('The service is overloaded. Retry later.'),
 }
