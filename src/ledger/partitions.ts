@@ -3,7 +3,7 @@ import { getCurrentTime } from '../platform/clock.js'
 import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
 import { getFirstId } from '../platform/ids.js'
 
-/** Returns the start of the UTC month that is `ahead` months after `moment`. */
+/** Returns the start of the UTC month that is `monthOffset` months after `time`. */
 export const getMonthStart = (time: Date, monthOffset = 0): Date =>
   new Date(Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + monthOffset, 1))
 

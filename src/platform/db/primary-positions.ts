@@ -28,7 +28,7 @@ export class PrimaryPositions {
     this.#queryPosition = queryPosition
   }
 
-  /** Returns a position that includes all commits before `moment`: the earliest stored one, or else the current one. */
+  /** Returns a position that includes all commits before `time`: the earliest stored one, or else the current one. */
   async getPositionSince(time: number): Promise<Position> {
     const latest = this.#known.at(-1)
     if (!latest || latest.at < time) return this.#queries.add()

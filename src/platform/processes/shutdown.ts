@@ -35,7 +35,7 @@ let isFailing = false
 
 // Exits without draining, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
 export function exitWithError(logger: Logger, message: string, error?: unknown): never {
-  // Log only once, because an error in this log line would call `fail` again.
+  // Log only once, because an error in this log line would call `exitWithError` again.
   if (!isFailing) {
     isFailing = true
     logger.fatal({ err: error }, message)

@@ -104,7 +104,7 @@ export class IncomingFile {
     this.#receive = receive
   }
 
-  /** Returns the untrusted file name from the client. See `cleanFilename`. */
+  /** Returns the untrusted file name from the client. See `sanitizeFilename`. */
   async getName(): Promise<string> {
     return this.#name
   }

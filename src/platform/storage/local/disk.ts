@@ -30,7 +30,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if `directory` is in the cache of durable directories. `forget` removes it. */
+  /** True if `directory` is in the cache of durable directories. `invalidate` removes it. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
