@@ -24,6 +24,8 @@ export interface RequestFacts {
   readonly rejection: Rejection | undefined
   readonly idempotencyKey: string | undefined
   readonly responseHeaders: Record<string, string>
+  /** Cursor of the next page of a REST list, if the page does not end with the last item of its list. */
+  nextCursor?: string | undefined
   readonly cost: RequestCost
   /** Aborted if the client disconnects before sending the complete request. */
   readonly signal: AbortSignal

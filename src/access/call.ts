@@ -30,6 +30,7 @@ export class Call implements RequestFacts {
   /** Returns the name of an argument in the request, for example `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined
+  nextCursor?: string | undefined
   /** Response headers to send, such as the rate limit headers. */
   readonly responseHeaders: Record<string, string> = {}
   readonly memo = new Map<unknown, unknown>()

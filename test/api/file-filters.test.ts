@@ -322,34 +322,6 @@ describe('lists of more than ten thousand files', () => {
   })
 })
 
-test('a file search reads a bounded number of names per request and continues on the next page', async () => {
-  const large = await world.tenant()
-  const { context_id } = await large.context('large')
-  // Only the oldest files match, and one request does not read enough rows to reach them.
-  for (let from = 1; from < 100_010; from += 20_000)
-    await world.database.pool.query(
-      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
-       SELECT 'file_01' || lpad(n::text, 24, '0'), $1, $2, CASE WHEN n <= 3 THEN 'needle' ELSE 'straw' END || n || '.txt', 'text/plain', n, lpad(n::text, 64, '0'), n::text, $3, now(), now()
-       FROM generate_series($4::int, least($4 + 19999, 100010)) n`,
-      [large.tenantId, context_id, uploaders[0], from],
-    )
-  const query = `query ($after: String) { filesConnection(search: "EEDLE", after: $after, first: 2) { totalCount edges { node { originalFilename } } pageInfo { hasNextPage endCursor } } }`
-  const pages: string[][] = []
-  for (let after: string | null = null; ; ) {
-    const { body }: ApiResponse = await large.admin.graphql(query, { after })
-    const { edges, pageInfo, totalCount } = body.data.filesConnection
-    pages.push(edges.map(({ node }: { node: { originalFilename: string } }) => node.originalFilename))
-    expect(totalCount).toBeNull()
-    if (!pageInfo.hasNextPage) break
-    after = pageInfo.endCursor
-  }
-  expect(pages).toEqual([[], ['needle3.txt', 'needle2.txt'], ['needle1.txt']])
-  expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
-  // Searches by id and checksum use an index and are not limited by the number of files.
-  const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
-  expect(getItems(found).map((file: { original_filename: string }) => file.original_filename)).toEqual(['needle2.txt'])
-})
-
 test('GraphQL returns the time at which a file was quarantined, including in lists', async () => {
   const other = await world.tenant()
   await other.context('notes')

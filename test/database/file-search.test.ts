@@ -6,6 +6,7 @@ import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
 import { countFiles } from '../support/file-groups.js'
+import { countFilesRead } from '../support/files-read.js'
 
 const files = 20_000
 const pageRows = 21
@@ -31,14 +32,6 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-interface Plan {
-  'Relation Name'?: string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  Plans?: Plan[]
-}
-
 /** Counts the file rows that a list statement reads, including filtered ones. */
 async function read(search: Search, after: SortPosition | undefined): Promise<number> {
   const requested: { text: string; values: unknown[] }[] = []
@@ -50,15 +43,7 @@ async function read(search: Search, after: SortPosition | undefined): Promise<nu
   const rows = await list.findRows(search, { limit: pageRows - 1, fromEnd: false, after, before: undefined })
   expect(rows).toHaveLength(pageRows)
   const { text, values } = requested.at(-1)!
-  const explained = await books.database.pool.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-    values,
-  )
-  const count = (plan: Plan): number =>
-    (plan['Relation Name'] === 'files'
-      ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
-      : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + count(each), 0)
-  return count(explained.rows[0]!['QUERY PLAN'][0]!.Plan)
+  return countFilesRead(books.database.pool, text, values)
 }
 
 const deep = { id: `file_01k0001000${'0'.repeat(16)}`, name: '8', size: '30000' }

@@ -42,7 +42,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
       const { route, parameters } = findRoute(tree, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
       const data = await runRoute(parts, { request, response, call, route, operation }, parameters, target.query)
-      const next = createNextPageLink(route, target, data)
+      const next = createNextPageLink(route, target, data, call.nextCursor)
       if (next !== undefined && !response.destroyed) response.setHeader('Link', next)
       return { route, data }
     })
@@ -141,19 +141,25 @@ interface Listed {
 }
 
 /**
- * Returns the `Link` header (RFC 8288) of the next page, which starts after the last item of this page. Undefined on the last
- * page.
+ * Returns the `Link` header (RFC 8288) of the next page, which starts at `nextCursor` or after the last item of this page.
+ * Undefined on the last page.
  */
-function createNextPageLink(route: Route, target: Target, page: unknown): string | undefined {
+function createNextPageLink(route: Route, target: Target, page: unknown, nextCursor: string | undefined): string | undefined {
   if (route.listedBy === undefined) return undefined
   const { data, pagination } = page as Listed
-  const last = data.at(-1)
-  if (!pagination.has_next || last === undefined) return undefined
+  if (!pagination.has_next) return undefined
+  const after = nextCursor ?? getLastCursor(route, target, data)
+  if (after === undefined) return undefined
   const query = new URLSearchParams(target.query)
-  const sort = route.sortedBy ?? getRequestedSort(target.query)
   query.set('page', String(Math.min(pagination.page + 1, maxPages)))
-  query.set('after', createCursor(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
+  query.set('after', after)
   return `<${target.path}?${query}>; rel="next"`
+}
+
+function getLastCursor({ listedBy, sortedBy }: Route, { query }: Target, items: Listed['data']): string | undefined {
+  const last = items.at(-1)
+  const sort = sortedBy ?? getRequestedSort(query)
+  return last && createCursor(String(last[listedBy!]), sort ? { sort, key: String(last[sort]) } : undefined)
 }
 
 /** Returns the requested sort order, or undefined for the default. Only `GET /files` has these parameters. */

@@ -50,7 +50,7 @@ export function buildAttributeConditions({ uploadedBy, contentType = null }: Fil
 const needsContextMerge = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributeFilter(filter)
 
-interface IndexScan {
+export interface IndexScan {
   ascending?: boolean
   /** SQL conditions on the file table `f`. */
   where?: readonly string[]

@@ -1,9 +1,10 @@
-import type { Stretch } from '../../api/graphql/page.js'
+import { TenantSlots } from '../../access/tenant-slots.js'
+import type { Connection, Stretch } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { isId } from '../../platform/ids.js'
+import { createCursor, isId } from '../../platform/ids.js'
 import type { File } from './file.types.js'
-import { buildAttributeConditions } from './file-list.js'
+import { buildAttributeConditions, buildOrderedFilesSql, type IndexScan } from './file-list.js'
 import {
   buildCursorCondition,
   buildPrefixCondition,
@@ -33,103 +34,151 @@ const maxScannedFiles = 100_000
 
 type TextSearch = Search & { text: TextFilter }
 
-const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.size_bytes, f.uploaded_by, f.content_type'
-
-/** Finds files by ID, checksum or part of the name. Each request reads a bounded number of files, in order of their IDs. */
-export class FileTextSearch {
-  readonly #database: Queries
-
-  constructor(database: Queries) {
-    this.#database = database
-  }
-
-  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async findRows(search: TextSearch, { limit, fromEnd, after, before }: Stretch<SortPosition>): Promise<File[]> {
-    const isDown = search.descending !== fromEnd
-    const values: unknown[] = []
-    const places = () => [
-      buildCursorCondition(search, after, values, search.descending),
-      buildCursorCondition(search, before, values, !search.descending),
-    ]
-    let ids: string
-    if (search.sort === 'created_at') ids = buildMatchesSql(search, values, { where: places(), ascending: !isDown })
-    else {
-      if (await this.findScanEnd(search, { fromEnd, after: undefined, before: undefined }))
-        throw badUserInput([{ field: 'sort', message: tooManyToSort }])
-      ids = `SELECT f.* FROM (${buildMatchesSql(search, values, { where: [], ascending: false })}) f WHERE ${places().join(' AND ')}`
-    }
-    const found = await selectFiles(this.#database, ids, {
-      search,
-      values,
-      order: buildSortOrderSql(search.sort, isDown),
-      rows: limit + 1,
-    })
-    return fromEnd ? found.reverse() : found
-  }
-
-  /** Returns the ID of the last file that the search read, or undefined if the search read all files after the position. */
-  async findScanEnd(
-    search: TextSearch,
-    { fromEnd, after, before }: Omit<Stretch<SortPosition>, 'limit'>,
-  ): Promise<string | undefined> {
-    const values: unknown[] = []
-    const where = [
-      buildCursorCondition(search, after, values, search.descending),
-      buildCursorCondition(search, before, values, !search.descending),
-    ]
-    const scan = { where, ascending: search.descending === fromEnd }
-    const { rows } = await this.#database.query<{ fileId: string }>(
-      buildScanSql(search, values, { ...scan, what: 'f.file_id AS "fileId"', page: `OFFSET ${maxScannedFiles - 1} LIMIT 2` }),
-      values,
-    )
-    return rows.length === 2 ? rows[0]!.fileId : undefined
-  }
-
-  /** Counts matching files among the newest ones. `isComplete` is false if older files were not read. */
-  async countMatches(search: TextSearch): Promise<{ matching: number; isComplete: boolean }> {
-    const values: unknown[] = []
-    const [end, { rows }] = await Promise.all([
-      this.findScanEnd(search, { fromEnd: false, after: undefined, before: undefined }),
-      this.#database.query<{ matching: number }>(
-        `SELECT count(*)::int AS matching FROM (${buildMatchesSql(search, values, { where: [], ascending: false })}) f`,
-        values,
-      ),
-    ])
-    return { matching: rows[0]!.matching, isComplete: end === undefined }
-  }
+interface FoundPage {
+  rows: File[]
+  /** ID of the last file read, where the next page continues. Undefined if the page is full or all files were read. */
+  scanEnd: string | undefined
 }
 
-interface Scan {
-  /** SQL conditions on the ID of file `f`. */
-  where: readonly string[]
+/** Number of matching files among the newest ones. `isComplete` is false if older files were not read. */
+interface FoundTotal {
+  matching: number
+  isComplete: boolean
+}
+
+/** Range of the IDs to read. */
+interface Scan extends Pick<Stretch<SortPosition>, 'after' | 'before'> {
   ascending: boolean
 }
 
-/** Returns SQL for the files that the scan reads. The conditions form an index range in the order of the IDs. */
-function buildScanSql(
-  { tenantId, contextIds, text, window }: TextSearch,
-  values: unknown[],
-  { where, ascending, what, page }: Scan & { what: string; page: string },
-): string {
-  const conditions = [`f.tenant_id = $${values.push(tenantId)}`, buildWindowCondition(window, values), ...where]
-  if ('fileId' in text) conditions.push(`f.file_id = $${values.push(text.fileId)}`)
-  else if ('checksum' in text) conditions.push(`f.checksum = $${values.push(text.checksum)}`)
-  else if (contextIds?.length === 1) conditions.push(`f.context_id = $${values.push(contextIds[0])}`)
-  // The scan must not read files of other contexts, because its cursor exposes the ID of the last file read.
-  else if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
-  return `SELECT ${what} FROM files f WHERE ${conditions.join(' AND ')} ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'} ${page}`
+const newestFirst: Scan = { after: undefined, before: undefined, ascending: false }
+
+const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.size_bytes, f.uploaded_by, f.content_type'
+
+/**
+ * Finds files by ID, checksum or part of the name. Each request reads a bounded number of files, in order of their IDs, and only
+ * in the selected contexts. The number of concurrent searches for a part of the name is limited.
+ */
+export class FileTextSearch {
+  readonly #database: Queries
+  readonly #maxFiles: number
+  readonly #slots = new TenantSlots('searches for a part of a file name', { inAll: 8, byTenant: 4 })
+
+  constructor(database: Queries, maxFiles = maxScannedFiles) {
+    this.#database = database
+    this.#maxFiles = maxFiles
+  }
+
+  /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
+  findPage(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage> {
+    return this.#inSlot(search, () => this.#findPage(search, stretch))
+  }
+
+  countMatches(search: TextSearch): Promise<FoundTotal> {
+    return this.#inSlot(search, () => this.#countMatches(search))
+  }
+
+  /** Uses one slot, and one database connection at a time. */
+  findPageAndTotal(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage & FoundTotal> {
+    return this.#inSlot(search, async () => ({
+      ...(await this.#findPage(search, stretch)),
+      ...(await this.#countMatches(search)),
+    }))
+  }
+
+  async #findPage(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage> {
+    const { limit, fromEnd, after, before } = stretch
+    const isDown = search.descending !== fromEnd
+    const isByAge = search.sort === 'created_at'
+    const scan = isByAge ? { after, before, ascending: !isDown } : newestFirst
+    const end = await this.#findScanEnd(search, scan)
+    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: tooManyToSort(this.#maxFiles) }])
+    const values: unknown[] = []
+    const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, stretch, values)]
+    const ids = `SELECT f.* FROM (${this.#buildScanSql(search, scan, values, end)}) f WHERE ${conditions.join(' AND ')}`
+    const order = buildSortOrderSql(search.sort, isDown)
+    const rows = await selectFiles(this.#database, ids, { search, values, order, rows: limit + 1 })
+    return { rows: fromEnd ? rows.reverse() : rows, scanEnd: rows.length > limit ? undefined : end }
+  }
+
+  async #countMatches(search: TextSearch): Promise<FoundTotal> {
+    const end = await this.#findScanEnd(search, newestFirst)
+    const values: unknown[] = []
+    const { rows } = await this.#database.query<{ matching: number }>(
+      `SELECT count(*)::int AS matching FROM (${this.#buildScanSql(search, newestFirst, values, end)}) f WHERE ${buildMatchCondition(search, values)}`,
+      values,
+    )
+    return { matching: rows[0]!.matching, isComplete: end === undefined }
+  }
+
+  /**
+   * Returns the ID of the last file that the scan may read, or undefined if it may read all of them. The scan stops at an ID and
+   * not after a number of rows, so that no file is left out if others are deleted between the statements.
+   */
+  async #findScanEnd(search: TextSearch, scan: Scan): Promise<string | undefined> {
+    const values: unknown[] = []
+    const sql = buildScanSql(search, scan, values, { skip: this.#maxFiles - 1, limit: 2 })
+    const { rows } = await this.#database.query<{ file_id: string }>(sql, values)
+    return rows.length === 2 ? rows[0]!.file_id : undefined
+  }
+
+  /** Returns SQL for the files up to `end`. The limit leaves room for files that are stored between the statements. */
+  #buildScanSql(search: TextSearch, scan: Scan, values: unknown[], end: string | undefined): string {
+    const where = end === undefined ? [] : [`f.file_id ${scan.ascending ? '<=' : '>='} $${values.push(end)}`]
+    return buildScanSql(search, scan, values, { where, columns, limit: 2 * this.#maxFiles })
+  }
+
+  /** Searches by ID or checksum need no slot, because they use an index. */
+  async #inSlot<T>({ tenantId, text }: TextSearch, work: () => Promise<T>): Promise<T> {
+    if (!('name' in text)) return work()
+    const release = this.#slots.acquire(tenantId)
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
 }
 
-/** Returns SQL for the matching files among those that the scan reads. */
-function buildMatchesSql(search: TextSearch, values: unknown[], scan: Scan): string {
-  const { contextIds, namePrefix, text } = search
-  const from = buildScanSql(search, values, { ...scan, what: columns, page: `LIMIT ${maxScannedFiles}` })
-  const conditions = ['true', ...buildAttributeConditions(search)]
-  if (contextIds) conditions.push(`f.context_id = ANY ($${values.push(contextIds)})`)
-  if (namePrefix !== null) conditions.push(buildPrefixCondition(namePrefix, values))
+/** If the search did not read all files, the next page of the connection must continue after the last file read. */
+export function addScanEnd(connection: Connection<File>, scanEnd: string, { fromEnd }: Stretch<SortPosition>): Connection<File> {
+  const cursor = createCursor(scanEnd)
+  const more = fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
+  return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
+}
+
+const buildRangeConditions = (
+  search: Search,
+  { after, before }: Pick<Stretch<SortPosition>, 'after' | 'before'>,
+  values: unknown[],
+): string[] => [
+  buildCursorCondition(search, after, values, search.descending),
+  buildCursorCondition(search, before, values, !search.descending),
+]
+
+/**
+ * Returns SQL for the files that the scan reads, as a range of an index in the order of the IDs. The scan must not read files of
+ * other contexts, because its cursor exposes the ID of the last file read.
+ */
+function buildScanSql(search: TextSearch, scan: Scan, values: unknown[], page: IndexScan): string {
+  const { tenantId, contextIds, text, window } = search
+  const { ascending } = scan
+  const where = [buildWindowCondition(window, values), ...buildRangeConditions(search, scan, values), ...(page.where ?? [])]
+  if ('name' in text)
+    return buildOrderedFilesSql({ tenantId, contextIds, uploadedBy: null }, values, { ...page, ascending, where })
+  if (contextIds) where.push(`f.context_id = ANY ($${values.push(contextIds)})`)
+  where.push('fileId' in text ? `f.file_id = $${values.push(text.fileId)}` : `f.checksum = $${values.push(text.checksum)}`)
+  return buildOrderedFilesSql({ tenantId, contextIds: null, uploadedBy: null }, values, { ...page, ascending, where })
+}
+
+/** Returns the SQL condition for the matching files among those that the scan reads. */
+function buildMatchCondition(search: TextSearch, values: unknown[]): string {
+  const { namePrefix, text } = search
+  const conditions = [buildPrefixCondition(namePrefix, values), ...buildAttributeConditions(search)]
   if ('name' in text)
     conditions.push(`strpos(lower(f.original_filename COLLATE "C"), lower($${values.push(text.name)}::text COLLATE "C")) > 0`)
-  return `SELECT f.* FROM (${from}) f WHERE ${conditions.join(' AND ')}`
+  return conditions.join(' AND ')
 }
 
-const tooManyToSort = `must be created_at if search reads more than ${maxScannedFiles} files. Select a context or a shorter period`
+const tooManyToSort = (maxFiles: number): string =>
+  `must be created_at if search reads more than ${maxFiles} files. Select a context or a shorter period`

@@ -25,7 +25,7 @@ import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArg
 import { FileList } from './file-list.js'
 import { FileLookup, type StoredFile } from './file-lookup.js'
 import { FileSearch, maxSortedFiles, type Search, type SortPosition } from './file-search.js'
-import { FileTextSearch, parseTextFilter, type TextFilter } from './file-text-search.js'
+import { addScanEnd, FileTextSearch, parseTextFilter, type TextFilter } from './file-text-search.js'
 
 /** Lifetime of a download URL, in seconds. */
 const downloadSeconds = 300
@@ -140,7 +140,12 @@ export class FileService {
     }
     const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortPosition(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
-    const [rows, total] = await Promise.all([this.#findRows(search, stretch), this.#countMatches(search)])
+    if (hasSearchText(search)) {
+      const { rows, matching, scanEnd } = await this.#textSearch.findPageAndTotal(search, stretch)
+      if (scanEnd !== undefined) attempt.call.nextCursor = createCursor(scanEnd)
+      return toPage(rows, matching, { page, pageSize }, rows.length > pageSize || scanEnd !== undefined)
+    }
+    const [rows, total] = await Promise.all([this.#search.findRows(search, stretch), this.#countMatches(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
@@ -151,12 +156,11 @@ export class FileService {
     const search = await this.#toSearch(attempt, query)
     const sort = search?.sort ?? FileSort.created_at
     const stretch = toListRange({ first, after, last, before }, parseSortPosition(sort))
-    const isNewestFirst = search && isDefaultListing(search) && !stretch.fromEnd && !stretch.before
-    const rows = !search
-      ? []
-      : isNewestFirst
-        ? await this.#list.listAfter(search, stretch.after?.id, stretch.limit + 1)
-        : await this.#findRows(search, stretch)
+    const { rows, scanEnd }: { rows: File[]; scanEnd?: string | undefined } = !search
+      ? { rows: [] }
+      : hasSearchText(search)
+        ? await this.#textSearch.findPage(search, stretch)
+        : { rows: await this.#findRows(search, stretch) }
     const connection = toConnection(rows, stretch, {
       cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
@@ -166,20 +170,13 @@ export class FileService {
         return search && !hasCounters(search) && total >= maxSortedFiles ? null : total
       },
     })
-    return hasSearchText(search) && rows.length <= stretch.limit ? this.#addScanEnd(connection, search, stretch) : connection
-  }
-
-  /** If the search did not read all files, the next page of the connection must continue after the last file read. */
-  async #addScanEnd(connection: Connection<File>, search: SearchWithText, stretch: Stretch<SortPosition>) {
-    const end = search.sort === 'created_at' ? await this.#textSearch.findScanEnd(search, stretch) : undefined
-    if (end === undefined) return connection
-    const cursor = createCursor(end)
-    const more = stretch.fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
-    return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
+    return scanEnd === undefined ? connection : addScanEnd(connection, scanEnd, stretch)
   }
 
   #findRows(search: FileListSearch, stretch: Stretch<SortPosition>): Promise<File[]> {
-    return hasSearchText(search) ? this.#textSearch.findRows(search, stretch) : this.#search.findRows(search, stretch)
+    return isDefaultListing(search) && !stretch.fromEnd && !stretch.before
+      ? this.#list.listAfter(search, stretch.after?.id, stretch.limit + 1)
+      : this.#search.findRows(search, stretch)
   }
 
   /** Deletes files with a single call log row. The ledger commits the deletions together. */
@@ -210,7 +207,6 @@ export class FileService {
 
   /** Returns the total from counters if possible. Otherwise, counts the files up to a limit. */
   async #countMatches(search: FileListSearch): Promise<number> {
-    if (hasSearchText(search)) return (await this.#textSearch.countMatches(search)).matching
     return hasCounters(search) ? this.#list.countFiles(search) : this.#search.countMatches(search)
   }
 

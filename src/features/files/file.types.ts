@@ -156,7 +156,7 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => String, {
       nullable: true,
       description:
-        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, a connection has a next page that continues the search.',
+        'Returns only files whose name contains this text, or whose ID or SHA-256 checksum equals it. Matching ignores the case of the letters A to Z. One request reads the names of at most 100,000 files. If more files remain, the next page continues the search, even if this page is empty.',
     })
     @Optional()
     @Text(1, 255)

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { FileSort } from '../../src/features/files/file.types.js'
+import { FileTextSearch } from '../../src/features/files/file-text-search.js'
+import type { Queries } from '../../src/platform/db/queries.js'
+import { newId } from '../../src/platform/ids.js'
+import { getData, getInvalidFields, getItems } from '../support/answers.js'
+import { countFilesRead } from '../support/files-read.js'
+import { type ApiResponse, type Caller, type TestTenant, World } from '../support/world.js'
+
+let world: World
+let large: TestTenant
+let restricted: Caller
+let all: string
+let allowed: string[]
+const idOf = (n: number) => `file_01${String(n).padStart(24, '0')}`
+const needles = ['needle3.txt', 'needle2.txt', 'needle1.txt']
+const query = `query ($after: String) { filesConnection(search: "EEDLE", after: $after, first: 2) { totalCount edges { node { originalFilename } } pageInfo { hasNextPage endCursor } } }`
+
+beforeAll(async () => {
+  world = await World.open()
+  large = await world.tenant()
+  const contexts = await Promise.all(['large', 'left', 'right'].map((name) => large.context(name)))
+  const [first, left, right] = contexts.map(({ context_id }) => String(context_id))
+  all = first!
+  allowed = [left!, right!]
+  // The oldest files match, but one request reads too few rows to reach them. Only the ten oldest files are in the contexts of the restricted key.
+  for (let from = 1; from < 100_010; from += 20_000)
+    await world.database.pool.query(
+      `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
+       SELECT 'file_01' || lpad(n::text, 24, '0'), $1, CASE WHEN n > 10 THEN $2 WHEN n % 2 = 0 THEN $5 ELSE $6 END, CASE WHEN n <= 3 THEN 'needle' ELSE 'straw' END || n || '.txt', 'text/plain', n, lpad(n::text, 64, '0'), n::text, $3, now(), now()
+       FROM generate_series($4::int, least($4 + 19999, 100010)) n`,
+      [large.tenantId, all, newId('key'), from, left, right],
+    )
+  await world.database.pool.query('ANALYZE files')
+  restricted = await large.key(['metadata'], { contexts: ['left', 'right'] })
+})
+afterAll(() => world.close())
+
+const getNextLink = (response: ApiResponse): string | undefined =>
+  /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
+const namesOf = (found: { original_filename: string }[]) => found.map((file) => file.original_filename)
+
+test('a connection continues a search with older files', async () => {
+  const pages: string[][] = []
+  for (let after: string | null = null; ; ) {
+    const { body }: ApiResponse = await large.admin.graphql(query, { after })
+    const { edges, pageInfo, totalCount } = body.data.filesConnection
+    pages.push(edges.map(({ node }: { node: { originalFilename: string } }) => node.originalFilename))
+    expect(totalCount).toBeNull()
+    if (!pageInfo.hasNextPage) break
+    after = pageInfo.endCursor
+  }
+  expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
+})
+
+test('page links of a REST list continue a search with older files', async () => {
+  const pages: string[][] = []
+  for (let next: string | undefined = '/files?search=needle&page_size=2'; next !== undefined; ) {
+    const response: ApiResponse = await large.admin.get(next)
+    pages.push(namesOf(getItems(response)))
+    next = getNextLink(response)
+    expect(response.body.data.pagination.has_next).toBe(next !== undefined)
+  }
+  expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
+})
+
+test('rejects a name search that would sort too many files, but sorts the files with a checksum', async () => {
+  expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
+  // Searches by id and checksum use an index and are not limited by the number of files.
+  const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
+  expect(namesOf(getItems(found))).toEqual(['needle2.txt'])
+})
+
+test('a search with a key restricted to two contexts does not read files of other contexts', async () => {
+  const response = await restricted.get('/files?search=needle')
+  expect(namesOf(getItems(response))).toEqual(needles)
+  expect(getData(response).pagination).toMatchObject({ total_items: 3, has_next: false })
+  expect(getNextLink(response)).toBeUndefined()
+  const { body } = await restricted.graphql(query)
+  expect(body.data.filesConnection).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } })
+  expect(namesOf(getItems(await restricted.get('/files?search=needle&sort=size_bytes')))).toEqual(needles)
+})
+
+const searchIn = (contextIds: string[]) => ({
+  tenantId: large.tenantId,
+  contextIds,
+  uploadedBy: null,
+  contentType: null,
+  namePrefix: null,
+  window: { from: null, until: null },
+  sort: FileSort.created_at,
+  descending: true,
+  text: { name: 'needle' },
+})
+
+test.each([
+  { order: 'newest first', descending: true, fromEnd: false, ends: [7, 3] },
+  { order: 'oldest first', descending: false, fromEnd: false, ends: [4, 8] },
+  { order: 'newest first, backwards', descending: true, fromEnd: true, ends: [4, 8] },
+])('a search in several contexts, $order, continues after every fourth file of these contexts', async (each) => {
+  const search = new FileTextSearch(world.database.reads, 4)
+  const observed: string[] = []
+  const found: string[] = []
+  for (let place: { id: string } | undefined; ; ) {
+    const places = each.fromEnd ? { after: undefined, before: place } : { after: place, before: undefined }
+    const request = { ...searchIn(allowed), descending: each.descending }
+    const { rows, scanEnd } = await search.findPage(request, { limit: 20, fromEnd: each.fromEnd, ...places })
+    found.push(...rows.map((file) => file.originalFilename))
+    if (scanEnd === undefined) break
+    observed.push(scanEnd)
+    place = { id: scanEnd }
+  }
+  expect(observed).toEqual(each.ends.map(idOf))
+  expect(found.sort()).toEqual([...needles].sort())
+  expect(await search.countMatches(searchIn(allowed))).toEqual({ matching: 0, isComplete: false })
+})
+
+test.each([
+  ['two small contexts', () => allowed],
+  ['a large and two small contexts', () => [all, ...allowed]],
+  ['one context', () => [all]],
+])('each statement of a search in %s reads a bounded number of files', async (_, contextIds) => {
+  const maxFiles = 500
+  const read: number[] = []
+  const reads = {
+    query: async (text: string, values: unknown[]) => {
+      read.push(await countFilesRead(world.database.pool, text, values))
+      return world.database.pool.query(text, values)
+    },
+  } as unknown as Queries
+  const stretch = { limit: 20, fromEnd: false, after: undefined, before: undefined }
+  await new FileTextSearch(reads, maxFiles).findPageAndTotal(searchIn(contextIds()), stretch)
+  expect(read).toHaveLength(4)
+  // A merge of sorted contexts reads one row more of each context, and a page reads its rows twice.
+  expect(Math.max(...read)).toBeLessThanOrEqual(maxFiles + 1 + contextIds().length + stretch.limit + 1)
+})
+
+test('a file that is deleted during a search causes no gap between two pages', async () => {
+  let deleted = 0
+  const reads = {
+    query: async (text: string, values: unknown[]) => {
+      const result = await world.database.pool.query(text, values)
+      if (deleted === 0)
+        deleted = (
+          await world.database.pool.query('DELETE FROM files WHERE tenant_id = $1 AND file_id = $2', [large.tenantId, idOf(9)])
+        ).rowCount!
+      return result
+    },
+  } as unknown as Queries
+  // The scan may read the files 10 to 3.
+  const search = new FileTextSearch(reads, 8)
+  const { rows, scanEnd } = await search.findPage(searchIn(allowed), {
+    limit: 20,
+    fromEnd: false,
+    after: undefined,
+    before: undefined,
+  })
+  expect([deleted, rows.map((file) => file.originalFilename), scanEnd]).toEqual([1, ['needle3.txt'], idOf(3)])
+})
+
+test('rejects the fifth concurrent name search of a tenant with 429', async () => {
+  const client = await world.database.pool.connect()
+  try {
+    await client.query('BEGIN')
+    await client.query('LOCK TABLE files')
+    const searches = Array.from({ length: 5 }, () => large.admin.get('/files?search=needle'))
+    // Four searches wait for the table.
+    const rejected = await Promise.race(searches)
+    expect([rejected.status, rejected.body.error.code]).toEqual([429, 'rate_limited'])
+    expect(rejected.headers.get('retry-after')).toBe('1')
+    await client.query('COMMIT')
+    expect((await Promise.all(searches)).map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 429])
+    expect((await large.admin.get('/files?search=straw')).status).toBe(200)
+  } finally {
+    client.release(true)
+  }
+})
