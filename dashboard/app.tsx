@@ -14,7 +14,7 @@ import { isSessionExpired, me, signInError, signOut, startError, startSession } 
 import { texts } from './texts.js'
 import { findView } from './views.js'
 
-/** Root component. Shows the page of the current path, or the sign-in page if no user is signed in. */
+/** Root component. Shows the page for the current path, or the sign-in page if no user is signed in. */
 export function App() {
   const user = me.value
   if (user === undefined)
@@ -26,7 +26,7 @@ export function App() {
     ) : null
   if (user === null) return <SignInPage />
   if (user.secondFactorDue) return <SecondFactorRequired />
-  // The `key` makes Preact discard the state of the page when another user signs in.
+  // The `key` makes Preact discard the page state when another user signs in.
   return <Shell key={user.id} view={findView(path.value)} />
 }
 
@@ -55,7 +55,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
   )
 }
 
-/** Error of a welcome link that a signed-in user opened. */
+/** Shows the error that occurred when a signed-in user opened a welcome link. */
 const WelcomeError = ({ error }: { error: ApiError }) => (
   <div class="bar">
     <ErrorNotice error={error} />
@@ -70,7 +70,7 @@ const ScannerNotice = () => (
   </p>
 )
 
-/** Only page that a user without a second factor can open if the tenant requires a second factor. */
+/** The only page available to users without a second factor if the tenant requires one. */
 const SecondFactorRequired = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>
@@ -79,7 +79,7 @@ const SecondFactorRequired = () => (
   </main>
 )
 
-/** Page for an unknown path, or for a path that the scopes of the user do not permit. */
+/** Page for an unknown path, or for a path that the user's scopes do not permit. */
 const NotFound = () => (
   <Page title={texts.errors.pageNotFound}>
     <EmptyState icon="search" title={texts.errors.noPageAt(path.value)}>

@@ -10,7 +10,7 @@ type PageComponent = ComponentType<PageProps>
 
 export type LazyPage = PageComponent & { preload: () => Promise<unknown> }
 
-/** Creates a component that loads the code of a page when the page is first shown. */
+/** Creates a component that loads a page's code when the page is first shown. */
 export function createLazyPage(load: () => Promise<PageComponent>): LazyPage {
   let loaded: PageComponent | undefined
   const preload = async () => (loaded ??= await load())

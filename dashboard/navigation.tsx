@@ -33,7 +33,7 @@ export function Navigation() {
       </div>
       <div class="drawer">
         <SearchButton />
-        <Pages />
+        <NavigationLinks />
         <div class="sidebar-footer">
           <a href="/docs" target="_blank" rel="noopener">
             <Icon name="book" />
@@ -48,7 +48,7 @@ export function Navigation() {
 }
 
 /** Links to the overview and to the groups of pages. Groups without permitted pages are omitted. */
-function Pages() {
+function NavigationLinks() {
   const views = getVisibleViews()
   return (
     <nav aria-label={texts.nav.main}>

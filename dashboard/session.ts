@@ -22,10 +22,10 @@ export const isSessionExpired = signal(false)
 // True during sign-out. Other requests can then fail with 401, which must not open the sign-in dialog.
 let isSigningOut = false
 
-/** Error of the first request for the current user. */
+/** Error from the first request for the current user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
-/** Error of a sign-in with a welcome link. */
+/** Error from a sign-in with a welcome link. */
 export const signInError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])
@@ -33,7 +33,7 @@ const scopes = computed(() => me.value?.scopes ?? [])
 /** Checks whether the user has a scope. Scope `admin` includes all scopes. Pages hide actions that are not permitted. */
 export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
 
-// Other tabs of the browser share the session cookie, so they must learn about sign-in and sign-out.
+// Other browser tabs share the session cookie, so they must be notified of sign-in and sign-out.
 const otherTabs = new BroadcastChannel('assay.session')
 otherTabs.addEventListener('message', () => void loadCurrentUser())
 

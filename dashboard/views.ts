@@ -20,7 +20,7 @@ interface View {
   /** The user needs at least one of these scopes to open the view. If undefined, no scope is required. */
   scopes?: readonly Scope[]
   Page: LazyPage
-  /** Page of a single object, which the path identifies by id or key. */
+  /** Page for a single object, which the path identifies by id or key. */
   Detail?: LazyPage
 }
 
@@ -172,7 +172,7 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-/** Loads the code of a page in advance, before the user is loaded or clicks on the link. */
+/** Loads a page's code in advance, before the current user is loaded or the link is clicked. */
 export function preloadView(path: string): void {
   const view = findViewByPath(path)
   const page = path.split('/')[2] ? view?.Detail : view?.Page

@@ -1,7 +1,7 @@
 import { CombinedError } from '@urql/core'
 import { texts } from '../texts.js'
 
-/** Error of a failed GraphQL or REST call. */
+/** Error returned by a failed GraphQL or REST call. */
 export interface ApiError {
   code: string
   message: string
@@ -30,7 +30,7 @@ export const parseErrorBody = ({ message, error }: ErrorBody): ApiError => ({
   details: error?.details ?? {},
 })
 
-/** Returns the validation errors of an input, by field name. */
+/** Returns the validation errors, keyed by field name. */
 export function toFieldErrors({ details }: ApiError): Record<string, string> {
   const fields = (details.fields ?? []) as { field: string; message: string }[]
   return Object.fromEntries(fields.map(({ field, message }) => [field.replace(/^input\./, ''), message]))

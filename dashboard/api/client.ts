@@ -13,7 +13,7 @@ import { type ApiError, toApiError } from './api-error.js'
 /** Number of `UNAUTHENTICATED` errors since the page was opened. */
 export const unauthenticatedCount = signal(0)
 
-/** Counter that makes all queries reload, for example after a mutation or when the browser is online again. */
+/** Counter whose changes make all queries reload, for example after a mutation or when the browser is online again. */
 export const reloadCount = signal(0)
 
 /** CSRF protection: the service accepts the session cookie only with this header, which HTML forms cannot send. */
@@ -23,7 +23,7 @@ function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // Ignore errors of requests from an earlier session.
+    // Ignore errors from requests made in an earlier session.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticated(error) }),
       cacheExchange,

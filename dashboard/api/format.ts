@@ -2,7 +2,7 @@ import { texts } from '../texts.js'
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 
-/** Formats a number of bytes like the service: base 1024, at most two decimals. */
+/** Formats a byte count as the service does: base 1024, with at most two decimal places. */
 export function formatBytes(count: number): string {
   const unitIndex = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
   return `${(count / 1024 ** unitIndex).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[unitIndex]}`
@@ -37,10 +37,13 @@ export function formatRelativeTime(iso: string, now = Date.now()): string {
 }
 
 /**
- * Predicts the day on which the storage quota is exhausted, based on the average daily growth.
- * Returns null if the usage does not grow, or if the day is more than ten years away.
+ * Predicts the day on which the storage quota will be exhausted, based on the average daily growth. Returns null if the usage
+ * does not grow, or if the day is more than ten years away.
  */
-export function predictFullDate(points: readonly { timestamp: string; totalBytes: number }[], quotaBytes: number): Date | null {
+export function predictQuotaExhaustionDate(
+  points: readonly { timestamp: string; totalBytes: number }[],
+  quotaBytes: number,
+): Date | null {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || points.length < 2) return null
   const bytesPerDay = (last.totalBytes - first.totalBytes) / (points.length - 1)

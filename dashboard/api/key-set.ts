@@ -10,10 +10,10 @@ export interface KeySet {
 
 const storageKey = 'assay.jwks'
 
-/** Keys from a file that the user loaded, otherwise the keys of this service. Undefined until keys are loaded. */
+/** Keys from a file that the user loaded, or otherwise this service's keys. Undefined until keys are loaded. */
 export const keySet = signal<KeySet | undefined>(undefined)
 
-/** Loads the keys of this service. If the service is unreachable, uses the keys from the last visit. */
+/** Loads this service's keys. If the service is unreachable, uses the keys from the last visit. */
 export async function loadKeySet(): Promise<void> {
   const stored = localStorage.getItem(storageKey)
   try {

@@ -6,7 +6,9 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 
 const chunkBytes = 8 * 1024 * 1024
 
-/** Uploads a large file in chunks with the tus protocol. Interrupted uploads can be resumed, even after the page was closed. */
+/**
+ * Uploads a large file in chunks with the tus protocol. Interrupted uploads can be resumed, even after the page has been closed.
+ */
 export async function uploadResumable({
   file,
   context,
@@ -36,7 +38,7 @@ export async function uploadResumable({
       onError: (error) => resolve({ error: toUploadError(error) }),
     })
     signal.addEventListener('abort', () => {
-      // Delete the received bytes from the service, so that they do not use storage until the upload expires.
+      // Delete the received bytes from the service, so that they do not occupy storage until the upload expires.
       void upload.abort(true).catch(() => {})
       resolve({ error: canceledError })
     })
@@ -49,7 +51,7 @@ export async function uploadResumable({
   })
 }
 
-/** Converts an error of tus-js-client. An error without a response means that the connection was lost. */
+/** Converts a tus-js-client error. An error without a response means that the connection was lost. */
 function toUploadError(error: Error | DetailedError): ApiError {
   const responseBody = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
   try {

@@ -10,7 +10,7 @@ export interface QueryState<Data> {
   error: ApiError | undefined
   /** True until the first data or error arrives. */
   isLoading: boolean
-  /** True if a request is in progress. */
+  /** True while a request is in progress. */
   isRefreshing: boolean
   reload(): void
 }
@@ -22,7 +22,7 @@ interface Options {
   isEnabled?: boolean
 }
 
-/** Runs a query. Returns cached data immediately, and updates it with the response of the service. */
+/** Runs a query. Returns cached data immediately, then updates it with the service's response. */
 export function useQuery<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,

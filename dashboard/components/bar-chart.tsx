@@ -6,13 +6,13 @@ interface Series {
   title: string
   values: readonly number[]
   tone: 'accent' | 'bad'
-  /** Returns the URL to which the bar at the given index links. */
+  /** Returns the link URL for the bar at the given index. */
   getHref: (index: number) => string
 }
 
 interface Props {
   title: string
-  /** Formatted total that the chart shows, such as the sum of all bars. */
+  /** Formatted total to display, such as the sum of all bars. */
   total: string
   /** Name of each bucket, and a short form for the axis. */
   labels: readonly { full: string; short: string }[]
@@ -83,7 +83,7 @@ interface BarProps {
   isLast: boolean
 }
 
-/** Bar of one bucket, whose segments are links. Only the first segment of the last bar is in the tab order. */
+/** Bar for one bucket, whose segments are links. Only the first segment of the last bar is in the tab order. */
 const Bar = ({ at, full, max, series, format, isLast }: BarProps) => (
   <div class="bar-stack">
     {series
@@ -108,7 +108,7 @@ const sum = (values: readonly number[]) => values.reduce((all, each) => all + ea
 /** The axis has at most five labels, starting with the first bucket. */
 const isLabeled = (at: number, count: number) => at % Math.max(1, Math.ceil(count / 5)) === 0
 
-/** Rounds the maximum of the axis up to a value whose half is also a short number: for bytes, to a power of two. */
+/** Rounds the axis maximum up to a value whose half is also a short number. Byte values are rounded up to a power of two. */
 function roundUpAxisMaximum(value: number, format: (value: number) => string): number {
   if (format(1024).endsWith('KB')) return 2 ** Math.ceil(Math.log2(Math.max(2, value)))
   const power = 10 ** Math.floor(Math.log10(value))

@@ -8,7 +8,7 @@ import { ErrorNotice } from './notices.js'
 
 interface Props {
   title: string
-  /** Consequences of the action. */
+  /** Warning about the consequences of the action. */
   warning: string
   action: string
   /** Text that the user must type to enable the confirmation button. */

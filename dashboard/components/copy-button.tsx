@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 
-/** Button that copies a text to the clipboard and shows a confirmation for 1.5 seconds. */
+/** Button that copies text to the clipboard and shows a confirmation for 1.5 seconds. */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
   const isCopied = useSignal(false)
   const copy = async () => {

@@ -17,11 +17,11 @@ const getFirstDay = (preset: Preset): string =>
   new Date(Date.now() - (presetDays[preset] - 1) * 86_400_000).toISOString().slice(0, 10)
 
 /** Date filter with preset ranges and custom dates. The URL contains absolute dates, so that shared links stay correct. */
-export function FilterDates() {
+export function DateFilter() {
   const isCustom = useSignal(false)
   const [from, to] = [query.value.get('from') ?? '', query.value.get('to') ?? '']
   const preset = to === '' ? presets.find((each) => from === getFirstDay(each)) : undefined
-  // The bars of hourly charts link to ranges with times, which the date fields cannot show.
+  // Bars in hourly charts link to ranges with times, which the date fields cannot show.
   const exactRange = from.includes('T') && to ? t.exact(formatDateTime(from), formatDateTime(to)) : undefined
   const isRange = isCustom.value || (!preset && (from !== '' || to !== ''))
   const choose = (value: string) => {

@@ -47,7 +47,7 @@ interface FormFooterProps {
   onCancel: () => void
 }
 
-/** Cancel and submit buttons of a form in a dialog. */
+/** Cancel and submit buttons for a form in a dialog. */
 export const FormFooter = ({ submitLabel, isBusy = false, onCancel }: FormFooterProps) => (
   <footer>
     <Button onClick={onCancel}>{texts.cancel}</Button>

@@ -21,7 +21,7 @@ interface TextProps extends CommonProps {
   autofocus?: boolean
 }
 
-/** Text input with a label, and a hint or an error below it. */
+/** Labeled text input with a hint or an error below it. */
 export function Field({ label, hint, error, value, onInput, type = 'text', autocomplete, ...more }: TextProps) {
   const id = useId()
   return (
@@ -100,7 +100,7 @@ interface CheckboxGroupProps {
   onChange: (selected: string[]) => void
 }
 
-/** Labeled group of checkboxes. The user can select several checkboxes. */
+/** Labeled group of checkboxes. Users can select more than one. */
 export const CheckboxGroup = ({ legend, hint, options, selected, onChange }: CheckboxGroupProps) => (
   <fieldset>
     <legend>{legend}</legend>

@@ -6,7 +6,7 @@ import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
 
-/** Filters of a list. The URL contains the filters, so that users can share a filtered list. */
+/** Filters for a list. They are stored in the URL, so that users can share a filtered list. */
 export function Filters({ children }: { children: ComponentChildren }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -21,14 +21,14 @@ interface FilterProps {
   label: string
 }
 
-/** Text filter that replaces the history entry, so that typing does not create an entry for each letter. */
+/** Text filter that replaces the current history entry, so that typing does not add an entry per keystroke. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
   return <Field value={getFilter(name)} onInput={(value) => updateQuery({ [name]: value }, { replace: true })} {...more} />
 }
 
 const searchDelayMs = 200
 
-/** Text filter that applies after a pause in typing, because each search reads many rows. */
+/** Text filter that is applied after a pause in typing, because each search reads many rows. */
 export function FilterSearch({ name, ...more }: FilterProps & { placeholder?: string }) {
   const typed = useSignal<string | undefined>(undefined)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -48,4 +48,4 @@ export function FilterSelect({ name, ...more }: FilterProps & { options: readonl
   return <Select value={getFilter(name)} onChange={(value) => updateQuery({ [name]: value })} {...more} />
 }
 
-export { FilterDates } from './date-filter.js'
+export { DateFilter } from './date-filter.js'

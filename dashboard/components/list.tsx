@@ -50,13 +50,13 @@ interface Props<Item> {
   pageInfo?: PageInfo | undefined
   /** Total number of items on all pages, if known. */
   total?: number | null | undefined
-  /** Returns the path of the page that a click on a row opens. */
+  /** Returns the path of the page that opens when a row is clicked. */
   href?: (item: Item) => string
-  /** Details that a click on a row opens in a panel. */
+  /** Details that open in a panel when a row is clicked. */
   details?: RowDetails<Item>
 }
 
-/** Table with loading, error and empty states. Narrow screens show rows as cards. */
+/** Table with loading, error and empty states. On narrow screens, rows are shown as cards. */
 export function List<Item>({
   query: result,
   items,
@@ -147,7 +147,7 @@ function SortButton({ title, sort }: { title: string; sort: SortKey }) {
   )
 }
 
-/** Buttons for the previous and the next page. The URL contains the cursor. */
+/** Buttons for the previous and next pages. The cursor is stored in the URL. */
 const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
   <nav class="pager" aria-label={texts.pages}>
     <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>

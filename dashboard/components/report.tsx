@@ -31,7 +31,7 @@ interface Engine {
 
 interface ReportProps {
   checks: readonly CheckResult[]
-  /** Engine that scanned the file. If undefined, the current engine of the service determines the title of the virus check. */
+  /** Engine that scanned the file. If undefined, the service's current engine determines the title of the virus check. */
   engine?: Engine | null | undefined
 }
 

@@ -5,7 +5,7 @@ import { Checkbox } from './field.js'
 
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
 
-/** Scopes of a credential as badges. */
+/** Shows the scopes of a credential as badges. */
 export const ScopeBadges = ({ scopes }: { scopes: readonly Scope[] }) => (
   <span class="row tight">
     {allScopes

@@ -3,7 +3,7 @@ import { saveExport } from '../api/save-export.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { ExportButton } from '../components/export-button.js'
-import { FilterDates, FilterSelect, Filters } from '../components/filters.js'
+import { DateFilter, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
 import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
@@ -159,7 +159,7 @@ function CallFilters({ keyName }: { keyName: string | undefined }) {
       <FilterSelect name="operation" label={t.operation} options={[all, ...Object.entries(t.operations)]} />
       <FilterSelect name="status" label={t.outcome} options={[all, ...Object.entries(t.statuses)]} />
       <KeyFilter keyName={keyName} />
-      <FilterDates />
+      <DateFilter />
     </Filters>
   )
 }

@@ -9,7 +9,7 @@ import type { Context } from './context-query.js'
 
 const t = texts.contexts
 
-/** Values of the form fields, as the user typed them. */
+/** Values of the form fields, as typed by the user. */
 export interface RulesDraft {
   displayName: string
   description: string
@@ -21,7 +21,7 @@ export interface RulesDraft {
   scanForViruses: boolean
 }
 
-/** Rules and key of a new context. */
+/** Rules and key for a new context. */
 export type ContextDraft = RulesDraft & { contextKey: string }
 
 /** Converts the rules of a context to form fields. */

@@ -2,7 +2,7 @@ import type { IconName } from '../components/icon.js'
 import { texts } from '../texts.js'
 
 interface ContextPreset {
-  /** Name of the preset, and suggested key of the new context. */
+  /** Name of the preset, and suggested key for the new context. */
   key: 'images' | 'documents' | 'data' | 'any'
   title: string
   icon: IconName

@@ -27,7 +27,7 @@ interface Draft {
   policy: PolicyDraft | undefined
 }
 
-/** Form for the rules and the policy of a context. Before saving, a dialog shows the effect on stored files. */
+/** Form for a context's rules and policy. Before saving, a dialog shows the effect on stored files. */
 export function ContextSettings({ context }: { context: Context }) {
   const { contextKey: key } = context
   const saved = useSignal<Draft>(toDraft(context))

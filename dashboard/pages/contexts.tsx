@@ -47,7 +47,7 @@ const columns: Column<ContextRow>[] = [
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
 ]
 
-/** Page with the contexts of the tenant, at most 100, without pagination. */
+/** Page that lists up to 100 of the tenant's contexts, without pagination. */
 export function Contexts() {
   const result = useQuery(contextsDocument, {})
   const contexts = result.data?.contexts

@@ -19,7 +19,7 @@ export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const manualSelection = useSignal('')
-  // The default context is the one by which the file list is filtered.
+  // Files are uploaded to the context that filters the file list, unless the user selects another.
   const selectedKey = manualSelection.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null

@@ -1,5 +1,5 @@
 import type { VariablesOf } from '../api/graphql.js'
-import { FilterDates, FilterSearch, FilterSelect, Filters } from '../components/filters.js'
+import { DateFilter, FilterSearch, FilterSelect, Filters } from '../components/filters.js'
 import { getCursorArguments, query } from '../router.js'
 import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
@@ -39,7 +39,7 @@ export function FileFilters() {
       </div>
       <FilterSelect name="context" label={t.context} options={options} />
       <FilterSelect name="type" label={t.type} options={Object.entries(t.types)} />
-      <FilterDates />
+      <DateFilter />
       {/* On narrow screens, the list has no headers that sort it. */}
       <div class="narrow">
         <FilterSelect name="sort" label={t.sort} options={Object.entries(t.sorts)} />

@@ -1,6 +1,6 @@
 import { graphql, type ResultOf } from '../api/graphql.js'
 
-/** Query for one file with the file list, because the query for a single file rejects quarantined files. */
+/** Queries one file through the file list, because the query for a single file rejects quarantined files. */
 export const fileDocument = graphql(`
   query File($id: String!, $isAdmin: Boolean!) {
     filesConnection(search: $id, first: 1) {

@@ -37,7 +37,7 @@ export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, si
 
 type SelectableFile = SelectProps['file']
 
-/** Checkbox that selects all files on the page, or none. */
+/** Checkbox that selects or deselects all files on the page. */
 export function SelectAllCheckbox({ selection, files }: { selection: Selection; files: readonly SelectableFile[] }) {
   const selectedCount = files.filter(({ id }) => selection.value.has(id)).length
   const isPartial = selectedCount > 0 && selectedCount < files.length

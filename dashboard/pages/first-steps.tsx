@@ -56,7 +56,7 @@ function Checklist({ contexts, files }: Progress) {
   const done = {
     context: contexts > 0,
     upload: files > 0,
-    // The first start of the service creates a key, which counts only after its first use.
+    // The service creates a key when it first starts. That key counts only after its first use.
     key: secret.value !== undefined || keys.some(({ createdBy, lastUsedAt }) => createdBy !== 'system' || lastUsedAt !== null),
     call: (data.callLogsConnection?.totalCount ?? 0) > 0,
   }

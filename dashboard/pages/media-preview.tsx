@@ -58,7 +58,7 @@ interface PlayerProps {
   onError: () => void
 }
 
-/** Media player in a frame without scripts. The frame has the origin of the page, because other origins cannot load the URL. */
+/** Media player in a frame without scripts. The frame has the page's origin, because other origins cannot load the URL. */
 function Player({ kind, url, title, onError }: PlayerProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   useEffect(() => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { formatBytes, formatNumber, formatPercent, predictFullDate } from '../api/format.js'
+import { formatBytes, formatNumber, formatPercent, predictQuotaExhaustionDate } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { ErrorNotice, Skeleton } from '../components/notices.js'
@@ -40,7 +40,7 @@ export function Overview() {
       </Page>
     )
   const { quotaMb } = stats.storageQuota
-  const fullDate = predictFullDate(result.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
+  const fullDate = predictQuotaExhaustionDate(result.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
   return (
     <Page title={t.title}>
       <ErrorNotice error={result.error} />

@@ -11,7 +11,7 @@ const contextsDocument = graphql(`
   }
 `)
 
-/** Names by key of all contexts that any page has loaded. */
+/** Maps context keys to names, for all contexts loaded so far. */
 export const contextNames = signal<ReadonlyMap<string, string>>(new Map())
 
 /** Loads up to 100 contexts for select fields, and their names for lists. */

@@ -12,7 +12,7 @@ export function useDraft<Values extends object>(initial: Values) {
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
     /** Validation errors by field name. */
     fieldErrors,
-    /** Error that does not belong to a field. */
+    /** Error that is not related to a specific field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,
     isBusy: isBusy.value,
     onSubmit: (submit: (values: Values) => Promise<ApiError | undefined>) => async (event: SubmitEvent) => {

@@ -20,7 +20,7 @@ const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassw
 
 type DialogName = 'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor'
 
-/** Menu with the actions for a user, and the dialogs of the actions. */
+/** Menu of actions for a user, with the dialogs that the actions open. */
 export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email } = user
   const openDialog = useSignal<DialogName | undefined>(undefined)
@@ -78,7 +78,7 @@ interface UserMenuProps {
   onEnable: () => void
 }
 
-/** Menu of a user. Most actions for the current user are on the account page instead. */
+/** Menu for a user. Most actions for the current user are on the account page instead. */
 function UserMenu({ user, onSelect, onEnable }: UserMenuProps) {
   const show = (dialog: DialogName) => () => onSelect(dialog)
   return (

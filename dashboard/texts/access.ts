@@ -1,4 +1,4 @@
-/** Texts of the pages for API keys, users and the user's own account. */
+/** User interface text for the pages about API keys, users and the user's own account. */
 export const accessTexts = {
   scopes: {
     upload: ['Upload', 'Upload and validate files'],

@@ -1,8 +1,8 @@
-/** Texts that several pages use. */
+/** User interface text shared by several pages. */
 export const commonTexts = {
   product: 'Assay',
   scannerNotice: 'Files are checked only with basic malware rules, which do not replace an antivirus.',
-  connectScanner: 'Connect an antivirus',
+  connectScanner: 'Connect a virus scanner',
   close: 'Close',
   cancel: 'Cancel',
   save: 'Save changes',

@@ -1,4 +1,4 @@
-/** Texts of the context pages. */
+/** User interface text for the context pages. */
 export const contextsTexts = {
   contexts: {
     title: 'Contexts',

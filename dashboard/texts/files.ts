@@ -1,4 +1,4 @@
-/** Texts of the pages for files, trash and quarantine. */
+/** User interface text for the files, trash and quarantine pages. */
 export const filesTexts = {
   file: {
     open: 'Open file page',

@@ -1,4 +1,4 @@
-/** Texts of the page for upload links. */
+/** User interface text for the upload links page. */
 export const linkTexts = {
   links: {
     title: 'Upload links',

@@ -1,4 +1,4 @@
-/** Texts of the call log and the audit log. */
+/** User interface text for the call log and audit log pages. */
 export const logsTexts = {
   calls: {
     title: 'Calls',

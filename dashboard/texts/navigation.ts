@@ -1,4 +1,4 @@
-/** Texts of the navigation, of the sign-in page and of general errors. */
+/** User interface text for the navigation, the sign-in page and general errors. */
 export const navigationTexts = {
   nav: {
     main: 'Main',

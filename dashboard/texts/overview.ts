@@ -1,4 +1,4 @@
-/** Texts of the overview and health pages. */
+/** User interface text for the overview and health pages. */
 export const overviewTexts = {
   overview: {
     title: 'Overview',

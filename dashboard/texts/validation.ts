@@ -1,4 +1,4 @@
-/** Texts of validation reports and of the "Validate file" page. */
+/** User interface text for validation reports and the "Validate file" page. */
 export const validationTexts = {
   checks: {
     invalid_extension: 'File type',
@@ -58,7 +58,7 @@ export const validationTexts = {
     title: 'Validate file',
     about: 'Check whether a context would accept a file. The file is not stored and does not count toward the quota.',
     drop: 'Drop a file anywhere, or choose a file',
-    dropInto: (context: string) => `Drop a file to validate it for ${context}`,
+    dropInto: (context: string) => `Drop a file to validate it against ${context}`,
     context: 'Context',
     accepted: 'This file would be accepted.',
     rejected: 'This file would be rejected.',

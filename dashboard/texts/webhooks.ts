@@ -1,4 +1,4 @@
-/** Texts of the webhook pages. */
+/** User interface text for the webhook pages. */
 export const webhooksTexts = {
   webhooks: {
     title: 'Webhooks',

@@ -377,11 +377,11 @@ describeWith('chromium')('dashboard', () => {
     // Every page warns that the built-in rules are the only scanner.
     const card = page.locator('.card', { has: page.getByRole('heading', { name: 'Basic malware rules' }) })
     expect(await card.textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
-    const antivirus = page.locator('.card', { has: page.getByRole('heading', { name: 'Connect an antivirus' }) })
+    const antivirus = page.locator('.card', { has: page.getByRole('heading', { name: 'Connect a virus scanner' }) })
     expect(await antivirus.textContent()).toContain('SCANNER_URL=clamd://')
     await page.goto('/files')
     await page.getByText('do not replace an antivirus.').waitFor()
-    await page.getByRole('link', { name: 'Connect an antivirus' }).click()
+    await page.getByRole('link', { name: 'Connect a virus scanner' }).click()
     await antivirus.waitFor()
     await button(page, 'Check consistency').click()
     await page.getByText('Blobs without a file').waitFor()

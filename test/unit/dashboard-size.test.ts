@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { formatBytes, predictFullDate } from '../../dashboard/api/format.js'
+import { formatBytes, predictQuotaExhaustionDate } from '../../dashboard/api/format.js'
 import { describeUserAgent } from '../../dashboard/api/user-agent.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
@@ -82,7 +82,7 @@ const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
 test('predicts the day on which the quota is full from the growth of recent days', () => {
-  const days = (predictFullDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
+  const days = (predictQuotaExhaustionDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
 
@@ -91,4 +91,4 @@ test.each([
   ['usage shrinks', points(300, 200), 1000],
   ['only one day is known', points(300), 1000],
   ['the day is more than ten years away', points(0, 1), 1_000_000],
-])('predicts no day for a full quota if %s', (_what, input, quota) => expect(predictFullDate(input, quota)).toBeNull())
+])('predicts no day for a full quota if %s', (_what, input, quota) => expect(predictQuotaExhaustionDate(input, quota)).toBeNull())

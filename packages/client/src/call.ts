@@ -7,12 +7,12 @@ export type Query<Id extends OperationId> = NonNullable<operations[Id]['paramete
 export type Body<Id extends OperationId> = operations[Id]['body']
 export type Data<Id extends OperationId> = operations[Id]['data']
 
-/** Options of a single call. Every client method accepts them as its last parameter. */
+/** Options for a single call. Every client method accepts them as its last parameter. */
 export interface CallOptions {
   signal?: AbortSignal | undefined
 }
 
-/** Options of methods that create an object. A retried request does not create a second object. */
+/** Options for methods that create an object. A retried request does not create a second object. */
 export interface CreateOptions extends CallOptions {
   /** Key under which the service stores the response for 24 hours. Default: a random UUID. */
   idempotencyKey?: string | undefined
@@ -45,7 +45,9 @@ export class Caller {
     return this.transport.send(toRequest(id, input), read)
   }
 
-  /** Iterates over all items of a list by following `rel="next"` links. Concurrent writes cause no skipped or repeated items. */
+  /**
+   * Iterates over all items of a list by following `rel="next"` links. Concurrent writes do not cause skipped or repeated items.
+   */
   async *listAll<Id extends OperationId>(id: Id, input: CallInput<Id>): AsyncGenerator<ListedItem<Id>> {
     const first = toRequest(id, { ...input, query: { page_size: 100, ...input.query } as Query<Id> })
     for (let path: string | undefined = first.path; path !== undefined; ) {

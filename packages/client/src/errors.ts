@@ -5,22 +5,22 @@ type Schemas = components['schemas']
 /** Union of the `error` objects in all error responses. */
 type ServiceError = { [Name in keyof Schemas]: Name extends `${string}Error` ? Schemas[Name] : never }[keyof Schemas]
 
-/** Error codes of the API, and the codes `network_error` and `invalid_response` of the client itself. */
+/** API error codes, plus the client's own codes `network_error` and `invalid_response`. */
 export type ErrorCode = ServiceError['code'] | 'network_error' | 'invalid_response'
 
-/** Type of the `details` of an error with the given code. */
+/** Type of `details` for an error with the given code. */
 export type ErrorDetails<Code extends ErrorCode> = [Extract<ServiceError, { code: Code }>] extends [never]
   ? Record<string, unknown>
   : Extract<ServiceError, { code: Code }>['details']
 
-/** Error of a failed call. If the service sent no response, the code is `network_error` and the status is 0. */
+/** Error thrown when a call fails. If the service sent no response, the code is `network_error` and the status is 0. */
 export class AssayError extends Error {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
   /** Machine-readable details of the error. `isAssayError` narrows their type. */
   readonly details: unknown
   readonly status: number
-  /** Id of the request in the logs of the service. */
+  /** Request id in the service's logs. */
   readonly requestId: string | undefined
   /** Seconds to wait before a retry, from the `Retry-After` header. */
   readonly retryAfter: number | undefined
@@ -49,7 +49,7 @@ export function isAssayError<Code extends ErrorCode = ErrorCode>(
   return isOwn && (code === undefined || (error as AssayError).code === code)
 }
 
-/** Converts an error response to an `AssayError`. Responses of other servers, such as a proxy, become `invalid_response`. */
+/** Converts an error response to an `AssayError`. Responses from other servers, such as a proxy, become `invalid_response`. */
 export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {
   const requestId = headers.get('x-request-id') ?? undefined
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)

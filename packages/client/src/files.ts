@@ -34,7 +34,7 @@ export const createFileMethods = (caller: Caller) => ({
   get: (fileId: string, options?: CallOptions) => caller.request('getFileMetadata', { path: [fileId], ...options }),
   /** Returns the latest validation report of a file. */
   getValidation: (fileId: string, options?: CallOptions) => caller.request('getFileValidation', { path: [fileId], ...options }),
-  /** Returns one page of the validation reports of a file, newest first. */
+  /** Returns one page of a file's validation reports, newest first. */
   listValidations: (fileId: string, query: Query<'listFileValidations'> = {}, options?: CallOptions) =>
     caller.request('listFileValidations', { path: [fileId], query, ...options }),
   /** Returns the signed receipt of a file. */

@@ -16,7 +16,10 @@ export interface EventsOptions {
 
 const path = '/api/v1/events'
 const pageSize = 1000
-/** A connection without data for this time is lost, because the service sends a comment at least every 15 seconds. */
+/**
+ * A connection that receives no data for this long is treated as lost, because the service sends a comment at least every 15
+ * seconds.
+ */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
 const maxReconnectDelayMs = 30_000
@@ -59,7 +62,8 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       }
     } catch (error) {
       signal?.throwIfAborted()
-      // A lost connection can mean a restart of the service. A failed first connection usually has a wrong URL or credential.
+      // A lost connection can mean that the service restarted. If the first connection fails, the URL or credential is usually
+      // wrong.
       if (error instanceof AssayError && !(hasConnected && (isTemporary(error) || error.status >= 500))) throw error
       failures++
     } finally {

@@ -19,7 +19,7 @@ export interface ResumableUpload {
   idempotencyKey: string
   /** URL of an unfinished upload of the same file. The client resumes that upload. */
   resumeFrom?: string | undefined
-  /** Called with the URL of the upload when the service has created the upload. */
+  /** Called with the upload URL after the service has created the upload. */
   onUploadUrl?: ((url: string) => void) | undefined
   onProgress: ProgressListener | undefined
   signal: AbortSignal | undefined
@@ -58,7 +58,7 @@ function sendContent(
   const { content, metadata, idempotencyKey, resumeFrom, onUploadUrl, onProgress, signal } = upload
   return new Promise((resolve, reject) => {
     const tusUpload = new Upload(content, {
-      // Without an endpoint, tus-js-client cannot replace a rejected or expired upload by a new upload.
+      // Without an endpoint, tus-js-client cannot replace a rejected or expired upload with a new one.
       endpoint: resumeFrom === undefined ? transport.toUrl(upload.path) : null,
       ...(resumeFrom !== undefined && { uploadUrl: resumeFrom }),
       metadata,
@@ -133,7 +133,7 @@ const fileReader: FileReader = {
 
 type SlicedContent = Extract<Awaited<ReturnType<FileSource['slice']>>, { value: unknown }>['value']
 
-/** Makes tus-js-client send its requests with the credential and the `fetch` of the client. */
+/** Makes tus-js-client send its requests with the client's credential and `fetch`. */
 const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
   createRequest: (method, url) => createHttpRequest({ transport, signal }, method, url),

@@ -13,7 +13,7 @@ export interface SentRequest {
   onProgress?: ((sentBytes: number) => void) | undefined
 }
 
-/** Sends a request without retries, with `customFetch` instead of the global `fetch` if it is set. */
+/** Sends a request without retries. Uses `customFetch`, if set, instead of the global `fetch`. */
 export function sendRequest(request: SentRequest, customFetch?: typeof fetch): Promise<Response> {
   const { method, url, headers = {}, signal, onProgress } = request
   // In browsers, `fetch` does not report upload progress and can send streams only over HTTP/2.
@@ -57,7 +57,10 @@ export function createCountingStream(
   })
 }
 
-/** Used members of the browsers' XMLHttpRequest. The TypeScript configuration includes only the types of Node.js. */
+/**
+ * The members of the browsers' XMLHttpRequest that this module uses. The TypeScript configuration includes only the types of
+ * Node.js.
+ */
 interface Xhr {
   readonly status: number
   readonly responseText: string

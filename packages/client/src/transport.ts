@@ -65,7 +65,7 @@ export class Transport {
     }
   }
 
-  /** Converts a path of the service to an absolute URL. */
+  /** Converts a service path to an absolute URL. */
   toUrl(path: string): string {
     return /^https?:/.test(path) ? path : this.#options.baseUrl + path
   }

@@ -60,7 +60,7 @@ export async function uploadTo(linkUrl: string, source: UploadSource, options: U
 
 function createLinkTransport(linkUrl: string, { fetch }: Pick<UploadToOptions, 'fetch'>): Transport {
   if (!URL.canParse(linkUrl)) throw new TypeError(`The URL of the upload link is '${linkUrl}'. It must be an absolute URL.`)
-  // Query and fragment are not part of the link. Email campaigns, for example, append tracking parameters.
+  // The query and the fragment are not part of the link. Email campaigns, for example, append tracking parameters.
   const { origin, pathname } = new URL(linkUrl)
   return new Transport({ baseUrl: origin + pathname, ...(fetch && { fetch }) })
 }

@@ -32,7 +32,7 @@ describe('help', () => {
     for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   })
 
-  test('prints the help to standard error with exit status 2 if the command is missing', async () => {
+  test('prints help to standard error with exit status 2 if the command is missing', async () => {
     await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
   })
 })

@@ -13,7 +13,7 @@ import { loadSampleFiles } from './damage/samples.mjs'
 const count = Number(process.env.COPIES ?? 10)
 const onlyTypes = process.env.TYPES?.split(' ')
 
-/** File types by table of the output. */
+/** File types for each output table. */
 const groups = {
   Images: 'png jpg gif webp tif bmp heic avif',
   Documents: 'pdf docx xlsx pptx odt epub doc xls ppt',

@@ -25,8 +25,8 @@ const textForms: Record<string, RegExp> = {
 }
 
 /**
- * True if content without a known signature is acceptable for the extension. For a binary type, text is not acceptable, and other
- * content only if a variant of the type has no signature. For an unknown extension, any content is acceptable.
+ * Returns whether the extension accepts content without a known signature. Unknown extensions accept any content. Binary types
+ * reject text, and accept other content only if a variant of the type has no signature.
  */
 export function acceptsWithoutSignature(source: RandomAccessSource, { kind }: Recognition): boolean {
   const { extension } = source

@@ -36,4 +36,4 @@ export function toPrintable(text: string): string {
 }
 
 /** Quotes a member name for a message. */
-export const quote = (name: string): string => `'${toPrintable(name)}'`
+export const quoteName = (name: string): string => `'${toPrintable(name)}'`

@@ -26,7 +26,7 @@ export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
     maxRatio: 200,
     maxEntries: 200_000,
     maxNesting: 5,
-    // 256 MiB, which is 89,478,485 pixels of 24 bits. Pillow warns about decompression bombs above this size.
+    // 256 MiB, which is 89,478,485 24-bit pixels. Pillow warns about decompression bombs above this size.
     maxPictureBits: 2 ** 31,
     maxDepth: 1000,
     deadline: Date.now() + deadlineMs,
@@ -43,7 +43,7 @@ export interface Detection {
   fits: boolean
 }
 
-/** Result of reading a file with the format reader of its type. */
+/** Result of reading a file with the format reader for its type. */
 export interface Inspection {
   verdict: FormatVerdict
   /** Name of the format reader. Null if only the signature was checked. */

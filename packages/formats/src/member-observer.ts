@@ -33,7 +33,7 @@ export interface PackedMember {
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Target of a link whose target is stored in the directory. 7-Zip unpacks no content for it and reports a data error. */
+  /** Target of a link, if the directory contains it. 7-Zip unpacks no content for the link, and reports a data error. */
   target?: string
 }
 

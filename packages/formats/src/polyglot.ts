@@ -19,10 +19,10 @@ export function detectPolyglot(source: RandomAccessSource, recognised: Recogniti
   const header = findPdfHeader(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
-  if (isPdf) return checkPdf(source, header, limits)
-  if (recognised.kind === 'text') return checkPageForPdf(source, header)
-  if (startsWithZip(source)) return checkZipForPdf(source, header)
-  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? checkMediaForPdf(source, recognised.type) : undefined
+  if (isPdf) return detectPdfPolyglot(source, header, limits)
+  if (recognised.kind === 'text') return detectPdfInPage(source, header)
+  if (startsWithZip(source)) return detectPdfInZip(source, header)
+  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? detectPdfInMedia(source, recognised.type) : undefined
 }
 
 // Types in which a trailing PDF is never accidental. Archives and compound files may contain an uncompressed PDF.
@@ -32,7 +32,7 @@ const noContainer = new Set(
   ),
 )
 
-function checkMediaForPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
+function detectPdfInMedia(source: RandomAccessSource, type: string): Polyglot | undefined {
   return endsWithPdf(source) ? createPolyglot(`the ${type.toUpperCase()} file is also a PDF`) : undefined
 }
 
@@ -41,7 +41,7 @@ const endsWithPdf = (source: RandomAccessSource): boolean =>
 
 const createPolyglot = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
 
-function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
+function detectPdfPolyglot(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
   if (endsWithZip(source, limits) || hasTrailingZip(source, limits)) return createPolyglot('the PDF is also a ZIP archive')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
@@ -62,13 +62,13 @@ function hasTrailingZip(source: RandomAccessSource, limits: ReaderLimits): boole
 const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
 /** A PDF header before the data of the first member makes the whole file a PDF. A member may be a stored PDF. */
-function checkZipForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
+function detectPdfInZip(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
   return header < dataStart ? createPolyglot('the ZIP archive is also a PDF') : undefined
 }
 
-function checkPageForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
+function detectPdfInPage(source: RandomAccessSource, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
   return endsWithPdf(source) ? createPolyglot('the HTML page is also a PDF') : undefined
 }

@@ -16,7 +16,7 @@ test('detects the type from the content, and whether the extension matches the t
   expect(await detect(new MemorySource(Buffer.from([0, 1, 2, 3]), 'unknown'))).toMatchObject({ type: null, mime: null })
 })
 
-test('opens a file on disk with the reader of its type', async () => {
+test('opens a file on disk with the reader for its type', async () => {
   const path = join(folder, 'report')
   writeFileSync(path, pdf())
   const source = new FileSource(path, 'pdf')

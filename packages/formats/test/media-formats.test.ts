@@ -97,7 +97,7 @@ describe('flac', () => {
     }
   })
 
-  test('rejects a flac that is truncated inside, between or before frames', async () => {
+  test('rejects a flac that is truncated within, between or before frames', async () => {
     expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(invalid(/truncated/))
     expect(await read(readFlac, flac(7))).toMatchObject(invalid(/1792 of 2560 samples/))
     expect(await read(readFlac, flac(0))).toMatchObject(invalid(/truncated/))

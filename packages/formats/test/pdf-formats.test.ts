@@ -105,7 +105,7 @@ test('replaces a PDF engine that was interrupted during a read', async () => {
     size: complete.size,
     extension: 'pdf',
     read: (offset, length) => {
-      // The first two reads belong to the header and the start of the engine. Afterwards, the deadline expires.
+      // The first two reads are for the header and the engine start. The deadline expires at the third read.
       if (++reads > 2) throw new DeadlineExceeded('the time is up')
       return complete.read(offset, length)
     },

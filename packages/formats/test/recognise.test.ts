@@ -90,7 +90,7 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('accepts for the type %s the extensions %j, but not %j', (type, may, mayNot) => {
+  ])('type %s accepts the extensions %j, but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
@@ -120,7 +120,7 @@ describe('content that looks like another type', () => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
-  test('detects binary data that only starts like another type as unknown', async () => {
+  test('detects binary data as unknown if only its start resembles another type', async () => {
     const noise = (start: string) =>
       Buffer.concat([
         Buffer.from(start, 'latin1'),
@@ -168,7 +168,7 @@ describe('damaged content', () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 
-  test('detects an old Office document that contains a zip near its end as the document', async () => {
+  test('detects an old Office document with a zip near its end as an Office document, not as a zip', async () => {
     const damaged = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
     expect(await typeOf(damaged)).toBe('unknown')
   })
@@ -213,7 +213,7 @@ describe('documents older than compound files', () => {
     ['xls', Buffer.from('0900040002001000', 'hex')],
     ['xls', Buffer.from('0904060000001000', 'hex')],
     ['doc', Buffer.concat([Buffer.from('dba52d00', 'hex'), Buffer.alloc(400), Buffer.alloc(100, 1)])],
-  ])('detects an old Office document without a compound file as %s', async (type, bytes) => {
+  ])('detects an old Office document that is not a compound file as %s', async (type, bytes) => {
     expect(await typeOf(bytes)).toBe(type)
   })
 })

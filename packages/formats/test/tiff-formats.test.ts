@@ -39,7 +39,7 @@ describe('tiff', () => {
     expect(await open('tif', Buffer.from(complete).fill(0xff, 300, 900))).toMatchObject({ sound: false })
   })
 
-  test('accepts a sparse tiff, but decodes its other tiles', async () => {
+  test('accepts a sparse tiff, and decodes the tiles that it contains', async () => {
     const sparse = await sparseTiff([0, 5, 15])
     expect(await open('tif', sparse)).toMatchObject({ ...accepted, notes: [expect.stringContaining('are empty')] })
     expect(await open('tif', Buffer.from(sparse).fill(0xff, 1000, 9000))).toMatchObject({ sound: false })

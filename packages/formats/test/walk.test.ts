@@ -54,7 +54,7 @@ describe('walk', () => {
     expect(visitor.contents).toContain('text')
   })
 
-  test('unpacks a PDF of blank scanned pages in full, but reports a gap for a gzip file with the same compression ratio', async () => {
+  test('fully unpacks a PDF of blank scanned pages, but reports a gap for a gzip file with the same compression ratio', async () => {
     const page = deflateSync(Buffer.alloc(24 * 2 ** 20, 255))
     const image = Buffer.concat([
       Buffer.from(`1 0 obj\n<</Subtype/Image/Filter/FlateDecode/Length ${page.length}>>\nstream\n`),
@@ -88,7 +88,7 @@ describe('walk', () => {
     expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('passes to the visitor the container of each content and whether other programs can unpack it', async () => {
+  test('tells the visitor the container of each member, and whether other programs can unpack the member', async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {

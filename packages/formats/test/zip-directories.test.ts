@@ -31,7 +31,7 @@ describe('zip64 records', () => {
     expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
-  test('rejects zip64 records at another offset than their locator states as damaged', async () => {
+  test('rejects a zip as damaged if its zip64 records are not at the offset in their locator', async () => {
     const copy = Buffer.from(complete)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)

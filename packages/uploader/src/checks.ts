@@ -12,7 +12,10 @@ interface CheckedFile {
   size: number
 }
 
-/** Checks the type, size and number of files before an upload starts. The link still accepts `remainingCount` files. */
+/**
+ * Checks the type, size and number of files before an upload starts. `remainingCount` is the number of files that the link still
+ * accepts.
+ */
 export function checkFile(
   file: CheckedFile,
   rules: LinkRules,

@@ -45,8 +45,8 @@ export interface Transfer {
 }
 
 /**
- * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is unsuitable, because its retries read
- * the rules again. After a lost response to the last file, the link is used up, and a retry would fail.
+ * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is unsuitable, because it reads the rules
+ * again before a retry. If the response to the last file was lost, the link is used up, and the retry would fail.
  */
 export function createTransfer(options: SendOptions): Transfer {
   const { linkUrl, file, uploadId } = options

@@ -63,7 +63,7 @@ export const defaultTexts = {
 export type TextName = keyof typeof defaultTexts
 export type Texts = Record<TextName, string>
 
-/** Replaces the placeholders in braces by values. Unknown placeholders are preserved. */
+/** Replaces the placeholders in braces with values. Unknown placeholders are preserved. */
 export const fillPlaceholders = (text: string, values: Record<string, string | number> = {}): string =>
   text.replace(/\{(\w+)\}/g, (word, name: string) => String(values[name] ?? word))
 
@@ -81,7 +81,7 @@ const rejectionCodes: readonly string[] = [
 /** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
 export const isFileRejection = (code: string): boolean => rejectionCodes.includes(code)
 
-/** Returns the text for an error code, or the message of the service if the code has no text. */
+/** Returns the text for an error code, or the service's message if the code has no text. */
 export function toErrorText(texts: Texts, { code, message }: { code: string; message: string }): string {
   if (code.endsWith('_unavailable') || code === 'overloaded' || code === 'internal_server_error') return texts.unavailable
   return Object.hasOwn(texts, code) ? texts[code as TextName] : message

@@ -135,7 +135,7 @@ export class AssayUploader extends HTMLElement {
     this.#dispatch('assay-error', { code: error.code, message: error.message })
   }
 
-  /** Uploads pasted files, unless the user pastes into an input field of the page. */
+  /** Uploads pasted files, unless the user pastes into an input field on the page. */
   #uploadPastedFiles(event: ClipboardEvent): void {
     const files = [...(event.clipboardData?.files ?? [])]
     const target = event.composedPath()[0]

@@ -5,7 +5,7 @@ import { formatBytes, formatPercent, formatSeconds, RateMeter } from '../src/for
 import { getExtension, parseError, toLinkUrl } from '../src/link-rules.js'
 import { defaultTexts, fillPlaceholders, toErrorText } from '../src/texts.js'
 
-test('the uploader script with its dependencies is at most 30 KB after gzip compression', () => {
+test('the uploader script and its dependencies are at most 30 KB after gzip compression', () => {
   const script = readFileSync(new URL('../../../dist/uploader/uploader.js', import.meta.url))
   expect(gzipSync(script, { level: 9 }).length).toBeLessThan(30 * 1024)
 })
@@ -19,7 +19,7 @@ describe('texts', () => {
     [3 * 1024 ** 4, '3 TB'],
   ])('formats %d bytes as %s', (bytes, text) => expect(formatBytes(bytes, 'en')).toBe(text))
 
-  test('formats sizes and percentages with the number format of the given language', () => {
+  test('formats sizes and percentages in the number format of the given language', () => {
     expect(formatBytes(1_572_864, 'de')).toBe('1,5 MB')
     expect(formatPercent(0.42, 'de')).toBe('42\u00a0%')
   })
@@ -35,7 +35,7 @@ describe('texts', () => {
     expect(fillPlaceholders('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
-  test('explains known error codes, and shows the message of the service for other codes', () => {
+  test('explains known error codes, and shows the message from the service for other codes', () => {
     const explain = (code: string) => toErrorText(defaultTexts, { code, message: 'from the service' })
     expect(explain('virus_detected')).toContain('Do not open the file')
     expect(explain('storage_unavailable')).toBe(defaultTexts.unavailable)

@@ -134,7 +134,7 @@ async function runUploadCommand(invocation: CommandInvocation): Promise<boolean>
   })
 }
 
-/** Runs `work` for one argument after another and reports rejections. Resolves to false if the service rejected any argument. */
+/** Runs `work` for each argument in turn and reports rejections. Resolves to false if the service rejected any argument. */
 async function forEachArgument(invocation: CommandInvocation, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of invocation.positionals) {

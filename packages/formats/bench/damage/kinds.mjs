@@ -105,7 +105,7 @@ export const kinds = {
     sums.length === 0 ? undefined : flipBit(bytes, pickRandom(sums, random), random(8)),
 }
 
-/** Yields damaged copies of one kind, without copies that equal the original. */
+/** Yields damaged copies of one kind, excluding copies that equal the original. */
 export function generateDamagedCopies(kind, { bytes, parts, lengths, sums }, { count, seed }) {
   const random = createRandom(seed)
   const copies = []

@@ -28,7 +28,9 @@ const searchSvg: Search = async (source, limits) => getActiveContent(await readS
 const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
   (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
-/** Returns the search for active content that fits the member. Macro projects need none: their name is sufficient evidence. */
+/**
+ * Selects how to search a member for active content. Macro projects need no search, because their name is sufficient evidence.
+ */
 export function selectSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOle

@@ -1,4 +1,4 @@
-import { createMaliciousError, FormatError, quote } from '../format-error.js'
+import { createMaliciousError, FormatError, quoteName } from '../format-error.js'
 import type { MemberObserver } from '../member-observer.js'
 import type { ArchiveBudget } from './budget.js'
 import type { ByteStream } from './byte-stream.js'
@@ -29,7 +29,7 @@ export class ArchiveLevel {
     if (this.depth + 1 > this.limits.maxNesting) {
       throw createMaliciousError(
         'nesting',
-        `archives are nested more than ${this.limits.maxNesting} levels deep, at ${quote(name)}`,
+        `archives are nested more than ${this.limits.maxNesting} levels deep, at ${quoteName(name)}`,
       )
     }
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
@@ -41,7 +41,7 @@ export class ArchiveLevel {
       await this.readNestedArchive(stream, name, this, offset)
     } catch (error) {
       if (!(error instanceof FormatError) || error.isMalicious) throw error
-      this.addNote(`the member ${quote(name)} is an archive that cannot be opened: ${error.message}`)
+      this.addNote(`the member ${quoteName(name)} is an archive that cannot be opened: ${error.message}`)
     }
   }
 
@@ -53,10 +53,10 @@ export class ArchiveLevel {
   /**
    * Skips a member that is too large to search. If nesting is disabled, throws instead, so that the caller retries in a worker.
    */
-  skipSearch(name: string): void {
+  recordUnsearchedMember(name: string): void {
     if (this.limits.maxNesting === 0)
-      throw createMaliciousError('nesting', `the member ${quote(name)} is too large to be searched`)
-    this.addNote(`the member ${quote(name)} was not searched for active content`)
+      throw createMaliciousError('nesting', `the member ${quoteName(name)} is too large to be searched`)
+    this.addNote(`the member ${quoteName(name)} was not searched for active content`)
   }
 
   addNote(text: string): void {

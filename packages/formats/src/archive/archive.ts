@@ -11,7 +11,7 @@ import { checkSevenZip } from './sevenzip/sevenzip.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip, type PartSinkFactory, type ZipFacts } from './zip/check.js'
-import { testOtherMethods } from './zip/other-methods.js'
+import { checkMembersWithSevenZip } from './zip/other-methods.js'
 
 export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLimits, observer?: MemberObserver) =>
   new ArchiveLevel(new ArchiveBudget(limits, source.size), readNestedArchive, [], 0, observer)
@@ -41,10 +41,10 @@ export const createArchiveReader =
       })
     })
 
-/** Checks a zip archive. 7-Zip unpacks the members with other compression methods. */
+/** Checks a zip archive. 7-Zip unpacks members that are neither stored nor deflated. */
 export async function checkWholeZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
   const facts = await checkZip(source, level, watch)
-  await testOtherMethods(source, facts, level)
+  await checkMembersWithSevenZip(source, facts, level)
   return facts
 }
 

@@ -6,7 +6,7 @@ const freeBytes = 16 * 1024 * 1024
 // Smaller members may have any compression ratio, because white bitmaps compress well.
 const memberRatioFrom = 32 * 1024 * 1024
 
-/** Maximum number of bytes that are searched for active content, per archive and per member. */
+/** Maximum number of bytes to search for active content, per archive and per member. */
 const maxSearchedBytes = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
 
 export class ArchiveBudget {
@@ -14,9 +14,9 @@ export class ArchiveBudget {
   unpacked = 0
   entries = 0
   encrypted = false
-  /** Nested containers that were not unpacked. A virus scanner may be unable to unpack them, too. */
+  /** Nested containers that were not unpacked. A virus scanner may be unable to unpack them either. */
   readonly containers = new Set<string>()
-  /** Active content of the documents in the archive. */
+  /** Active content found in the archive's documents. */
   readonly activeContent = new Set<string>()
 
   constructor(
@@ -59,7 +59,10 @@ export class ArchiveBudget {
     this.checkTotalBytes(this.unpacked + bytes)
   }
 
-  /** Checks the compression ratio of one member. Incompressible members could hide a bomb in the ratio of the whole archive. */
+  /**
+   * Checks the compression ratio of one member. Incompressible members could hide a bomb by lowering the ratio of the whole
+   * archive.
+   */
   checkMemberRatio(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
       throw createMaliciousError(

@@ -1,7 +1,7 @@
 import { crc32, inflateRawSync } from 'node:zlib'
 import { createDamageError, type FormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { getDataError, inflateChunks } from './inflate.js'
+import { getInflateErrorMessage, inflateChunks } from './inflate.js'
 
 const smallMember = 64 * 1024
 
@@ -52,7 +52,7 @@ async function* unpackMember(source: RandomAccessSource, start: number, handlers
       yield chunk
     }
   } catch (error) {
-    const problem = getDataError(error)
+    const problem = getInflateErrorMessage(error)
     throw problem ? createDamageError(`the gzip data cannot be unpacked: ${problem}`) : error
   }
   return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)

@@ -9,7 +9,7 @@ const dataErrorCodes = new Set([
   'ERR_TRAILING_JUNK_AFTER_STREAM_END',
 ])
 
-export function getDataError(error: unknown): string | undefined {
+export function getInflateErrorMessage(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string }
   if (code === 'ERR_BUFFER_TOO_LARGE') return 'the data expands to far more bytes than its header declares'
   return code !== undefined && dataErrorCodes.has(code) ? (message ?? code) : undefined

@@ -1,13 +1,14 @@
-import { createMaliciousError, quote } from '../format-error.js'
+import { createMaliciousError, quoteName } from '../format-error.js'
 
 export function checkMemberName(name: string): void {
-  if (name.includes('\0')) throw createMaliciousError('archive_name', `the member ${quote(name)} has a NUL character in its name`)
+  if (name.includes('\0'))
+    throw createMaliciousError('archive_name', `the member ${quoteName(name)} has a NUL character in its name`)
   const path = name.replaceAll('\\', '/')
-  if (path.startsWith('/')) throw createMaliciousError('archive_path', `the member ${quote(name)} has an absolute path`)
+  if (path.startsWith('/')) throw createMaliciousError('archive_path', `the member ${quoteName(name)} has an absolute path`)
   if (/^[A-Za-z]:/.test(path))
-    throw createMaliciousError('archive_path', `the member ${quote(name)} has a path with a drive letter`)
+    throw createMaliciousError('archive_path', `the member ${quoteName(name)} has a path with a drive letter`)
   if (path.split('/').includes('..'))
-    throw createMaliciousError('archive_path', `the member ${quote(name)} points outside the archive`)
+    throw createMaliciousError('archive_path', `the member ${quoteName(name)} points outside the archive`)
 }
 
 /** Links of one archive. They are checked together at the end, because the path of a link may contain another link. */
@@ -18,7 +19,7 @@ export class ArchiveLinks {
     this.links.push({ name, target, symbolic })
   }
 
-  checkAll(): void {
+  checkLinks(): void {
     const symbolic = new Set(this.links.filter((link) => link.symbolic).map((link) => toPathSegments(link.name).join('/')))
     for (const link of this.links) this.checkLink(link, symbolic)
   }
@@ -26,7 +27,7 @@ export class ArchiveLinks {
   private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
     const path = target.replaceAll('\\', '/')
     const refusal = () =>
-      createMaliciousError('archive_link', `the link ${quote(name)} points outside the archive, to ${quote(target)}`)
+      createMaliciousError('archive_link', `the link ${quoteName(name)} points outside the archive, to ${quoteName(target)}`)
     if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw refusal()
     const at = symbolic ? toPathSegments(name).slice(0, -1) : []
     for (const segment of toPathSegments(path)) {

@@ -1,11 +1,11 @@
-import { createDamageError, quote } from '../format-error.js'
+import { createDamageError, quoteName } from '../format-error.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { runSearch, selectSearch } from './active-members.js'
 import { findActiveParts } from './active-parts.js'
 import { detectArchiveKind } from './archive-kind.js'
 import type { ArchiveLevel } from './archive-level.js'
 import { type ByteStream, IteratorStream, SourceStream } from './byte-stream.js'
-import { getDataError, inflateChunks } from './inflate.js'
+import { getInflateErrorMessage, inflateChunks } from './inflate.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
 import { withSpooled } from './spooled-bytes.js'
 import { checkTar } from './tar/check.js'
@@ -31,8 +31,8 @@ export async function readNestedArchive(stream: ByteStream, name: string, level:
 
 async function checkNestedZip(source: RandomAccessSource, name: string, inner: ArchiveLevel): Promise<void> {
   const facts = await checkZip(source, inner)
-  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quote(name)}`)
-  if (facts.otherMethods.size > 0) inner.addNote(`the member ${quote(name)} is a zip with members that were not unpacked`)
+  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quoteName(name)}`)
+  if (facts.otherMethods.size > 0) inner.addNote(`the member ${quoteName(name)} is a zip with members that were not unpacked`)
 }
 
 /** Searches a document or web page for active content, within the search limit of the archive. */
@@ -42,9 +42,10 @@ async function searchForActiveContent(stream: ByteStream, name: string, level: A
   const maxBytes = level.budget.searchableBytes
   const held = stream instanceof SourceStream ? undefined : await stream.peek(maxBytes + 1)
   const source = stream instanceof SourceStream ? toRandomAccessSource(stream) : new MemorySource(held!)
-  if (source.size > maxBytes) return level.skipSearch(name)
+  if (source.size > maxBytes) return level.recordUnsearchedMember(name)
   level.budget.countSearchedBytes(source.size)
-  for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quote(name)}`)
+  for (const what of await runSearch(source, search, level.limits))
+    level.budget.activeContent.add(`${what} in ${quoteName(name)}`)
 }
 
 /** Checks a nested gzip file. A compressed tar counts as one level of nesting, not two. */
@@ -55,7 +56,7 @@ async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveL
     else await inner.checkNestedArchive(content, name)
     await content.skip(Number.POSITIVE_INFINITY)
   } catch (error) {
-    const problem = getDataError(error)
+    const problem = getInflateErrorMessage(error)
     throw problem ? createDamageError(problem) : error
   } finally {
     await content.close()

@@ -6,7 +6,7 @@ import { listZipEntries } from './zip/directory.js'
 const maxBytes = 16 * 1024
 const maxEntries = 64
 
-/** Limits of archives that are checked on the event loop, because starting a worker would take longer. */
+/** Limits for archives that are checked on the event loop, because starting a worker would take longer. */
 export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: maxEntries, maxNesting: 0 }
 
 /** True if the archive has few members and zlib can unpack all of them. */

@@ -58,7 +58,7 @@ function hasBinaryStart(source: RandomAccessSource): boolean {
 const createBinaryRecognition = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// Checked before file-type, which would inflate zip and gzip files and returns one type for all compound files.
+// Detects types that file-type handles poorly: it would inflate zip and gzip files, and returns one type for all compound files.
 function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined

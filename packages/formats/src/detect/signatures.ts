@@ -21,7 +21,7 @@ const signatures: Record<string, Signature> = {
   tga: (source) => createSignatureTest(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
   der: isDer,
   bplist: createSignatureTest(0, /^bplist00/),
-  // A legacy frame, or a skippable frame, which Zstandard files may also start with.
+  // Matches a legacy frame or a skippable frame. Zstandard files may also start with a skippable frame.
   lz4: (source) =>
     createSignatureTest(0, /^\x02\x21\x4c\x18/)(source) ||
     (source.extension === 'lz4' && createSignatureTest(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),

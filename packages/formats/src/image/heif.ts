@@ -14,7 +14,7 @@ import { findHevcProblem } from './hevc.js'
 import { type BytePatch, decodeWithinLimits } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
-// Errors of the bundled decoder about valid images. It lacks HEVC (because of patents) and some AV1 layouts.
+// Errors that the bundled decoder reports for valid images, because it lacks HEVC (due to patents) and some AV1 layouts.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
 // libaom supports all AV1 streams, so this error indicates damage.
 const damage = /Bitstream not supported by this decoder/

@@ -13,12 +13,12 @@ export interface PictureSize {
  */
 export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
-  if (width * height * getViewerBits(bits) <= limits.maxPictureBits * times) return undefined
-  const maxPixels = Math.floor((limits.maxPictureBits * times) / getViewerBits(bits))
+  if (width * height * getViewerBitsPerPixel(bits) <= limits.maxPictureBits * times) return undefined
+  const maxPixels = Math.floor((limits.maxPictureBits * times) / getViewerBitsPerPixel(bits))
   const problem = `the ${format} has ${width}x${height} pixels. The maximum is ${maxPixels} with ${bits} bits (pixel flood)`
   return createMaliciousVerdict('pixel_flood', problem, { width, height })
 }
 
 // Bits per pixel in a viewer. Viewers store black-and-white scans and small palettes compactly, and expand other images to 24
 // bits or more.
-const getViewerBits = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)
+const getViewerBitsPerPixel = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

@@ -25,7 +25,7 @@ const noEnd = 'the file is truncated: the end marker (EOI) is missing'
  * are errors. For other coding processes, returns neither a problem nor `plain`.
  */
 export const checkScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
-  new ScanFollower(source, limits).checkAll()
+  new ScanFollower(source, limits).checkAllScans()
 
 /** True if the `count` bytes before a marker are image data displaced by damage, because padding is shorter or uniform. */
 export function isDisplacedData(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
@@ -65,7 +65,7 @@ class ScanFollower {
     private readonly limits: ReaderLimits,
   ) {}
 
-  checkAll(): ScanResult {
+  checkAllScans(): ScanResult {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
       const marker = this.readMarker(at)

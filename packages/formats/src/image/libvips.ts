@@ -39,7 +39,7 @@ async function applyPatches(image: Buffer | string, changes: BytePatch[]): Promi
   return copy
 }
 
-// Removes repeated and irrelevant lines of a libvips message: libvips repeats a message per row and reports errors of the sink.
+// Removes repeated and irrelevant lines of a libvips message: libvips repeats a message per row and also reports sink errors.
 function summariseMessage(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

@@ -1,11 +1,11 @@
-import { getDataError, inflateChunks } from '../archive/inflate.js'
+import { getInflateErrorMessage, inflateChunks } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 export interface PngPicture {
   width: number
   height: number
-  /** Bits per pixel, over all channels. */
+  /** Bits per pixel, across all channels. */
   bits: number
   interlaced: boolean
 }
@@ -36,7 +36,7 @@ export async function findPixelProblem(
       if (problem || rows.surplus > maxSurplusBytes) return problem
     }
   } catch (error) {
-    const problem = getDataError(error)
+    const problem = getInflateErrorMessage(error)
     if (problem === undefined) throw error
     return problem
   }

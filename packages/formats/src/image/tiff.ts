@@ -14,7 +14,7 @@ import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
 import { fillSparseBlocks } from './tiff-sparse.js'
 
-// Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million pixels of 24 bits.
+// Factor for the pixel limit, because maps and scans are decoded in strips and tiles. It allows 268 million 24-bit pixels.
 const stripFactor = 3
 /** Maximum number of pages to decode. For further pages, only the directories and offsets are checked. */
 const maxDecodedPages = 32
@@ -33,7 +33,7 @@ const tag = {
   oldJpeg: 513,
 }
 
-// Errors of the bundled libtiff and libvips about valid files with rare compressions or sample layouts.
+// Errors that the bundled libtiff and libvips report for valid files with rare compressions or sample layouts.
 const unsupported =
   /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|exceeds channel limit|must have|LogL|Lab/i
 

@@ -31,7 +31,7 @@ export function readElement(source: RandomAccessSource, at: number): Element | u
 }
 
 /** Reads a variable-length integer of EBML. Returns undefined if it is truncated or longer than four bytes. */
-export function readShortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
+export function readVint(bytes: Buffer, at: number): { value: number; length: number } | undefined {
   const first = bytes[at]
   if (!first) return undefined
   const length = Math.clz32(first) - 23

@@ -9,7 +9,7 @@ import {
   type ReaderLimits,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Element, readElement, readShortNumber } from './ebml.js'
+import { type Element, readElement, readVint } from './ebml.js'
 import { readElements, readTracks } from './webm-tracks.js'
 
 const id = {
@@ -84,7 +84,7 @@ class SegmentWalk {
 
   checkSegment(): FormatVerdict {
     for (let at = this.segment.start; at < this.end; ) {
-      const next = this.readPart(at)
+      const next = this.readTopLevelElement(at)
       if (this.hasTooManyElements())
         return createMaliciousVerdict('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
       if (typeof next === 'number') {
@@ -92,7 +92,7 @@ class SegmentWalk {
         continue
       }
       this.damage ??= next.problem
-      const found = this.findNextPart(next.at)
+      const found = this.findNextTopLevelElement(next.at)
       this.lost += found - next.at
       at = found
     }
@@ -121,7 +121,7 @@ class SegmentWalk {
   private hasTooManyElements = () => this.elements > this.limits.maxEntries * 100
   private facts = () => ({ tracks: this.tracks?.size ?? 0, clusters: this.clusters, blocks: this.blocks })
 
-  private readPart(at: number): number | { problem: string; at: number } {
+  private readTopLevelElement(at: number): number | { problem: string; at: number } {
     const element = this.readNextElement(at, this.end)
     if (typeof element === 'string') return { problem: element, at }
     if (element.id === id.cluster) {
@@ -171,7 +171,7 @@ class SegmentWalk {
   private countBlock(element: Element): void {
     const block = element.id === id.group ? this.findBlock(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
-    const number = readShortNumber(this.source.read(block.start, 4), 0)
+    const number = readVint(this.source.read(block.start, 4), 0)
     // The track list may follow the clusters.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
@@ -184,7 +184,7 @@ class SegmentWalk {
     return undefined
   }
 
-  private findNextPart(from: number): number {
+  private findNextTopLevelElement(from: number): number {
     const window = 4096
     for (let offset = from + 1; offset < this.end; offset += window) {
       checkDeadline(this.limits)

@@ -32,7 +32,7 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     const { limits } = level
     const plan = planPartChecks(new ZipPackage(source, limits), kind)
     const activity = new OfficeActiveContent()
-    const watch: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), getPartSink(name, plan, limits))
+    const watch: PartSinkFactory = ({ name }) => combineSinks(activity.createSink(name), createPartSink(name, plan, limits))
     const { entries, unpackedBytes } = await checkWholeZip(source, level, watch)
     return {
       main_part: plan.main,
@@ -42,7 +42,7 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     }
   })
 
-function getPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
+function createPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
   const part = plan.parts.get(toPartKey(name))
   if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
   return isXmlPart(name) ? new EntityBombDetector(name) : undefined

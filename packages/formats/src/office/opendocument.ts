@@ -27,7 +27,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
       level.budget.encrypted = true
       level.addNote('the document is encrypted: its content was not checked')
     } else if (!pack.has('content.xml')) {
-      // Templates with styles only do not have or declare a content.xml.
+      // Templates that contain only styles neither have nor declare a content.xml.
       if (hasContent || !pack.has('styles.xml')) throw createDamageError('content.xml is missing from the document')
       level.addNote('the document consists of styles only')
     }
@@ -46,7 +46,9 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
-/** Reads whether the document is encrypted: part by part, or from ODF 1.4 on as one member that contains the whole package. */
+/**
+ * Reads from the manifest whether the document is encrypted. ODF 1.4 can encrypt the package as one member instead of each part.
+ */
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')

@@ -12,12 +12,12 @@ export interface XmlElement {
 interface PartOptions {
   limits: ReaderLimits
   root?: string
-  /** Policy for document type declarations. Office rejects all of them, other programs only those with entities. */
+  /** Policy for document type declarations. Office rejects all of them. Other programs reject only those with entities. */
   doctype: 'refused' | 'without entities'
   element?: (element: XmlElement) => void
 }
 
-// Larger parts are only verified by their checksum, because parsing would take too long.
+// Only the checksum of larger parts is verified, because parsing them would take too long.
 const maxParsedBytes = 64 * 1024 * 1024
 // Limits the memory of the parser, which buffers whole text nodes, comments and attributes.
 const maxRun = 16 * 1024 * 1024

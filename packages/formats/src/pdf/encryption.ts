@@ -19,15 +19,15 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
   const inline = /\/Encrypt\s*<</.exec(trailer)
   if (!reference && !inline) return undefined
   const dictionary = inline ? trailer.slice(inline.index) : findObject(source, `${reference?.[1]} ${reference?.[2]} obj`)
-  if (!dictionary) return createClosedEncryption('its encryption dictionary cannot be found')
+  if (!dictionary) return createUndecryptableEncryption('its encryption dictionary cannot be found')
   const facts = readEncryptionFacts(dictionary, trailer)
-  if (!facts) return createClosedEncryption('without a password')
+  if (!facts) return createUndecryptableEncryption('without a password')
   const key = getKeyForEmptyPassword(facts)
-  if (!key) return createClosedEncryption('it requires a password')
+  if (!key) return createUndecryptableEncryption('it requires a password')
   return { decrypt: (data, number, generation) => decryptData(data, { key, method: facts.method, number, generation }) }
 }
 
-const createClosedEncryption = (reason: string): PdfEncryption => ({ closed: reason, decrypt: (data) => data })
+const createUndecryptableEncryption = (reason: string): PdfEncryption => ({ closed: reason, decrypt: (data) => data })
 
 /** Finds an object near the start or end of the file. Encryption dictionaries are never compressed (ISO 32000-2, 7.5.7). */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {

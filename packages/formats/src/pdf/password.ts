@@ -14,7 +14,10 @@ export interface EncryptionFacts {
 const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
 const computeMd5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
 
-/** Returns the file encryption key if the user password is empty, because readers open such documents without asking. */
+/**
+ * Returns the file encryption key if the user password is empty, because readers open such documents without asking for a
+ * password.
+ */
 export function getKeyForEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   if (facts.revision >= 5) return decryptStoredKey(facts)
   const key = deriveKeyFromEmptyPassword(facts)

@@ -70,7 +70,7 @@ async function openDocument(
       `PDFium, the PDF engine of Chrome, crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
-    if (running.alive) closeQuietly(running, document)
+    if (running.alive) closeIgnoringErrors(running, document)
   }
 }
 
@@ -94,7 +94,7 @@ function checkPages(running: PdfEngine, document: number, limits: ReaderLimits):
 }
 
 // Closing a damaged document may crash the engine, but does not change the verdict.
-function closeQuietly(running: PdfEngine, document: number): void {
+function closeIgnoringErrors(running: PdfEngine, document: number): void {
   try {
     running.close(document)
   } catch {

@@ -12,7 +12,7 @@ const window = 16 * 1024
 export const canFindRoot = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
   findXrefOffsets(source, headerAt).some((start) => hasRootInStream(source, start)) || hasRootInTrailer(source, limits)
 
-/** Returns the offset after the last `startxref`, and the first cross-reference section of a linearized file. */
+/** Returns the offset that follows the last `startxref`, and that of the first cross-reference section in a linearized file. */
 function findXrefOffsets(source: RandomAccessSource, headerAt: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)

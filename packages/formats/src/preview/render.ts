@@ -68,7 +68,7 @@ async function renderPdf(
   { size, page }: { size: number; page: number },
   limits: ReaderLimits,
 ): Promise<Preview> {
-  // Starts a new engine per file, so that a preview can never contain data of another tenant's file.
+  // Starts a new engine per file, so that a preview can never contain data from another tenant's file.
   const engine = await PdfEngine.start()
   const { document, password } = engine.open(source, limits)
   if (!document) return { problem: password ? 'the PDF requires a password' : 'PDFium cannot open the PDF' }

@@ -19,7 +19,7 @@ const nonTextControls = new Uint8Array(256)
 for (let code = 0; code < 32; code++) if (!textControls.has(code)) nonTextControls[code] = 1
 nonTextControls[127] = 1
 
-const isNonTextControl = (code: number): boolean => nonTextControls[code] === 1
+const isNonTextControlCharacter = (code: number): boolean => nonTextControls[code] === 1
 
 /** Detects the text encoding from the first bytes. Returns null if the content is binary. */
 export function detectText(source: RandomAccessSource): TextSign | null {
@@ -80,7 +80,7 @@ function isPlausibleText(bytes: Buffer, encoding: TextEncoding): boolean {
   let controls = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code < 128 ? isNonTextControl(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) controls++
+    if (code < 128 ? isNonTextControlCharacter(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) controls++
   }
   return controls <= text.length / 50
 }
@@ -101,7 +101,10 @@ function trimPartialCharacter(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** Decodes chunks to text. `fatal` causes a TypeError for invalid bytes. `label` is any label of TextDecoder, or UTF-32. */
+/**
+ * Decodes chunks to text. If `fatal` is true, invalid bytes cause a TypeError. `label` is any TextDecoder label, `legacy`, or
+ * UTF-32.
+ */
 export function* decodeText(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
   if (label === 'utf-32le' || label === 'utf-32be') return yield* decodeUtf32(chunks, label === 'utf-32le', fatal)
   const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
@@ -157,7 +160,7 @@ function analyzeBytes(
   for (const chunk of source.chunks(at, findTextEnd(source))) {
     checkDeadline(limits)
     const here = countNonTextControls(chunk)
-    if (here > 0 && firstControl < 0) firstControl = at + chunk.findIndex(isNonTextControl)
+    if (here > 0 && firstControl < 0) firstControl = at + chunk.findIndex(isNonTextControlCharacter)
     controls += here
     at += chunk.length
     if (!utf8) continue
@@ -184,7 +187,7 @@ function readWideText(source: RandomAccessSource, limits: ReaderLimits, sign: Te
     checkDeadline(limits)
     length += text.length
     for (let at = 0; at < text.length; at++)
-      if (text.charCodeAt(at) === 0xfffd || isNonTextControl(text.charCodeAt(at))) controls++
+      if (text.charCodeAt(at) === 0xfffd || isNonTextControlCharacter(text.charCodeAt(at))) controls++
   }
   if (controls > Math.max(1, length / 50))
     return createInvalidVerdict(

@@ -1,6 +1,6 @@
 import { createMaliciousError } from '../format-error.js'
 
-// Limits of Expat: expansion up to 8 MiB is always allowed, more only up to 100 times the file size.
+// Limits that Expat uses: entities may always expand to 8 MiB, and otherwise to at most 100 times the file size.
 const freeExpansion = 8 * 1024 * 1024
 const maxExpansionRatio = 100
 const maxEntityDepth = 100

@@ -1,7 +1,7 @@
 import { gunzip } from '../archive/gzip.js'
 import type { Opener } from './opener.js'
 
-/** Visits all members of a gzip file as one content. Throws damage outside the compressed data only afterwards. */
+/** Visits the concatenated content of all gzip members. Errors outside the compressed data are thrown only at the end. */
 export const openGzip: Opener = async (source, members) => {
   members.begin('')
   if (members.wasObserved(0)) return

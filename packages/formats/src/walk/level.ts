@@ -115,7 +115,7 @@ export class Level implements Members {
     }
   }
 
-  async addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
+  async addPushedMembers(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
     const members = this.createPushedMembers(maxBytes)
     try {
       const damage = await unpack(members.sink).catch((error) => {
@@ -136,7 +136,7 @@ export class Level implements Members {
     return new PushedMembers({ content, count: (bytes) => this.#run.countBytes(bytes), missed, maxBytes })
   }
 
-  /** Visits a content and everything inside it, except observed members. */
+  /** Visits content and everything inside it, except observed members. */
   async visitContent(source: RandomAccessSource, observed?: Observed): Promise<void> {
     const parent = this.#beginContent()
     visitSource(source, parent, this.step)
@@ -171,7 +171,8 @@ export class Level implements Members {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
-      // Ignores damage of a container after other content, which is usually no container, unless 7-Zip could unpack more.
+      // A damaged container behind other content is usually a false detection, so its damage is ignored unless 7-Zip could unpack
+      // more.
       if (!isBehind || sevenZipType)
         inside.addGap('damaged', `it contains a damaged ${name} (${toPrintable(String((error as Error).message))})`)
     }
@@ -198,7 +199,7 @@ export class Level implements Members {
     await this.visitContent(new MemorySource(window.subarray(0, filled)))
   }
 
-  /** Visits a large content while it is unpacked. Containers that need random access are stored first. */
+  /** Visits large content while it is unpacked. Containers that need random access are stored first. */
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = detectContainer(window.subarray(0, headLength))
     const rest = this.#countBytes(first, iterator)

@@ -8,7 +8,7 @@ import type { WalkRun } from './run.js'
 import { maxUnpackedBytes, sumUnpackedBytes } from './sevenzip.js'
 import { WalkEnded } from './visitor.js'
 
-/** Thrown if the reader stops before the end of a content, so that the walk visits the content again. */
+/** Thrown if the reader stops before the end of a member, so that the walk visits the member again. */
 class Abandoned extends WalkEnded {}
 
 /** Visits the members of a container while a format reader unpacks them. If the walk ends, the reader continues. */

@@ -5,7 +5,7 @@ import type { GapCause, WalkLimits } from './visitor.js'
 
 /** Members of a container that the walk visited while a format reader unpacked them. */
 export interface Observed {
-  /** Offsets of the local headers of zip members. The content of a gzip file has the offset 0. */
+  /** Offsets of the local headers of zip members. Offset 0 represents the content of a gzip file. */
   members: Set<number>
   /** Result of 7-Zip. `run` is undefined if the walk ended before 7-Zip exited. */
   sevenZip?: { type: string; listing: SevenZipListing; run: SevenZipRun | undefined }
@@ -31,7 +31,7 @@ export interface Members {
   addContent(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** Adds members from a synchronous unpacker. `unpack` writes each member to its own sink, `maxBytes` in total. */
-  addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
+  addPushedMembers(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
   /** Throws if the walk was cancelled. Must be called in every loop whose length depends on the content. */
   readonly step: () => void
   /** Reports a part that cannot be opened. The opener continues with the remaining parts. */

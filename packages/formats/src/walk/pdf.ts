@@ -27,10 +27,10 @@ export const openPdf: Opener = async (source, members) => {
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
     const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
     // The bytes of an unfiltered stream were already visited with the file.
-    if (!encryption && !isCompressed(stream)) await addUnfiltered(members, new WindowSource(source, stream.start, length))
+    if (!encryption && !isCompressed(stream)) await addUnfilteredStream(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
     else
-      await addDecoded(
+      await addDecodedData(
         isCommon ? commonTarget : uncommonTarget,
         readStreamData(members, source, stream, encryption),
         stream.filters,
@@ -46,7 +46,7 @@ const isCompressed = ({ filters: [first] }: PdfStream): boolean =>
   first !== undefined && (first in filters || flateFilters.has(first))
 
 /** Visits an unfiltered stream only if it is a container, because its bytes were visited with the file. */
-async function addUnfiltered(members: Members, stream: RandomAccessSource): Promise<void> {
+async function addUnfilteredStream(members: Members, stream: RandomAccessSource): Promise<void> {
   const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
   if (detectContainer(stream.read(0, headLength)) || detectContainerAtEnd(tail)) await members.addContent(stream)
 }
@@ -66,14 +66,14 @@ interface Target {
   parts: SmallParts
 }
 
-async function addDecoded(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
+async function addDecodedData(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
   const [name, ...rest] = filterNames
   const { members, parts } = target
   if (filterNames.length > maxFilters) return members.addGap('limit', 'it contains a PDF with a stream that has too many filters')
   try {
-    if (name !== undefined && flateFilters.has(name)) return await addInflated(target, data, rest)
+    if (name !== undefined && flateFilters.has(name)) return await addInflatedData(target, data, rest)
     const decode = filters[name ?? '']
-    if (decode) return await addDecoded(target, decode(data), rest)
+    if (decode) return await addDecodedData(target, decode(data), rest)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     return members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
@@ -81,13 +81,13 @@ async function addDecoded(target: Target, data: Buffer, filterNames: string[]): 
   await parts.addPart(data)
 }
 
-async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {
+async function addInflatedData(target: Target, data: Buffer, rest: string[]): Promise<void> {
   const small = data.length <= wholeLimits.input ? inflateToBuffer('zlib', data, wholeLimits.output) : undefined
-  if (small) return addDecoded(target, small, rest)
+  if (small) return addDecodedData(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
     const bytes = inflateToBuffer('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged or exceeds the decoding limit')
-    return addDecoded(target, bytes, rest)
+    return addDecodedData(target, bytes, rest)
   }
   try {
     await target.members.addStream(inflateChunks('zlib', [data]))

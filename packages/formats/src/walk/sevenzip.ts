@@ -84,7 +84,7 @@ export async function addPackedMembers(
   if (observed) return checkRun(observed.run, name, members)
   if (sumUnpackedBytes(packed) > maxUnpackedBytes)
     return members.addGap('limit', `it contains a ${name} that exceeds the unpacking limit`)
-  await members.addPushed(maxUnpackedBytes, async (sink) => {
+  await members.addPushedMembers(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
     const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
     checkRun(run, name, members)

@@ -5,10 +5,10 @@ export interface WindowPlace {
   last: boolean
 }
 
-/** Receives a content in overlapping windows. A window is valid only during the call. */
+/** Receives content in overlapping windows. A window is valid only during the call. */
 export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 
-/** Origin of a content: its container and how it was unpacked. */
+/** Origin of content: its container and how it was unpacked. */
 export interface Origin {
   container: Container
   /** Receives the raw bytes of the container. */
@@ -21,11 +21,11 @@ export interface Origin {
 export interface Visitor {
   /** Called at the start of each member. The name is empty if the container does not store one. */
   member?(name: string): void
-  /** If true, each content is visited separately. Otherwise, small parts of a document are joined. */
+  /** If true, each part of a document is visited separately. Otherwise, small parts are joined. */
   readonly separateParts?: boolean
   /**
-   * Called at the start of a content, which is the file or a member at any depth. Returns the receiver of its windows, which
-   * follow before the next content that is not inside it.
+   * Called at the start of the file and of each member, at any depth. Returns the receiver for the windows of that content. All
+   * of its windows arrive before the next call for content that is not nested in it.
    */
   content(origin?: Origin): WindowReceiver
   /** Called with the unpacked size that a container declares for a member. The size may be wrong. */
@@ -59,8 +59,8 @@ export interface WalkLimits {
 
 const gibibyte = 1024 ** 3
 
-// A mail with a tar.gz of a docx with a workbook has depth five. Deflate compresses at most 1032 to 1, logs and spreadsheets
-// below 200 to 1.
+// An email that contains a tar.gz of a docx with an embedded workbook has depth five. Deflate compresses at most 1032:1. Logs and
+// spreadsheets compress less than 200:1.
 export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 8 }
 
 /** Ends the whole walk. Other errors mean damage and end only the container in which they occur. */

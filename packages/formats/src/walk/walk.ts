@@ -13,7 +13,7 @@ export interface WalkOptions {
 }
 
 /**
- * Recursively unpacks a file and passes each content to the visitor. If a format reader runs first with `observer`, the walk
+ * Recursively unpacks a file and passes all content to the visitor. If a format reader runs first with `observer`, the walk
  * visits the members that the reader unpacks and does not unpack them again.
  */
 export class Walk {
@@ -31,7 +31,10 @@ export class Walk {
     return this.#observer
   }
 
-  /** Finishes the walk and returns the gaps. Without gaps, the visitor received the whole file. Throws errors of the visitor. */
+  /**
+   * Finishes the walk and returns the gaps. Without gaps, the visitor received the whole file. Rethrows errors that the visitor
+   * threw.
+   */
   async finish(): Promise<WalkResult> {
     try {
       await new Level(this.#run).visitContent(this.#source, this.#observer.observed)

@@ -9,7 +9,7 @@ export const overlapBytes = 68 * 1024
 const maxIdle = 8
 const idle: Buffer[] = []
 
-/** Returns a buffer that an earlier walk of this thread released, because allocating 4 MiB per content would be too slow. */
+/** Returns a buffer that an earlier walk of this thread released, because allocating 4 MiB for every member would be too slow. */
 export const acquireWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function releaseWindow(window: Buffer): void {

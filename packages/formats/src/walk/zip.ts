@@ -3,7 +3,7 @@ import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
 import { hasEncryptedZipDirectory } from '../archive/zip/encrypted-directory.js'
 import { describesSameContent, findUnknownHeaders, type LocalMember, readLocalMember } from '../archive/zip/local-headers.js'
 import { knownToSevenZip } from '../archive/zip/other-methods.js'
-import { quote } from '../format-error.js'
+import { quoteName } from '../format-error.js'
 import type { PackedMember } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
@@ -46,14 +46,14 @@ export const openZip: Opener = async (source, members) => {
   const readLimit = new ReadLimit(members)
   for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
-    if (local) await addLocal(source, local, members.uncommon, readLimit)
+    if (local) await addLocalMember(source, local, members.uncommon, readLimit)
   }
   if (others.length > 0) await addWithSevenZip(source, { entries, others: new Set(others), members })
   if (damage) throw damage
 }
 
 function addEncryptedGap(name: string, members: Members): void {
-  members.addGap('encrypted', `member ${quote(name)} of the zip archive is encrypted`)
+  members.addGap('encrypted', `member ${quoteName(name)} of the zip archive is encrypted`)
 }
 
 /** Uses 7-Zip to unpack members that are neither stored nor deflated. 7-Zip needs the sizes of all members. */
@@ -80,13 +80,13 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${quote(entry.name)} is not at the offset in the zip directory`)
+  if (!local) return new Error(`the member ${quoteName(entry.name)} is not at the offset in the zip directory`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
     const length = Math.min(dataStart + entry.compressedSize, source.size) - dataStart
     if (entry.method === stored) await members.addContent(new WindowSource(source, dataStart, length))
-    else await addDeflated(source, entry, dataStart, members)
+    else await addDeflatedMember(source, entry, dataStart, members)
     return undefined
   } catch (error) {
     if (error instanceof WalkEnded) throw error
@@ -98,7 +98,7 @@ async function addEntry(
  * Visits a deflated member. Inflates small members synchronously, because a stream per member would take longer than inflating
  * it.
  */
-async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
+async function addDeflatedMember(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
     const bytes = inflateToBuffer('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
@@ -110,7 +110,12 @@ async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: n
 const localChunkBytes = 16 * 1024
 const maxInflatedAtOnce = 16 * localChunkBytes
 
-async function addLocal(source: RandomAccessSource, local: LocalMember, members: Members, readLimit: ReadLimit): Promise<void> {
+async function addLocalMember(
+  source: RandomAccessSource,
+  local: LocalMember,
+  members: Members,
+  readLimit: ReadLimit,
+): Promise<void> {
   const { method, dataStart, dataEnd = source.size } = local
   if (method !== stored && method !== deflated) return
   const name = local.name.toString('utf8')

@@ -1,7 +1,7 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { getDataError, inflateChunks } from '../../src/archive/inflate.js'
+import { getInflateErrorMessage, inflateChunks } from '../../src/archive/inflate.js'
 import { noise } from '../support/samples/archive.js'
 
 const packers = { raw: deflateRawSync, zlib: deflateSync, gzip: gzipSync }
@@ -22,7 +22,7 @@ async function complete(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
 async function findProblem(work: Promise<unknown>): Promise<string | undefined> {
   return work.then(
     () => undefined,
-    (error) => getDataError(error),
+    (error) => getInflateErrorMessage(error),
   )
 }
 

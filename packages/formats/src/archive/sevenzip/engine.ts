@@ -34,7 +34,7 @@ export interface SevenZipCommand {
 
 const maxErrors = 20
 
-// Enough for a dictionary of 256 MiB. The report states if an archive needs more.
+// Sufficient for a 256 MiB dictionary. The report states if an archive needs more.
 const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
 
@@ -130,7 +130,9 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
   }
 }
 
-/** Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. 7-Zip reports a rejected growth as out of memory. */
+/**
+ * Limits the memory of 7-Zip, which could otherwise grow to 2 GiB. If growth is rejected, 7-Zip reports that it is out of memory.
+ */
 function limitMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue

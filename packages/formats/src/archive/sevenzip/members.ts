@@ -11,7 +11,7 @@ export const createUnsizedMember = (name: string): PackedMember => ({
   encrypted: false,
 })
 
-/** Lists the members of an archive. `began` may throw to stop reading a large directory. */
+/** Lists the members of an archive. `began` is called at the start of each member, and may throw to stop the listing. */
 export async function listMembers(
   source: RandomAccessSource,
   type: string,

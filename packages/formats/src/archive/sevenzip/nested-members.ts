@@ -1,4 +1,4 @@
-import { quote } from '../../format-error.js'
+import { quoteName } from '../../format-error.js'
 import type { PackedMember, PartSink } from '../../member-observer.js'
 import { selectSearch } from '../active-members.js'
 import { detectArchiveKind } from '../archive-kind.js'
@@ -55,14 +55,14 @@ export class NestedMembers {
   #shouldSearch({ name, size }: PackedMember, head: Buffer): boolean {
     if (!selectSearch(head.subarray(0, tarBlock), name)) return false
     const fits = size <= this.#level.budget.searchableBytes && this.#keptBytes + size <= maxSpooledBytes
-    if (!fits) this.#level.skipSearch(name)
+    if (!fits) this.#level.recordUnsearchedMember(name)
     return fits
   }
 
   #spoolArchive({ name, size }: PackedMember, head: Buffer): SpooledBytes | undefined {
     this.#keptBytes += size
     if (this.#keptBytes > maxSpooledBytes) {
-      this.#level.addNote(`the member ${quote(name)} is an archive that was not checked`)
+      this.#level.addNote(`the member ${quoteName(name)} is an archive that was not checked`)
       return undefined
     }
     const bytes = new SpooledBytes()

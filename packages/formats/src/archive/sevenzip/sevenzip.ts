@@ -9,7 +9,7 @@ import { combineSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested-members.js'
 
-// 7-Zip in WebAssembly unpacks LZMA at about 40 MB/s. This value also fits machines with half that speed.
+// 7-Zip in WebAssembly unpacks LZMA at about 40 MB/s. This value allows for machines that are half as fast.
 const bytesPerMillisecond = 20_000
 
 export interface SevenZipFacts {
@@ -96,7 +96,7 @@ async function testMembers(
   { type, called, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
   level: ArchiveLevel,
 ): Promise<void> {
-  if (!hasTimeFor(unpackedBytes, level.limits)) {
+  if (!canUnpackBeforeDeadline(unpackedBytes, level.limits)) {
     level.addNote(`unpacking ${unpackedBytes} bytes would take too long: only the directory was checked`)
     return
   }
@@ -105,7 +105,7 @@ async function testMembers(
   const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : toFiniteSize(each.size) }))
   const run = await unpackWithNestedArchives(source, { type, members, links, listing }, level)
   checkUnpackRun(run, called, level)
-  links.checkAll()
+  links.checkLinks()
 }
 
 export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveLevel): void {
@@ -138,7 +138,7 @@ export async function unpackWithNestedArchives(
   try {
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : combineSinks(inside.begin(member), observer?.begin()))
     run = await unpackMembers(source, { type, members, limits: level.limits, begin })
-    // After an error, bytes of the output cannot be assigned to members.
+    // After an error, output bytes cannot be attributed to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.checkNestedArchives()
     return run
   } finally {
@@ -147,7 +147,8 @@ export async function unpackWithNestedArchives(
   }
 }
 
-const hasTimeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
+const canUnpackBeforeDeadline = (bytes: number, limits: ReaderLimits) =>
+  bytes / bytesPerMillisecond <= limits.deadline - Date.now()
 
 export const isOutOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))

@@ -1,5 +1,5 @@
 import { checkDeadline } from '../../format.js'
-import { createMaliciousError, quote } from '../../format-error.js'
+import { createMaliciousError, quoteName } from '../../format-error.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import type { ByteStream } from '../byte-stream.js'
 import { ArchiveLinks, checkMemberName } from '../member-names.js'
@@ -31,7 +31,7 @@ export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise
         await level.checkNestedArchive(data, header.name)
     },
   })
-  links.checkAll()
+  links.checkLinks()
   return facts
 }
 
@@ -43,13 +43,13 @@ function checkTarMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLi
   checkMemberName(header.name)
   const device = devices[header.type]
   // An unpacked device file could give access to a disk. A pipe would block every program that opens it.
-  if (device) throw createMaliciousError('archive_device', `the member ${quote(header.name)} is ${device}`)
+  if (device) throw createMaliciousError('archive_device', `the member ${quoteName(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.addLink(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0
   if (realSize > level.limits.maxUnpackedBytes) {
     throw createMaliciousError(
       'archive_size',
-      `the sparse member ${quote(header.name)} expands to ${realSize} bytes. The maximum is ${level.limits.maxUnpackedBytes}`,
+      `the sparse member ${quoteName(header.name)} expands to ${realSize} bytes. The maximum is ${level.limits.maxUnpackedBytes}`,
     )
   }
 }

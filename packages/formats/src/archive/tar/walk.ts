@@ -1,9 +1,9 @@
-import { createDamageError, createMaliciousError, type FormatError, quote } from '../../format-error.js'
+import { createDamageError, createMaliciousError, type FormatError, quoteName } from '../../format-error.js'
 import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { hasValidTarChecksum, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPaxRecords, type PaxRecords, parsePaxRecords } from './pax.js'
 
-// Long names and extended headers are read into memory. They usually have a few hundred bytes.
+// Long names and extended headers are read into memory. They are usually a few hundred bytes long.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
@@ -102,7 +102,7 @@ async function readData(stream: ByteStream, header: TarHeader, handlers: TarHand
     await data.close()
   }
   seen += await stream.skip(header.size - seen)
-  if (seen < header.size) throw createDamageError(`the tar archive is truncated in its member ${quote(header.name)}`)
+  if (seen < header.size) throw createDamageError(`the tar archive is truncated in its member ${quoteName(header.name)}`)
   await skipPadding(stream, header.size)
 }
 

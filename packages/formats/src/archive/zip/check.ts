@@ -1,5 +1,5 @@
 import { checkDeadline } from '../../format.js'
-import { createMaliciousError, quote } from '../../format-error.js'
+import { createMaliciousError, quoteName } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ArchiveLevel } from '../archive-level.js'
@@ -39,13 +39,15 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
   const facts: ZipFacts = { entries: members.length, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names }
   const links = new ArchiveLinks()
   for (const member of members) await checkZipMember(source, member, { level, watch, facts, links })
-  links.checkAll()
+  links.checkLinks()
   if (facts.encrypted > 0)
     level.addNote(`${facts.encrypted} of ${facts.entries} members are encrypted: only their headers were checked`)
   return facts
 }
 
-/** Rejects an archive whose directory is empty but that contains a member. Programs that ignore the directory would unpack it. */
+/**
+ * Rejects an archive that contains a member although its directory is empty. Programs that ignore the directory would unpack it.
+ */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })
   if (at !== undefined)
@@ -58,10 +60,10 @@ function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
   for (const entry of entries) {
     checkMemberName(entry.name)
     if (entry.unicodeName !== undefined) checkMemberName(entry.unicodeName)
-    if (names.has(entry.name)) level.addNote(`two members have the name ${quote(entry.name)}`)
+    if (names.has(entry.name)) level.addNote(`two members have the name ${quoteName(entry.name)}`)
     names.add(entry.name)
     total += entry.uncompressedSize
-    level.budget.checkMemberRatio(`the member ${quote(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
+    level.budget.checkMemberRatio(`the member ${quoteName(entry.name)}`, entry.uncompressedSize, entry.compressedSize)
   }
   level.budget.checkDeclaredBytes(total)
   return names

@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
-import { createDamageError, createMaliciousError, quote } from '../../format-error.js'
+import { createDamageError, createMaliciousError, quoteName } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { findExtraField, type ZipDirectory, type ZipEntry } from './directory.js'
 
@@ -20,10 +20,10 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
     if ((members.length & 255) === 0) checkDeadline(limits)
     const member = locateMember(source, entry)
     if (entry.localHeaderOffset < free) {
-      throw createMaliciousError('overlapping_members', `the member ${quote(entry.name)} overlaps another member`)
+      throw createMaliciousError('overlapping_members', `the member ${quoteName(entry.name)} overlaps another member`)
     }
     free = member.dataStart + entry.compressedSize
-    if (free > directory.start) throw createDamageError(`the member ${quote(entry.name)} extends into the zip directory`)
+    if (free > directory.start) throw createDamageError(`the member ${quoteName(entry.name)} extends into the zip directory`)
     members.push(member)
   }
   return members
@@ -32,19 +32,19 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
 function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
-    throw createDamageError(`the member ${quote(entry.name)} is not at the offset in the zip directory`)
+    throw createDamageError(`the member ${quoteName(entry.name)} is not at the offset in the zip directory`)
   }
   const nameLength = header.readUInt16LE(26)
   checkZip64Field(source, entry, header)
-  const fault = findDifference(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
+  const fault = findHeaderMismatch(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
   if (fault)
     throw createDamageError(
-      `the member ${quote(entry.name)} has a different ${fault} in its local header than in the zip directory`,
+      `the member ${quoteName(entry.name)} has a different ${fault} in its local header than in the zip directory`,
     )
   return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
 }
 
-function findDifference(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
+function findHeaderMismatch(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
   const flags = header.readUInt16LE(6)
   // Strong encryption masks the values in the local header (ZIP specification, 7.3).
   if (entry.flags & 0x2000) return undefined
@@ -77,14 +77,16 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
   if (!packed && !unpacked) return
   const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
   const field = findExtraField(source.read(place, header.readUInt16LE(28)), 1)
-  if (!field) throw createDamageError(`the member ${quote(entry.name)} has no size in its local header`)
+  if (!field) throw createDamageError(`the member ${quoteName(entry.name)} has no size in its local header`)
   if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
   const readSize = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
   if ((unpacked && readSize(0) !== entry.uncompressedSize) || (packed && readSize(unpacked ? 8 : 0) !== entry.compressedSize))
-    throw createDamageError(`the member ${quote(entry.name)} has a different size in its local header than in the zip directory`)
+    throw createDamageError(
+      `the member ${quoteName(entry.name)} has a different size in its local header than in the zip directory`,
+    )
 }
 
-/** Compares names like common programs, which ignore differences in slashes and in the encoding. */
+/** Compares names as common programs do, ignoring differences in slashes and encoding. */
 function isSameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false

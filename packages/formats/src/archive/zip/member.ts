@@ -1,11 +1,11 @@
 import { crc32, inflateRawSync } from 'node:zlib'
-import { createDamageError, quote } from '../../format-error.js'
+import { createDamageError, quoteName } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
 import { detectArchiveKind } from '../archive-kind.js'
 import type { ArchiveLevel } from '../archive-level.js'
 import { IteratorStream, SourceStream } from '../byte-stream.js'
-import { getDataError, getOutputBufferSize, inflateChunks, wholeLimits } from '../inflate.js'
+import { getInflateErrorMessage, getOutputBufferSize, inflateChunks, wholeLimits } from '../inflate.js'
 import { tarBlock } from '../tar/header.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './member-locations.js'
@@ -34,7 +34,7 @@ export async function verifyMember(
   const { entry, dataStart } = member
   const { method, compressedSize, uncompressedSize, name } = entry
   if (method === 0 && compressedSize !== uncompressedSize)
-    throw createDamageError(`the stored member ${quote(name)} has two different sizes`)
+    throw createDamageError(`the stored member ${quoteName(name)} has two different sizes`)
   const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
   if (!small && method !== 0) return verifyDeflatedMember(source, member, level, sink)
   const end = dataStart + compressedSize
@@ -79,7 +79,7 @@ async function verifyDeflatedMember(
     await passing?.close()
     await stream.close()
   }
-  // Damage of this member may already have been noted as damage of the nested archive.
+  // Damage to this member may already have been noted as damage to the nested archive.
   if (content.error) throw content.error
   sink?.end()
 }
@@ -102,8 +102,8 @@ function readMemberContent(source: RandomAccessSource, { entry, dataStart }: Zip
 }
 
 function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
-  const problem = getDataError(error)
-  return problem ? createDamageError(`the member ${quote(entry.name)} cannot be unpacked: ${problem}`) : error
+  const problem = getInflateErrorMessage(error)
+  return problem ? createDamageError(`the member ${quoteName(entry.name)} cannot be unpacked: ${problem}`) : error
 }
 
 /** Returns the content of a small member. Returns undefined if it is larger, encrypted, or neither stored nor deflated. */
@@ -126,17 +126,17 @@ class MemberChecksum {
     this.size += chunk.length
     this.level.budget.addUnpacked(chunk.length)
     if (this.size > this.entry.uncompressedSize)
-      throw createDamageError(`the member ${quote(this.entry.name)} expands to more bytes than its header declares`)
+      throw createDamageError(`the member ${quoteName(this.entry.name)} expands to more bytes than its header declares`)
     this.sum = crc32(chunk, this.sum)
   }
 
   verifyTotals(): void {
     if (this.size !== this.entry.uncompressedSize) {
       throw createDamageError(
-        `the member ${quote(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
+        `the member ${quoteName(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
       )
     }
-    if (this.sum !== this.entry.crc32) throw createDamageError(`the member ${quote(this.entry.name)} has a wrong checksum`)
+    if (this.sum !== this.entry.crc32) throw createDamageError(`the member ${quoteName(this.entry.name)} has a wrong checksum`)
   }
 }
 

@@ -12,7 +12,7 @@ export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const maxBytes = 256 * 1024 * 1024
 
 /** Uses 7-Zip to check members that are neither stored nor deflated. A note lists the methods that 7-Zip does not support. */
-export async function testOtherMethods(source: RandomAccessSource, facts: ZipFacts, level: ArchiveLevel): Promise<void> {
+export async function checkMembersWithSevenZip(source: RandomAccessSource, facts: ZipFacts, level: ArchiveLevel): Promise<void> {
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return
   const note = () =>
@@ -29,5 +29,5 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
   const run = await unpackWithNestedArchives(source, { type: 'zip', members, links, seen: (member) => seen.has(member) }, level)
   if (isOutOfMemory(run) || hasUnsupportedMethod(run)) return note()
   if (run.exitCode > 1) throw createDamageError(`the zip archive is damaged: ${getFailureReason(run)}`)
-  links.checkAll()
+  links.checkLinks()
 }

@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
-// Maximum size of relationships and manifests. Large ones have several hundred kilobytes.
+// Maximum size of relationships and manifests. Large ones are several hundred kilobytes in size.
 const smallPart = 16 * 1024 * 1024
 
 export class ZipPackage {

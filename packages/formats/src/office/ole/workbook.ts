@@ -62,7 +62,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   throw createDamageError('the globals of the Excel workbook have no end record')
 }
 
-/** Iterates over BIFF records through a window, so that small records do not need a read each. */
+/** Iterates over BIFF records through a window, so that each small record does not require its own read. */
 class Records {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0

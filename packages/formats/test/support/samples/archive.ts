@@ -55,7 +55,7 @@ interface ZipOptions {
   comment?: string
   /** Number of directory entries per member, all with the same offset. */
   listed?: number
-  /** Number of entries that the end record declares instead of the real one. */
+  /** Number of entries that the end record declares instead of the actual number. */
   count?: number
   zip64?: boolean
 }

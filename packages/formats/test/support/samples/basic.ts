@@ -21,7 +21,7 @@ export function png(width = 8, height = 8): Buffer {
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
 }
 
-/** Returns a GIF with one transparent pixel, once a common tracking pixel. */
+/** Returns a GIF with one transparent pixel, formerly common as a tracking pixel. */
 export const gif = (): Buffer => Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
 export function bmp(): Buffer {

@@ -185,7 +185,7 @@ export function compressed(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x9d, 0x90]), out])
 }
 
-/** Creates a RAR 4 archive with one stored file. `closed` replaces the file, or also the directory, by noise. */
+/** Creates a RAR 4 archive with one stored file. `closed` marks the file as encrypted, or replaces the directory with noise. */
 export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'directory' } = {}): Buffer {
   const block = (type: number, flags: number, body: Buffer, data: Buffer = Buffer.alloc(0)) => {
     const rest = Buffer.concat([Buffer.from([type]), u16le(flags), u16le(7 + body.length), body])

@@ -105,7 +105,7 @@ export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
 export const tiledTiff = () =>
   picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
 
-/** Creates a TIFF without the tiles of the given numbers. Their offset and length are 0, as written by GDAL. */
+/** Creates a TIFF without the given tiles, whose offsets and lengths are 0, as written by GDAL. */
 export async function sparseTiff(empty: number[]): Promise<Buffer> {
   const bytes = await tiledTiff()
   const directory = bytes.readUInt32LE(4)

@@ -23,7 +23,7 @@ export const udf = (): Buffer =>
     'o7TY1ykr9g3Ki32TilrfAg==',
   )
 
-/** Returns compiled HTML help, created by chmcmd of Free Pascal. Its page contains the LZX-compressed EICAR string. */
+/** Returns compiled HTML help, created by Free Pascal's chmcmd. Its page contains the LZX-compressed EICAR string. */
 export const chm = (): Buffer =>
   unpacked(
     'GwgpUdRkwYqDfCTGzqOllNIfzah0zliQgod/vfcm+dL0ayau+FIKZ6+HTXMHaJsdVuAMrILXBVZh/ZiNFYGBEbVWjHfqSrY2q14xyrLl9Dd38v/BWYwApS9z',
