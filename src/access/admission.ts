@@ -15,7 +15,7 @@ export interface Rejection {
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
-/** Request data shared by all attempts of the request. */
+/** Request data that all of the request's attempts share. */
 export interface RequestFacts {
   readonly id: string
   readonly origin: Origin
@@ -24,7 +24,7 @@ export interface RequestFacts {
   readonly rejection: Rejection | undefined
   readonly idempotencyKey: string | undefined
   readonly responseHeaders: Record<string, string>
-  /** Cursor of the next page of a REST list, if the page does not end with the last item of its list. */
+  /** Cursor for the next page of a REST list, if the page does not end with the list's last item. */
   nextCursor?: string | undefined
   readonly cost: RequestCost
   /** Aborted if the client disconnects before sending the complete request. */
@@ -33,9 +33,9 @@ export interface RequestFacts {
   requireActor(): Actor
 }
 
-/** Outcome of an attempt. Determines whether a call log row must still be written. */
+/** Outcome of an attempt, which determines whether a call log row must still be written. */
 export type CallOutcome =
-  /** Admitted before the body was read. The root field that the body selects continues this attempt. */
+  /** The request was admitted before its body was read. The root field in the body continues this attempt. */
   | { status: 'admitted' }
   | { status: 'running' }
   /** The change is committed, but the call log row is not written yet. */
@@ -64,8 +64,7 @@ export class Attempt {
   }
 
   /**
-   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which the audit log
-   * contains.
+   * Operation in the call log. Null for endpoints that the call log omits, such as admin operations, which are in the audit log.
    */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
@@ -85,13 +84,19 @@ export class Attempt {
     if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
   }
 
-  /** Returns the call log row of a success. A service can commit the row with its own change. The admission then writes none. */
+  /**
+   * Returns the call log row for a success. A service can commit the row together with its own change, and the admission then
+   * writes none.
+   */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
     return { call: this.#createRow() }
   }
 
-  /** Returns the call log row of a failure. A service can commit the row with its own change. The admission then writes none. */
+  /**
+   * Returns the call log row for a failure. A service can commit the row together with its own change, and the admission then
+   * writes none.
+   */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
     const row = this.#createRow()
@@ -130,14 +135,14 @@ export interface AdmissionParts {
   limits: {
     /** Counts a call. If the limit is exceeded, the returned state contains the 429 error to throw. */
     countCall(actor: Actor): Promise<RateState>
-    /** Counts the additional calls that are charged for an expensive request. */
+    /** Counts the additional calls that an expensive request is charged. */
     charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
   }
   uploads: UploadAdmission
   json: JsonAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
-  /** Called with the cause of each 503 response, which the client does not see. */
+  /** Called with the cause of each 503 response. The client does not receive the cause. */
   onOutage(requestId: string, error: AssayError): void
 }
 
@@ -168,13 +173,13 @@ export class Admission {
     const admit = async () => {
       const { value, extraCalls: calls } = cost
       cost.release = await this.#concurrentCosts.acquire(actor.tenantId, value, cost.disconnected)
-      // Charge after waiting for a slot, because a request that is never executed costs nothing.
+      // Charge the request after it gets a slot, so that a request that is never executed costs nothing.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
     }
     return (cost.admitted ??= admit())
   }
 
-  /** Writes the call log row of a success, unless a service has already committed it. */
+  /** Writes the call log row for a success, unless a service has already committed it. */
   async logSuccess(attempt: Attempt): Promise<void> {
     if (attempt.isSettled) return
     const { outcome } = attempt
@@ -185,7 +190,7 @@ export class Admission {
     })
   }
 
-  /** Writes the call log row of a failure, unless a service has already committed it. Returns the error for the client. */
+  /** Writes the call log row for a failure, unless a service has already committed it. Returns the error for the client. */
   async logFailure(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
     const error = toUnknownOutcome(attempt.outcome.status, caught)
     if (attempt.isSettled) return error
@@ -228,7 +233,10 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/** Converts a size error into a blocked file. Blocked files count for the tenant and the key even without a known context. */
+/**
+ * Converts a size error into a blocked file. Blocked files are counted for the tenant and the key, even if the context is
+ * unknown.
+ */
 function toBlockedFile(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

@@ -42,11 +42,11 @@ interface Rejected {
 
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
-  /** Responds with 401 unauthenticated. */
+  /** The credential is rejected with 401 (unauthenticated). */
   | (Rejected & { outcome: 'rejected' })
-  /** Responds with 403 forbidden: the credential is valid, but its tenant is suspended. */
+  /** The credential is valid but rejected with 403 (forbidden), because its tenant is suspended. */
   | (Rejected & { outcome: 'forbidden' })
-  /** The request has no credential. Responds with 401 if the endpoint requires one. */
+  /** The request has no credential. Endpoints that require one respond with 401. */
   | { outcome: 'none' }
 
 interface AuthenticatorParts {
@@ -54,7 +54,7 @@ interface AuthenticatorParts {
   /** Finds the API key by the hash of its current secret or of the secret that its last rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   tokens: Tokens
-  /** Called for every use of a key, to update `last_used_at`. */
+  /** Called each time an API key is used, to update `last_used_at`. */
   onKeyUsed(apiKeyId: string): void
 }
 
@@ -209,7 +209,7 @@ const everyMs = 5_000
 /** Collects the `last_used_at` times of API keys and writes them every few seconds instead of on each call. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  /** Times of the previous write. They are kept until the next write, because concurrent database reads may not include them. */
+  /** Times from the previous write, kept until the next write because concurrent database reads may not include them. */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
@@ -231,7 +231,7 @@ export class LastUsed {
     this.#uses.set(apiKeyId, now())
   }
 
-  /** Returns the later of the stored time and the time in this replica, which may not be written yet. */
+  /** Returns the later of the stored time and the time recorded by this replica, which may not be stored yet. */
   getLatest(apiKeyId: string, storedAt: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
     return at > (storedAt?.getTime() ?? 0) ? new Date(at) : storedAt

@@ -11,7 +11,7 @@ interface CallFacts {
   isHead?: boolean
   actor?: Actor | undefined
   rejection?: Rejection | undefined
-  /** Creates the signal of the call on first use. */
+  /** Creates the call's signal on first use. */
   signal: () => AbortSignal
 }
 
@@ -64,7 +64,7 @@ export class Call implements RequestFacts {
 
   /**
    * Runs an endpoint if the caller is allowed to use it, and writes the call log row before returning the result. The first root
-   * field continues an attempt that was admitted before its body was read. `key` is the response name of the root field.
+   * field continues the attempt that was admitted before the body was read. `key` is the response name of the root field.
    */
   async run<T>(
     key: string,
@@ -118,7 +118,7 @@ export class Call implements RequestFacts {
     })
   }
 
-  /** Starts the attempt of a root field. */
+  /** Starts the attempt for a root field. */
   startAttempt(key: string, endpoint: Endpoint): Attempt {
     const { attempt: admitted } = this.beforeBody
     this.beforeBody.attempt = undefined
@@ -136,7 +136,7 @@ export class Call implements RequestFacts {
     return this.attempts.size > 0
   }
 
-  /** Creates a value once per request, for example `call.once(FileLoader, () => new FileLoader(…))`. */
+  /** Creates a value once per request, for example `call.getOrCreate('File.context', () => new DataLoader(…))`. */
   getOrCreate<T>(owner: unknown, make: () => T): T {
     if (!this.memo.has(owner)) this.memo.set(owner, make())
     return this.memo.get(owner) as T

@@ -4,7 +4,7 @@ const pauseMs = 5
 const maxPauseMs = 50
 
 /**
- * Batches database lookups of uncached credentials. Each query without a match delays the next one, so that a flood of guesses
+ * Batches database lookups for uncached credentials. Each query without a match delays the next one, so that a flood of guesses
  * causes about twenty queries per second. A valid credential waits for at most two queries. `minPauseMs` is the pause after every
  * query, for lookups that are probably guesses.
  */

@@ -1,6 +1,6 @@
 import type { Scope } from '../platform/actor.js'
 
-/** Credential that an endpoint requires: one with the scope, any valid one (`any`), or none (`public`). */
+/** Credential that an endpoint requires: one with the given scope, any valid credential (`any`), or none (`public`). */
 export type Access = Scope | 'any' | 'public'
 
 /** Requirements of an endpoint, declared at its resolver. */
@@ -14,7 +14,7 @@ export interface Endpoint {
   orNull?: boolean
   /** True if the endpoint stores nothing. It uses no quota, and a rejected file does not count as blocked. */
   dryRun?: boolean
-  /** True if the request has no call log row of its own, for example one of several requests that form a resumable upload. */
+  /** True if the request is not logged as a separate call, for example because it is part of a resumable upload. */
   isUnlogged?: boolean
 }
 

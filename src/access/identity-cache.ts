@@ -9,7 +9,7 @@ export interface CacheValidity {
   isTrusted(): boolean
 }
 
-/** Returns the cache key of a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
+/** Returns the cache key for a credential. The key is a hash, so that heap dumps and logs do not contain the credential. */
 export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
 
 interface Entry<V> {

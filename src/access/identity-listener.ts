@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, type ClientConfig, type Notification } from 'pg'
 import type { CacheValidity, IdentityKind } from './identity-cache.js'
 
-/** PostgreSQL channel for identity changes. Notifications are sent in the transaction of the change. */
+/** PostgreSQL channel for identity changes. Notifications are sent in the transaction that makes the change. */
 const identityChannel = 'assay_identity'
 
 export interface IdentityChange {
@@ -10,10 +10,13 @@ export interface IdentityChange {
   id: string
 }
 
-/** Returns the notification payload of a change. */
+/** Returns the notification payload for a change. */
 const createPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
-/** Notifies all replicas of a change in the transaction of `client`. PostgreSQL delivers the notification after the commit. */
+/**
+ * Notifies all replicas of a change, as part of the transaction on `client`. PostgreSQL delivers the notification after the
+ * commit.
+ */
 export async function notifyIdentityChange(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -34,7 +37,7 @@ const backoffMs = { first: 50, most: 3_000 }
 export interface IdentityListenerOptions {
   connection: ClientConfig
   onChange(change: IdentityChange): void
-  /** Called if changes may have been missed. The cache must be cleared. */
+  /** Called if notifications may have been missed. The callback must clear the cache. */
   onGap(): void
   onError?(error: Error): void
 }
@@ -118,7 +121,7 @@ export class IdentityListener implements CacheValidity {
     const now = performance.now()
     const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
     if (silentMs > validityMs) {
-      // After a blocked event loop, timers run before network events. Read the messages that have already arrived first.
+      // After the event loop was blocked, timers run before network events. First read the messages that have already arrived.
       if (!hasRead) return void setImmediate(() => this.#sendEcho(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
         this.#onConnectionLost(client, new Error('the connection stopped responding'))

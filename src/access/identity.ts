@@ -62,7 +62,7 @@ export class Identity {
         make: createEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
-      // Signatures by these keys must be verifiable forever.
+      // Signatures made with these keys must remain verifiable forever.
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: createEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: createEd25519Key, lifetimeSeconds: null }),
     }
@@ -87,8 +87,8 @@ export class Identity {
   }
 
   /**
-   * Returns the document at /.well-known/jwks.json: public keys that sign tokens, receipts and logs, and retired keys that still
-   * verify.
+   * Returns the document at /.well-known/jwks.json: the public keys that verify tokens, receipts and logs, including retired
+   * keys.
    */
   async getJwks(): Promise<{ keys: Record<string, unknown>[] }> {
     const known = await Promise.all(Object.values(this.signing).map((secrets) => secrets.all()))
@@ -113,7 +113,7 @@ export class Identity {
 
   #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
-    // After a key leak, a token of that key must not stay valid in the cache.
+    // After a key leak, cached tokens that were signed with the key must not stay valid.
     this.tokens.clear()
   }
 

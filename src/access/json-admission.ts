@@ -3,7 +3,7 @@ import { rateLimited } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import { toAddressGroup } from './address-group.js'
 
-/** Limits of a JSON body: total time and idle time in milliseconds, and size in bytes. */
+/** Limits for a JSON body: total time and idle time in milliseconds, and size in bytes. */
 export interface JsonLimits {
   deadlineMs: number
   idleMs: number
@@ -11,7 +11,7 @@ export interface JsonLimits {
 }
 
 const known = { deadlineMs: 30_000, maxBytes: megabyte }
-// Limits for unauthenticated requests. They are sufficient for a sign-in document.
+// Limits for unauthenticated requests, large enough for a sign-in document.
 const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
 const maxAnonymous = { inAll: 256, byAddress: 16 }
 

@@ -15,8 +15,8 @@ export class LiveStreams {
   #isEnding = false
 
   /**
-   * Reserves a slot for a stream of the tenant. Calls `isCredentialValid` every second, and aborts the returned signal if it
-   * returns false. Throws 429 at the tenant's limit and 503 at the total limit.
+   * Reserves a slot for one of the tenant's streams. Calls `isCredentialValid` every second. If the credential is no longer
+   * valid, aborts the returned signal. Throws 429 at the tenant's limit and 503 at the total limit.
    */
   open(
     { tenantId }: Pick<Actor, 'tenantId'>,

@@ -15,8 +15,8 @@ interface KnownKey {
 }
 
 /**
- * Encrypts secrets that must not be readable from the database alone, such as signing keys. The envelope contains the key id, so
- * that MASTER_KEY can be rotated. Layout: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is
+ * Encrypts secrets, such as signing keys, so that access to the database alone does not reveal them. The envelope contains the
+ * key id, so that MASTER_KEY can be rotated. Layout: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is
  * authenticated as associated data, so that an envelope copied to another row cannot be decrypted.
  */
 export class MasterKey {
@@ -79,8 +79,8 @@ export class MasterKey {
 }
 
 /**
- * Opens the key in MASTER_KEY, or the one in DATA_DIR/master.key, which is created on first use. `previous` contains former
- * values of MASTER_KEY that may still be needed for decryption.
+ * Loads the key from MASTER_KEY or, if it is not set, from DATA_DIR/master.key, which is created on first use. `previous`
+ * contains former values of MASTER_KEY that may still be needed for decryption.
  */
 export async function openMasterKey(options: {
   masterKey?: Buffer | undefined

@@ -34,7 +34,7 @@ export interface ExternalTokensOptions {
   claims?: Partial<ClaimNames>
   /**
    * Returns the user with this issuer and subject, creating the user if necessary. Returns null if the tenant is unknown. Called
-   * once per token and process, and again after a change of the user or tenant. Scopes of the returned user apply.
+   * once per token and process, and again after the user or tenant changes. The scopes of the returned user apply.
    */
   findOrCreateUser(facts: ExternalUserClaims): Promise<UserRecord | null>
 }
@@ -42,7 +42,7 @@ export interface ExternalTokensOptions {
 const skewSeconds = 60
 const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: 'email', name: 'name' }
 
-/** Verifies tokens of the identity provider that JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL configure. */
+/** Verifies tokens from the identity provider that is configured by JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL. */
 export class ExternalTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
@@ -62,7 +62,7 @@ export class ExternalTokens {
     return this.#options.issuer
   }
 
-  /** Returns the user of the token. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
+  /** Returns the token's user. Throws RejectedToken, or an AssayError if the provider's keys cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verify(token)
     const facts = this.toClaims(payload)

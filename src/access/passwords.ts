@@ -41,15 +41,15 @@ export class Passwords {
   }
 
   /**
-   * Returns true if the password matches. A missing hash takes the same time, so that the duration does not reveal which accounts
-   * exist.
+   * Returns true if the password matches. Checking a missing hash takes the same time, so that the duration does not reveal which
+   * accounts exist.
    */
   async verify(stored: string | null, password: string): Promise<boolean> {
     return (await this.verifyAll([stored], password))[0]!
   }
 
   /**
-   * Returns for each hash whether the password matches. Hashes with the same salt are computed only once, for example for one
+   * Returns whether the password matches each hash. Hashes with the same salt require only one computation, for example for one
    * user in several tenants.
    */
   async verifyAll(stored: readonly (string | null)[], password: string): Promise<boolean[]> {

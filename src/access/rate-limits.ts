@@ -18,7 +18,7 @@ export interface RateState {
 }
 
 export interface RateLimitsOptions {
-  /** Maximum calls per minute of a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
+  /** Maximum calls per minute for a key or user (RATE_LIMIT_PER_MINUTE). The tenant's limit is five times as high. */
   perMinute?: number
   failedCredentialsPerMinute?: number
   /** Database through which replicas share counts. Without a database or Redis, each process counts separately. */
@@ -52,7 +52,7 @@ export class RateLimits {
     this.signIns = new SignInPace({ counters })
   }
 
-  /** Counts a call of an authenticated actor. */
+  /** Counts a call by an authenticated actor. */
   async countCall(actor: Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>): Promise<RateState> {
     const { perMinute } = this.#limits
     const { tenantId } = actor
@@ -91,8 +91,9 @@ export class RateLimits {
   }
 
   /**
-   * Counts a rejected credential. Throws 429 if its address has sent too many. Called only after the rejection, so a valid
-   * credential from the same address is always accepted. The limit only reduces load, because guessing 256 bits is infeasible.
+   * Counts a rejected credential. Throws 429 if its address has sent too many rejected credentials. Called only after the
+   * rejection, so a valid credential from the same address is always accepted. The limit only reduces load, because guessing 256
+   * bits is infeasible.
    */
   async countRejectedCredential(ip: string): Promise<void> {
     const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))

@@ -43,7 +43,7 @@ export class RequestCost {
     this.#disconnected?.abort()
   }
 
-  /** Executes the root fields of an expensive request one after another. Yields to other requests between two fields. */
+  /** Executes the root fields of an expensive request one after another. Yields to other requests between fields. */
   executeInTurn<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)
@@ -123,7 +123,7 @@ function startQueuedRequests(tenant: Tenant): void {
   }
 }
 
-/** Default number of items of a connection without `first` and `last`. */
+/** Default number of items in a connection without `first` and `last`. */
 export const connectionItems = 20
 
 export interface CostRequest {

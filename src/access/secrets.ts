@@ -26,7 +26,7 @@ export function createRowToken(prefix: string, tenantId: string, id: string): { 
 
 const stripPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-/** Returns the prefix of an API key that lists show, which identifies a leaked key and reveals 36 of its 256 bits. */
+/** Returns the API key prefix that lists show. The prefix identifies a leaked key and reveals 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
 /** Returns the encryption label of a webhook secret. */

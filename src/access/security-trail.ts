@@ -18,7 +18,7 @@ export interface SecurityEvent {
   tenantId: string
   about: { id: string; name: string }
   origin: Origin
-  /** The rejected caller. Undefined if the caller proved no identity. */
+  /** The rejected caller. Undefined if the caller's identity was not verified. */
   actor?: Actor | undefined
 }
 
@@ -28,8 +28,8 @@ const maxEntriesPerHour = 60
 const maxTrackedSources = 10_000
 
 /**
- * Writes rejections to the audit log of the tenant. To keep attacks from filling the log, writes at most one entry per minute for
- * each reason and key or user, and at most sixty per hour and tenant. Each entry states the number of similar rejections omitted
+ * Writes rejections to the tenant's audit log. To keep attacks from filling the log, writes at most one entry per minute for each
+ * reason and key or user, and at most sixty per hour and tenant. Each entry states the number of similar rejections omitted
  * before it. Requests do not wait for the write.
  */
 export class SecurityTrail {

@@ -5,8 +5,8 @@ const sessionCookie = 'assay_session'
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 
 /**
- * Returns the token in the dashboard's session cookie. Browsers attach cookies to requests of any page, so the cookie is accepted
- * only with a header that neither forms nor other origins can send.
+ * Returns the token in the dashboard's session cookie. Browsers attach cookies to requests from any page, so the cookie is
+ * accepted only with a header that neither forms nor other origins can send.
  */
 export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { error: string } | undefined {
   const found: string[] = []
@@ -32,7 +32,7 @@ const parseSessionCookies = (cookies: string): string[] =>
     return name === sessionCookie ? [value.join('=')] : []
   })
 
-/** Returns the `Set-Cookie` header of a new session. Without a token, the header deletes the cookie. */
+/** Returns the `Set-Cookie` header for a new session. Without a token, the header deletes the cookie. */
 export function createSessionCookieHeader({
   token,
   expiresAt,

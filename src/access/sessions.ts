@@ -6,7 +6,7 @@ import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
-/** Issuer and audience of the service's own tokens. They do not depend on its URL. */
+/** Issuer and audience of the service's own tokens, independent of the service's URL. */
 export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
@@ -27,7 +27,7 @@ export class Sessions {
     this.#options = options
   }
 
-  /** Creates the token of a new session. The session row must expire at `expiresAt` or later. */
+  /** Creates a token for a new session. The session row must expire at `expiresAt` or later. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
     const key = await this.#options.keys.current()
     const issued = Math.floor(now() / 1000)

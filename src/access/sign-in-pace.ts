@@ -7,7 +7,7 @@ import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300
 
-/** Failed sign-ins in five minutes that cause no delay. Each further failure doubles the delay. */
+/** Number of failed sign-ins within five minutes that cause no delay. Each further failure doubles the delay. */
 export interface FailuresWithoutDelay {
   pair: number
   account: number
@@ -33,8 +33,8 @@ const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
- * Slows down password guessing without locking the account. Failed attempts by others do not delay the owner at a recently used
- * address, and by at most 15 s at a new one. Attempts are rejected only if too many are waiting.
+ * Slows down password guessing without locking the account. Failed attempts by others delay the owner's sign-in by at most 15 s,
+ * and not at all from a recently used address. Attempts are rejected only if too many are waiting.
  */
 export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']

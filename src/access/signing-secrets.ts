@@ -27,7 +27,10 @@ export interface StoredSigningSecretsOptions {
   trust: CacheValidity
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /** Time in seconds for which a retired key still verifies: the lifetime of the data it signs. Null means forever. */
+  /**
+   * Time in seconds for which a retired key still verifies signatures: the lifetime of the data that it signed. Null means
+   * forever.
+   */
   lifetimeSeconds: number | null
 }
 
@@ -36,8 +39,8 @@ const maxAgeMs_ = 60_000
 const maxAgeWithoutNotificationsMs = 500
 
 /**
- * Keys of one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key. Signatures stay valid
- * after a rotation.
+ * Manages the keys for one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key.
+ * Signatures stay valid after a rotation.
  */
 export class StoredSigningSecrets implements SigningSecrets {
   #known: KnownSigningKey[] = []
@@ -73,7 +76,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return this.#getUsable()
   }
 
-  /** Creates a new current key. Signatures of the old key stay valid for their lifetime, unless `leaked` is true. */
+  /** Creates a new current key. Signatures made with the old key stay valid for their lifetime, unless `leaked` is true. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
     const { purpose, lifetimeSeconds } = this.#options
     const id = await this.#withLock(async (client) => {

@@ -53,8 +53,8 @@ export interface TokenOwner {
 }
 
 /**
- * Thrown for a rejected token. The message is returned to the client. Other errors, such as an unavailable database, stay
- * unchanged.
+ * Thrown for a rejected token. The message is returned to the client. Other failures, such as an unavailable database, throw
+ * other errors.
  */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'

@@ -13,7 +13,7 @@ export interface TokensOptions {
 }
 
 /**
- * Verifies tokens of the service and of the external identity provider. A cached token needs neither a signature check nor a
+ * Verifies tokens that the service or the external identity provider issued. A cached token needs neither a signature check nor a
  * database query.
  */
 export class Tokens {
@@ -27,7 +27,7 @@ export class Tokens {
     this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
   }
 
-  /** Returns the user of the token. Throws RejectedToken. The caller must check the status of the user and of the tenant. */
+  /** Returns the token's user. Throws RejectedToken. The caller must check the status of the user and the tenant. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
       throw new RejectedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)

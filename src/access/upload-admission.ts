@@ -11,7 +11,7 @@ export interface UploadLimits {
   maxUploadMb: number
   idleMs: number
   slots: UploadSlots
-  /** Returns true if the disk of the database is full. */
+  /** Returns true if the database's disk is full. */
   isDiskFull(): boolean
   tenantRemaining(actor: Actor): Promise<number>
 }
@@ -75,8 +75,8 @@ interface Holder {
 
 /**
  * Limits concurrent uploads, each of which uses memory and a socket. A tenant may use at most half of the slots. Above a quarter,
- * it gets another slot only while more slots are free than it uses. A credential may use at most a quarter of the slots. The
- * default limits are 256 in total, 128 per tenant and 64 per credential.
+ * a tenant gets another slot only if more slots are free than it already uses. A credential may use at most a quarter of the
+ * slots. The default limits are 256 in total, 128 per tenant and 64 per credential.
  */
 export class UploadSlots {
   #all = 0

@@ -6,15 +6,15 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counts of this process that are not yet added to the database. */
+  /** Counts from this process that have not been added to the database yet. */
   unreported: number
-  /** Sum of all replicas at the last exchange, including this process. */
+  /** Sum of the counts of all replicas, including this process, at the last exchange. */
   shared: number
 }
 
 const everyMs = 1_000
 const maxKeysAtOnce = 5_000
-// Number of exchanges between two deletions of finished windows.
+// Number of exchanges after which finished windows are deleted.
 const sweepEvery = 60
 
 /**
@@ -163,7 +163,7 @@ export class ProcessCounter implements WindowCounter {
     return { count, resetSeconds }
   }
 
-  /** Adds the counts of other replicas since the last exchange. */
+  /** Adds the counts from other replicas since the last exchange. */
   addOthers(key: string, window: number, others: number): void {
     const count = this.#counts.get(key)
     if (window === this.#window && count !== undefined) this.#counts.set(key, count + others)

@@ -53,7 +53,7 @@ interface HandlerParts extends AppParts {
   services: Services
   uploads: UploadService
   previews: PreviewService
-  /** Store for uploaded blobs. It records failures. */
+  /** Store for uploaded blobs, which measures its operations and schedules the cleanup of failed writes. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
@@ -67,7 +67,7 @@ interface HandlerParts extends AppParts {
 interface Handlers {
   app: Express
   listener: RequestListener
-  /** Handles WebSocket connections, which bypass the request listener of the server. */
+  /** Handles WebSocket connections, which bypass the server's request listener. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
@@ -292,7 +292,7 @@ function createHealthCheck(parts: HandlerParts): Health {
     replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
     storageFindings: () => countStorageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),
-    // Errors are ignored, because the health check of the database already reports an outage.
+    // Errors are ignored, because the database's health check already reports an outage.
     rescanFailures: () => services.rescans.getFailureSummary().catch(() => undefined),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),
   })

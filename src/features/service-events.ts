@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import type { SecurityReason } from '../access/security-trail.js'
 import type { LedgerEvents } from '../ledger/ledger.js'
 
-/** Result of the rescan of one file. */
+/** Result of rescanning one file. */
 export interface RescanResult {
   outcome: 'clean' | 'infected' | 'failed'
   bytes: number

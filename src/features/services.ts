@@ -61,7 +61,7 @@ interface ServiceParts {
   scanner?: Promise<Pick<VirusScanner, 'getIdentity'>>
 }
 
-/** Creates all services, for the server and for the CLI of the operator. */
+/** Creates all services, for the server and for the operator's CLI. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
   const services = createServices({ ...base, db: parts.database, scanner: parts.scanner }, parts)

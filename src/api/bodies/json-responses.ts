@@ -28,7 +28,7 @@ export async function sendSuccess(
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
-/** Sends a text response of the given content type. */
+/** Sends a text response with the given content type. */
 export const sendText = (response: ServerResponse, type: string, text: string): void => send(response, 200, type, text)
 
 /** Sends an error in the standard envelope, or in the format of RFC 9457 if the client accepts it. */
@@ -65,7 +65,7 @@ const itemsPerTurn = 200
 // All long lists share this queue, so that each iteration of the event loop processes only one slice.
 let turn: Promise<unknown> = Promise.resolve()
 
-/** A list of thousands of items, such as chart points, that are created on demand. */
+/** A list of thousands of items that are created on demand, such as chart points. */
 export class LongList<From, To> {
   readonly #items: readonly From[]
   readonly #create: (item: From) => To

@@ -67,7 +67,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   })
 }
 
-/** Maximum number of values on all levels of a JSON body. Metadata of 16 KiB cannot contain this many. */
+/** Maximum number of values in a JSON body, on all levels. Metadata of 16 KiB cannot contain this many. */
 export const maxJsonValues = 10_000
 
 const quote = 0x22
@@ -101,7 +101,7 @@ function findEndOfString(json: Uint8Array, start: number): number {
 const tokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const manyDigits = /\d{16}/
 const integer = /^-?\d{16,}$/
-// Maximum number of digits of a double.
+// Maximum number of digits in the integer part of a double.
 const maxIntegerLength = 310
 const maxReportedDigits = 40
 

@@ -22,8 +22,8 @@ const wellFormed =
   /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
 
 /**
- * Makes busboy accept control characters in quoted file names, for which it would reject the form. Each one is passed to busboy
- * as a tab, which `sanitizeFilename` removes later. CR LF still ends a line.
+ * Makes busboy accept control characters in quoted file names instead of rejecting the form. Each one is passed to busboy as a
+ * tab, which `sanitizeFilename` removes later. CR LF still ends a line.
  */
 export class PartHeaders {
   /** True if the current part has a percent-encoded file name (`filename*`, RFC 5987), which busboy has already decoded. */

@@ -169,7 +169,7 @@ class Screen {
     return size
   }
 
-  // Returns true if an introspection uses aliases. Each alias of a nested list would multiply the size of the result.
+  // Returns true if an introspection uses aliases. Each alias of a nested list would multiply the size of the response.
   #hasAlias({ selections }: SelectionSetNode): boolean {
     return selections.some(
       (selection) =>

@@ -48,7 +48,7 @@ export interface LogQuery<Row> {
   hours(bucket: Bucket): AsyncIterable<Bucket>
 }
 
-/** Returns a page by number or after a cursor. The cost does not depend on the position of the page. */
+/** Returns a page by number or after a cursor. The cost does not depend on the page's position. */
 export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<Page<Row>> {
   const place = toPagePosition(log.prefix, args)
   const { page, pageSize, afterId } = place

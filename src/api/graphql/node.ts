@@ -38,7 +38,7 @@ const nodeTypes = {
 
 type NodePrefix = keyof typeof nodeTypes
 
-/** Functions that load a node of the caller's tenant. Each throws `notFound` (404). */
+/** Functions that load a node from the caller's tenant. Each throws `notFound` (404). */
 export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => Promise<object>>
 
 const getPrefix = (id: unknown): NodePrefix | undefined =>

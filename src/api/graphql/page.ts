@@ -43,7 +43,7 @@ export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: Page
 export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
-/** Arguments of a connection: the `first` items after `after`, or the `last` items before `before`. */
+/** Arguments for a connection: the `first` items after `after`, or the `last` items before `before`. */
 @ArgsType()
 export class ConnectionArgs {
   @Field(() => Int, {
@@ -120,7 +120,7 @@ export interface Page<T> {
   pagination: Pagination
 }
 
-/** Creates a page from the rows of a list. After a cursor, an extra row in `data` shows that more items follow. */
+/** Creates a page from a list's rows. After a cursor, an extra row in `data` shows that more items follow. */
 export function toPage<T>(
   data: T[],
   totalItems: number,
@@ -146,7 +146,7 @@ interface PrismaModel<Row> {
   count(args: never): PromiseLike<number>
 }
 
-/** Returns a page of a Prisma model in descending order of `key`, which its cursors also contain. */
+/** Returns a page of a Prisma model in descending order of `key`, whose values are also in the cursors. */
 export async function newestFirst<Row>(
   model: PrismaModel<Row>,
   {

@@ -3,7 +3,7 @@ import { requireAccess } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
-/** Returns different requirements for a root field, if they depend on its arguments. */
+/** Returns the requirements for the given arguments, or undefined if the declared requirements apply. */
 export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**

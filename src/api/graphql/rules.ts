@@ -23,8 +23,8 @@ function getRules(target: object, key: string | symbol): FieldRules {
 }
 
 /**
- * Declares a validation rule for a field. `message` completes "page_size …". `jsonSchema` describes the rule in the OpenAPI
- * document.
+ * Declares a validation rule for a field. `message` completes a sentence that begins with the field name. `jsonSchema` describes
+ * the rule in the OpenAPI document.
  */
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
@@ -33,7 +33,7 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** Marks a field as optional. Null means omitted. */
+/** Marks a field as optional. Null is treated as omitted. */
 export const Optional = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
@@ -148,7 +148,7 @@ const cleaned =
 /** Finds values of an input object that the configuration does not allow. */
 export type FindErrors = (input: object) => FieldError[]
 
-/** Creates the argument validation function of the schema. */
+/** Creates the schema's argument validation function. */
 export const argumentValidator =
   (findSettingsErrors?: FindErrors): ValidatorFn =>
   (value, type, { context }) =>
@@ -187,7 +187,7 @@ function* getDeclaredRules(value: object): Generator<[string, FieldRules]> {
     yield* declared.get(type) ?? []
 }
 
-/** Cleans text fields, then returns the first violated rule of each field, including inherited rules. */
+/** Cleans text fields, then returns the first rule that each field violates, including inherited rules. */
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>

@@ -10,7 +10,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
-    // type-graphql creates classes of field resolvers without asking the container.
+    // type-graphql creates field resolver classes without using the container.
     container: instances,
     validateFn: argumentValidator(findSettingsErrors),
     validate: false,

@@ -153,7 +153,7 @@ function createPausesPlugin(): ApolloServerPlugin<Call> {
   }
 }
 
-/** Writes requests to the call log that fail before a resolver runs, for example because of an invalid document or variable. */
+/** Logs calls whose request fails before a resolver runs, for example because of an invalid document or variable. */
 function createCallLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({

@@ -127,7 +127,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.disable('etag')
   app.set('trust proxy', parts.trustProxy)
   app.set('query parser', 'simple')
-  // Paths are case-sensitive and slash-sensitive, so that a proxy's path rules cannot be bypassed.
+  // Case and trailing slashes in paths are significant, so that a proxy's path rules cannot be bypassed.
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(rejectBadFraming)
@@ -222,7 +222,7 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
   next(badUserInput([error]))
 }
 
-/** Detects a request whose end a proxy could determine differently (request smuggling). */
+/** Detects a request whose length a proxy could interpret differently (request smuggling). */
 function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // A request must have exactly one Host header (RFC 9112, section 3.2). Node.js's own check is disabled, because its response
   // has no body.

@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Request, Response } from 'express'
 
-/** Output folder of the build. Tests that run from source also use it. */
+/** Build output folder. Tests that run from source also use it. */
 const dist = new URL('../../../dist/', import.meta.url)
 
 const suffixes = { br: '.br', gzip: '.gz', identity: '' }
 
-/** Built files of a page, uncompressed and compressed. All of them are kept in memory, because they are few and small. */
+/** Built files for a page, uncompressed and compressed. All of them are kept in memory, because they are few and small. */
 export class BuiltFiles {
   readonly #files: ReadonlyMap<string, Buffer>
 

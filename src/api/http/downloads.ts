@@ -29,7 +29,7 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** Finds the file of the URL. Returns null if it is deleted. Throws if the credential that created the URL was revoked. */
+  /** Finds the file for a URL. Returns null if it is deleted. Throws if the credential that created the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Marks a single-use URL as used. Throws if it was already used. */
   spend: (signed: SignedDownload) => Promise<void>
@@ -53,7 +53,7 @@ export interface Download {
 // Number of bytes read ahead per client, even for slow clients.
 const chunkSize = 128 * 1024
 
-/** Limits of concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
+/** Limits for concurrent downloads. Each download uses a file descriptor, a socket and a read-ahead block. */
 export interface DownloadLimits {
   byUrl: number
   inAll: number

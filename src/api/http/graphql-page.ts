@@ -33,7 +33,7 @@ export class GraphqlPage {
     this.#files.send('page.html', request, response)
   }
 
-  /** Registers the scripts and styles of the page. */
+  /** Registers the page's scripts and styles. */
   mount(app: Express): void {
     app.get('/graphql/:file', (request, response) => {
       if (!this.#files.has(request.params.file)) throw notFound('page', request.path)

@@ -18,11 +18,11 @@ interface Dependencies {
   spool: { assertReady(): Promise<void> }
   /** Null if no scanner is configured. The service is still ready, but contexts that scan files reject uploads. */
   scanner: VirusScanner | null
-  /** Returns true if the disk of the embedded database is full. Uploads are then rejected. */
+  /** Returns true if the embedded database's disk is full. Uploads are then rejected. */
   isDiskFull: () => boolean
   /** Returns the number of serving processes behind the port. Undefined if there is only one. */
   processes?: (() => { running: number; of: number }) | undefined
-  /** Returns the lag of the read replica. Undefined if none is configured. */
+  /** Returns the read replica's lag. Undefined if none is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
   /** Returns the number of unresolved reconciliation findings. They do not make the service unready. */
   storageFindings: () => Promise<number>
@@ -37,7 +37,7 @@ const timeoutMs = 8_000
 // Maximum clock offset. A larger one invalidates certificates and signed bucket URLs, and confuses log timestamps.
 const maxAheadMs = 5_000
 
-/** Checks the readiness of the service. Each check calls its dependency, at most once every five seconds. */
+/** Checks whether the service is ready. Each check calls its dependency, at most once every five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -110,7 +110,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
-    // The database check reports a database outage.
+    // A database outage is reported by the database check, so this check reports `off`.
     statements: () =>
       dependencies
         .findRejectedStatements()
@@ -145,7 +145,7 @@ async function checkStorage({ storage, spool, isDiskFull, storageFindings }: Dep
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 
-/** Scans the EICAR test string. A scanner that does not detect it is down. */
+/** Scans the EICAR test string. A scanner that does not detect the string is reported as down. */
 async function checkScanner(scanner: VirusScanner | null): Promise<Condition> {
   if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
   await scanner.prove()

@@ -69,8 +69,8 @@ function createRequestClass() {
 
     /**
      * Combines small body chunks that arrive in the same iteration of the event loop. The parser creates a Buffer per chunk, so
-     * one-byte chunks would use a hundred times their size. Disconnects a client that sends thousands of tiny chunks, because
-     * common clients never do.
+     * one-byte chunks would use a hundred times as much memory as their content. Disconnects a client that sends thousands of
+     * tiny chunks, because common clients never do.
      */
     override push(chunk: Buffer | null): boolean {
       if (chunk === null || chunk.length >= smallChunkBytes) {
@@ -109,7 +109,7 @@ function flush(request: Request): void {
 
 function createResponseClass() {
   return class Response extends ServerResponse<Request> {
-    /** Node.js calls this method for every response, even for implicit headers. */
+    /** Node.js calls this method for every response, even if the headers are sent implicitly. */
     override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
       if (hasBody(this.req)) prepareEarlyResponse(this.req, this)
       return super.writeHead(status, reason as string, headers)
@@ -128,8 +128,8 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
 
 /**
  * Prepares a response that is sent before the whole body is read. Closing a connection with unread bytes resets it, so the client
- * would see the reset instead of the response. A small rest of the body is discarded. For a large rest, or one that was not
- * requested yet (Expect: 100-continue), only the service's side of the connection is closed (RFC 9112, section 9.6).
+ * would see the reset instead of the response. If little of the body remains, it is discarded. If much remains, or the body was
+ * not requested yet (Expect: 100-continue), only the service's side of the connection is closed (RFC 9112, section 9.6).
  */
 function prepareEarlyResponse(request: IncomingMessage, response: ServerResponse): void {
   if (!request.complete && !canReuseConnection(request, response)) {
@@ -161,7 +161,7 @@ function discardRest(request: IncomingMessage): void {
   request.resume()
   const { socket } = request
   if (isHalfClosed(socket)) return
-  // Avoid adding a listener per request of a reused connection.
+  // Avoid adding a listener for each request on a reused connection.
   request.once(
     'close',
     closeWhenSilent(socket, () => request.complete),

@@ -19,7 +19,7 @@ interface Sources {
   uploadsUnderWay: () => number
   storageFindings: () => Promise<number>
   rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
-  /** Number of reads by the replica and the primary. Undefined if no read replica is configured. */
+  /** Number of reads that the replica and the primary served. Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
   /** Other processes behind the same port. The response then includes the metrics of all of them. */
   siblings?: Siblings | undefined
@@ -27,7 +27,10 @@ interface Sources {
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Metrics of `GET /metrics`. Each instance has a separate registry, so that two services in one process do not share values. */
+/**
+ * Metrics that `GET /metrics` returns. Each instance has a separate registry, so that two services in one process do not share
+ * values.
+ */
 export class Metrics {
   readonly registry: Registry
   readonly calls: Counter<'operation' | 'status' | 'reason'>
@@ -111,7 +114,7 @@ export class Metrics {
   }
 }
 
-/** Adds metrics of the database connections, which are read on each scrape. */
+/** Adds metrics for the database connections, which are read on each scrape. */
 function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
   new Counter({
     name: 'assay_replica_reads_total',

@@ -8,15 +8,15 @@ import { toOriginForm } from './caller.js'
 import { createMessageClasses } from './http-messages.js'
 
 const maxHeaderBytes = 16_384
-// Maximum number of pipelined requests of a connection that wait for earlier responses.
+// Maximum number of pipelined requests on a connection that wait for earlier responses.
 const maxPipelined = 64
 /** Time limit for the request headers. Slower clients are disconnected (Slowloris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
 /**
- * Creates the HTTP server. Errors before a request is parsed also get a JSON response. `app` is the Express application of the
- * listener.
+ * Creates the HTTP server. Errors before a request is parsed also get a JSON response. `app` is the listener's Express
+ * application.
  */
 export function createHttpServer(listener: RequestListener, app?: Express): Server {
   const answer = serializeRequests(listener)

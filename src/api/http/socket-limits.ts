@@ -42,8 +42,8 @@ export function sendBounded(socket: WebSocket, text: string): Promise<void> {
 }
 
 /**
- * Forwards messages within the limits of the connection. Closes the connection if the client exceeds a limit, violates the
- * protocol, or does not answer a ping within an interval.
+ * Forwards messages within the connection's limits. Closes the connection if the client exceeds a limit, violates the protocol,
+ * or does not answer a ping within an interval.
  */
 export function limitMessages(
   socket: WebSocket,

@@ -190,8 +190,8 @@ async function connect(
 }
 
 /**
- * Returns the credential headers of a connection. Browsers send cookies with WebSockets from any page of the same site, and every
- * page can send `connection_init`. The cookie is therefore accepted only from pages of the same origin.
+ * Returns a connection's credential headers. Browsers send cookies with WebSockets from any page of the same site, and every page
+ * can send `connection_init`. The cookie is therefore accepted only from pages of the same origin.
  */
 function getCredentialHeaders(
   { headers }: IncomingMessage,

@@ -79,7 +79,7 @@ export class DescribedOperation {
           body: route.body,
           idempotent,
           judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
-          // Lists of an entity return an empty list instead of 404.
+          // A list filtered by an unknown entity in the path is empty, so it does not return 404.
           named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },

@@ -61,7 +61,7 @@ const shapes: Record<string, Json> = {
   downloadUrl: { format: 'uri' },
 }
 
-/** Creates response schemas from the selection sets of a document and the types of the schema. Aliases become member names. */
+/** Creates response schemas from a document's selection sets and the schema's types. Aliases become member names. */
 export class ResponseSchemas {
   readonly #named: NamedSchemas
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>

@@ -42,7 +42,8 @@ const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockRe
 const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
 
 /**
- * Loads the documents of operations.graphql, and parses and validates each once. Throws if a document does not match the schema.
+ * Loads the documents in operations.graphql, and parses and validates each of them once. Throws if a document does not match the
+ * schema.
  */
 export function loadOperations(schema: GraphQLSchema): ReadonlyMap<string, Operation> {
   const operations = loaded.get(schema) ?? readOperations(schema)
@@ -109,7 +110,7 @@ const interpreted =
     return (result.data as { data: unknown }).data
   }
 
-// Variables that determine the cost of an operation.
+// Variables that determine an operation's cost.
 const sizes = ['page_size', 'limit', 'days', 'period']
 const maxRememberedCosts = 2_000
 

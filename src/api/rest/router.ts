@@ -48,7 +48,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
     })
 }
 
-/** Sends the result of a route or its error. */
+/** Sends a route's result or error. */
 export async function respond(
   { onError }: Pick<RestParts, 'onError'>,
   { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,
@@ -120,7 +120,7 @@ async function runRoute(
   return runWith(queryValues)
 }
 
-/** Runs the stored document of a route with the values of a request. */
+/** Runs a route's stored document with the values from a request. */
 export async function runOperation(
   { call, operation, response, route }: RestRequest,
   raw: ReadonlyMap<string, RawValue>,
@@ -176,7 +176,7 @@ interface TreeNode {
 
 const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
 
-/** Routes of a path by method, and the values of its path parameters. */
+/** Routes for a path by method, and the values of its path parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>

@@ -13,9 +13,9 @@ export interface Route {
   body?: 'json' | 'multipart'
   /** Members of a PATCH body that can be set to null. */
   nullable?: readonly string[]
-  /** For a list: item member whose value the cursor of the next page contains. */
+  /** For a list: the item member whose value becomes the cursor of the next page. */
   listedBy?: string
-  /** Member that determines the order of a list, if it differs from `listedBy` and the request cannot select it. */
+  /** Member that a list is sorted by, if it differs from `listedBy` and the request cannot choose it. */
   sortedBy?: string
   /** True if the endpoint also offers server-sent events. */
   streams?: boolean

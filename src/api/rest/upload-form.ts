@@ -71,7 +71,7 @@ export class UploadForm {
     })
     try {
       await body.read()
-      // Awaiting a promise can add another one, so iterate over the live array.
+      // Another promise can be added while one is awaited, so iterate over the live array.
       for (const pending of this.#pending) await pending
     } catch (error) {
       await Promise.allSettled(this.#pending)
@@ -83,7 +83,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // Browsers send a value with a content type as a Blob with a file name.
+      // To set a value's content type, browsers must send a Blob, which has a file name.
       if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.readField(file, file.name))
       else {
         this.rejectUnknown(file.name)
@@ -175,7 +175,7 @@ interface Rules {
   maxFileSizeMb: number
 }
 
-/** Finds the context of an upload. */
+/** Finds the context for an upload. */
 export interface Contexts {
   findCached(actor: Actor, contextKey: string): Promise<Rules | undefined>
 }

@@ -32,7 +32,7 @@ export interface RestRequest {
   operation: Operation
 }
 
-/** Reads the members of a JSON body. Unknown members are reported as invalid. */
+/** Reads the members in a JSON body. Unknown members are reported as invalid. */
 export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
@@ -44,7 +44,7 @@ export async function readMembers({ request, response, call, operation, route }:
 }
 
 /**
- * Reads the values of a query string. Unknown parameters are reported as invalid, as are all parameters of a route with a body.
+ * Reads the values in a query string. Unknown parameters are reported as invalid, as are all parameters of a route with a body.
  */
 export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
@@ -72,7 +72,7 @@ export function coerceVariables(
   for (const { name, type } of operation.variables) {
     const input = raw.get(name)
     if (input === undefined || input.value === undefined || (input.value === null && !rejectsNull)) {
-      // Omit the variable, so that the default of the schema applies.
+      // Omit the variable, so that the schema's default applies.
       if (!isNonNullType(type)) continue
       errors.push({ field: name, message: 'is required' })
       variables[name] = createPlaceholder(type)

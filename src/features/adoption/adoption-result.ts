@@ -6,8 +6,8 @@ export const adoptionOutcomes = ['accepted', 'quarantined', 'rejected', 'registe
 export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
 
 /**
- * Result of the adoption of one stored object. `registered`: the object already belongs to a file. `skipped`: its file was
- * deleted. `failed`: the object could not be read or registered, and the next run retries it.
+ * Result of adopting one stored object. `registered`: the object already belongs to a file. `skipped`: its file was deleted.
+ * `failed`: the object could not be read or registered, and the next run retries it.
  */
 export interface AdoptionResult {
   path: string
@@ -32,7 +32,7 @@ export const toAdoptionResult = (
   ...known,
 })
 
-/** Returns undefined if the error would also affect all further objects. */
+/** Returns undefined if the error would also affect all remaining objects. */
 export function toAdoptionOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
   if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
   return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined

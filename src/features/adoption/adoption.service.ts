@@ -21,7 +21,7 @@ import { quarantineObject } from './infected-objects.js'
 
 const batchObjects = 64
 const maxConcurrent = 8
-// Consecutive failures after which a run ends, because each request to an unavailable store takes the full time-out.
+// Number of consecutive failures after which a run ends, because each request to an unavailable store takes the full time-out.
 const maxFailures = 32
 const adoptionLock = 4_207_006
 
@@ -37,9 +37,9 @@ export interface AdoptionRequest {
   context: string
   folder: string
   isDryRun: boolean
-  /** True to register infected objects as quarantined files. False to reject them. */
+  /** If true, infected objects are registered as quarantined files. Otherwise, they are rejected. */
   quarantines: boolean
-  /** Called with the results of each batch, before the position of the run is saved. */
+  /** Called with the results of each batch, before the run's position is saved. */
   onResults(results: readonly AdoptionResult[]): Promise<void>
 }
 
@@ -55,9 +55,8 @@ interface Parts {
 type KnownOutcome = 'registered' | 'skipped'
 
 /**
- * Registers objects that another program stored below the folder of a tenant. Each object is read once, inspected like an upload,
- * and stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished
- * batch.
+ * Registers objects that another program stored in a tenant's folder. Each object is read once, inspected like an upload, and
+ * stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished batch.
  */
 export class AdoptionService {
   readonly #parts: Parts
@@ -81,7 +80,7 @@ export class AdoptionService {
     return total
   }
 
-  /** Adopts all objects of the folder. Throws if another adoption is running, or if an error would affect every object. */
+  /** Adopts all objects in the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
     const client = await this.#parts.database.connectDedicated('assay adoption')
     try {
@@ -117,7 +116,7 @@ export class AdoptionService {
     await this.#savePosition(request, null)
   }
 
-  /** Lists the objects of the folder, except blobs that the service stored itself. */
+  /** Lists the objects in the folder, except blobs that the service stored itself. */
   async *#listObjects({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
     for await (const object of this.#parts.objects.list(after)) {
       if (!object.path.startsWith(folder)) return

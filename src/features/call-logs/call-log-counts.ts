@@ -78,7 +78,7 @@ export class CallLogCounts {
       else yield* this.#readBuckets(tenantId, filter, span)
   }
 
-  /** Yields the number of calls per hour of a day, newest first. */
+  /** Yields the number of calls in each hour of a day, newest first. */
   countPerHour(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
     return this.#readBuckets(tenantId, filter, { by: 'hour', from, until })
   }

@@ -21,7 +21,7 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   changedAt: row.updatedAt,
 })
 
-/** Creates the audit log entry for a change of a context. */
+/** Creates the audit log entry for a change to a context. */
 export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 

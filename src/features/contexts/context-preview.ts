@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** Bit flags in `files.traits`: problems and unanswered questions in the latest validation report of a file. */
+/** Bit flags in `files.traits`: problems and missing results in a file's latest validation report. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20

@@ -26,7 +26,7 @@ export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
-  /** Batches lookups by key. Concurrent lookups of the same tenant share one SQL statement. */
+  /** Batches lookups by key. Concurrent lookups for the same tenant share one SQL statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
     getGroup: ({ tenantId }) => tenantId,
     run: (wanted) => this.#readByKey(wanted),

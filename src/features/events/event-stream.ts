@@ -16,7 +16,7 @@ interface Parts {
   events: EventService
   streams: LiveStreams
   createCall(request: Request): Promise<Call>
-  /** Returns true while the credential of the request is valid for the stream. */
+  /** Returns true if the request's credential is still valid for the stream. */
   isCredentialValid(request: Request): Promise<boolean>
   onError(error: unknown): void
 }

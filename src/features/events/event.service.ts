@@ -5,10 +5,10 @@ import type { JournalEvent, JournalService } from '../../ledger/journal.service.
 import type { Actor } from '../../platform/actor.js'
 import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventTypes } from './event.types.js'
 
-/** Access rules of the endpoints that return events. */
+/** Access rules for the endpoints that return events. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
-/** Returns events of a tenant, as pages or as a live stream. */
+/** Returns a tenant's events, as pages or as a live stream. */
 export class EventService {
   readonly #journal: JournalService
 

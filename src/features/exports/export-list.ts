@@ -26,7 +26,7 @@ export class ExportList<Args extends object> {
     this.columns = this.#fields.map(({ column }) => column)
   }
 
-  /** Access rules of the list. An export always covers the whole tenant. */
+  /** Access rules for the list. An export always covers the whole tenant. */
   get endpoint(): Endpoint {
     return { ...this.#operation.endpoint, tenantWide: true }
   }

@@ -3,7 +3,7 @@ import { type Page, type PagePosition, toPage } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 
-/** Filter for the files of a tenant. */
+/** Filter for a tenant's files. */
 export interface FileFilter {
   tenantId: string
   /** IDs of the contexts to list. Null means all contexts. */
@@ -206,7 +206,7 @@ export class FileList {
   }
 }
 
-/** Each shape of a filter has its own prepared statement, and therefore its own plan. */
+/** Each filter shape has its own prepared statement, and therefore its own plan. */
 const getFilterShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
 /** Returns SQL for the rows of a page, newest first. If an index contains the IDs in order, the statement reads the IDs first. */

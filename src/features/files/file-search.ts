@@ -38,7 +38,7 @@ export const maxSortedFiles = 10_000
  * - By age: the primary key or files_by_context is read in index order.
  * - By name or size: `file_groups` lists the combinations of context, uploader and content type. Each combination is a sorted
  *   range of files_by_name and files_by_size, and the ranges are merged. A page costs one lookup per combination plus the square
- *   of its rows.
+ *   of the number of its rows.
  * - If no index sorts the matching files, such as the largest files of a month, they are sorted, up to a limit.
  */
 export class FileSearch {
@@ -107,7 +107,7 @@ interface Selection {
   rows: number
 }
 
-/** Returns all columns of the first `rows` files of the subquery `ids`. */
+/** Returns all columns of the first `rows` files in the subquery `ids`. */
 export async function selectFiles(database: Queries, ids: string, { search, values, order, rows }: Selection): Promise<File[]> {
   const tenant = `$${values.push(search.tenantId)}`
   const found = await database.query<File>(
@@ -140,7 +140,7 @@ function buildMergedSql(
   return `SELECT f.* FROM (SELECT g.* FROM ${buildGroupsSql(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
-// SQL expressions of the indexes that sort a list. Sorting by age needs none, because IDs are ordered by time.
+// SQL expressions in the indexes that sort a list. Sorting by age needs none, because IDs are ordered by time.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,

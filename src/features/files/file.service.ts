@@ -64,7 +64,7 @@ export class FileService {
     this.#textSearch = new FileTextSearch(parts.db.reads)
   }
 
-  /** Returns the metadata of a file. Throws 404 if the file does not exist, and 403 if it is quarantined. */
+  /** Returns a file's metadata. Throws 404 if the file does not exist, and 403 if it is quarantined. */
   async get(attempt: Attempt, fileId: string): Promise<CompleteFile> {
     return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
   }
@@ -77,7 +77,7 @@ export class FileService {
     return file
   }
 
-  /** Returns the latest validation report of a file, even if the file is quarantined. */
+  /** Returns the latest validation report for a file, even if the file is quarantined. */
   async getValidationReport(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#find(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
@@ -86,7 +86,7 @@ export class FileService {
     return report
   }
 
-  /** Lists the validation reports of a file, newest first. */
+  /** Lists a file's validation reports, newest first. */
   async listReports(
     attempt: Attempt,
     fileId: string,

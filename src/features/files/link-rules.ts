@@ -15,7 +15,7 @@ export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb
   requiredSha256: sha256,
 })
 
-/** Merges the metadata of the uploader and of the upload link. Values of the link take precedence. */
+/** Merges the metadata from the uploader and the upload link. The link's values take precedence. */
 export function addLinkMetadata(uploadLink: UploadLinkRules, metadata: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...metadata, ...uploadLink.metadata }
   if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)

@@ -36,7 +36,7 @@ export class SelfTest {
     this.#onFailed = onFailed
   }
 
-  /** Runs the self-test, unless it succeeded before. Returns the kind of statements that fail, or undefined. */
+  /** Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined. */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {

@@ -36,7 +36,7 @@ interface Received {
 interface UploadDescription {
   context: string
   filename: string
-  /** File size, or null if the client does not know it yet. */
+  /** File size, or null if it is not known yet. */
   sizeBytes: number | null
 }
 
@@ -56,9 +56,9 @@ interface Parts {
   idempotency: IdempotencyService
   /** Counts and commits the rejection of a file that was uploaded through a link. */
   uploadLinks: { rejectFile(actor: Actor, entry: Entry): Promise<void> }
-  /** True if `storage` registers objects of another program instead of storing new ones. */
+  /** True if `storage` registers objects that another program stored, instead of storing new ones. */
   isAdoption?: boolean
-  /** Returns the storage quota and the used storage of the tenant, in bytes. */
+  /** Returns the tenant's storage quota and used storage, in bytes. */
   getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
 }
 
@@ -266,7 +266,7 @@ export class UploadService {
     throw error
   }
 
-  /** Commits the call log entry, counter, report and event of a rejected file. Returns the error for the client. */
+  /** Commits the call log entry, counter, report and event for a rejected file. Returns the error for the client. */
   async #commitRejection(
     attempt: Attempt,
     { policy, filename }: { policy: FileContext; filename: string },

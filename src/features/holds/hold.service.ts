@@ -54,7 +54,7 @@ export class HoldService {
     return new Map(rows.map((hold) => [hold.fileId, hold]))
   }
 
-  /** Places a hold on a file, or replaces the reason of its hold. Throws 404 if the file does not exist or is in the trash. */
+  /** Places a hold on a file, or replaces the reason for its hold. Throws 404 if the file does not exist or is in the trash. */
   placeHold(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
@@ -69,7 +69,7 @@ export class HoldService {
     })
   }
 
-  /** Releases the hold of a file. Throws 404 if the file is not on hold. */
+  /** Releases the hold on a file. Throws 404 if the file is not on hold. */
   releaseHold(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {

@@ -97,8 +97,8 @@ WHERE ${columns.map((column) => `coalesce(s.${column}, 0) <> coalesce(k.${column
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
 RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END || ', ' || coalesce(nullif(subject, ''), 'the tenant') AS what`
 
-// Counts logged calls, except for calls that are not folded yet. The counters of contexts stay unchanged, because log rows do not
-// contain the context.
+// Counts logged calls, except for calls that have not been folded yet. The counters of contexts stay unchanged, because log rows
+// do not contain the context.
 const hours = buildUsageRepairSql('hour', callColumns, {
   sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
     FROM ${loggedCalls} l FULL JOIN (

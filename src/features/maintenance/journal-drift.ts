@@ -66,7 +66,7 @@ async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
-  // Each remaining node is stored without leaves.
+  // Each remaining node is stored, although its leaves do not exist.
   drift += nodes.size
   return (
     drift +

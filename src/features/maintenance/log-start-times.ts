@@ -29,12 +29,12 @@ export class LogStartTimes {
   }
 
   /**
-   * Returns the start of the retained call log, or null if it is unlimited. It is a full hour, so that counters match the
-   * remaining rows.
+   * Returns the start of the retained call log, or null if retention is unlimited. The start is a full hour, so that counters
+   * match the remaining rows.
    */
   readonly calls = (): Date | null => getLater(daysAgo(this.#days.calls, startOfHour), this.#saved.calls)
 
-  /** Returns the start of the retained audit log, which is a full day, or null if the log is unlimited. */
+  /** Returns the start of the retained audit log, or null if retention is unlimited. The start is the beginning of a day. */
   readonly audits = (): Date | null => getLater(daysAgo(this.#days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {

@@ -11,7 +11,7 @@ const maxPaths = 10_000
 export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
-  /** Paths of failed uploads and the time of each failure, from the monotonic clock of this process. */
+  /** Paths of failed uploads, with the time of each failure on this process's monotonic clock. */
   readonly #noted = new Map<string, number>()
 
   /** `settleMs` is the time after a failed write during which the bucket may still complete it. */

@@ -5,7 +5,7 @@ import { BlobExistsError, type BlobStorage } from '../../platform/storage/blob-s
 import { BucketStorage } from '../../platform/storage/bucket/bucket-storage.js'
 import { megabyte } from '../../platform/units.js'
 
-/** Result of the test of one guarantee of the store. */
+/** Test result for one of the store's guarantees. */
 export interface GuaranteeResult {
   guarantee: string
   result: 'pass' | 'fail' | 'skipped'
@@ -20,7 +20,7 @@ const urlSeconds = 300
 /** Thrown if a guarantee does not apply to the kind of store. */
 class NotApplicable extends Error {}
 
-/** Tests the guarantees of the store with objects under a temporary prefix, and then deletes these objects. */
+/** Tests the store's guarantees with objects under a temporary prefix, and then deletes these objects. */
 export async function proveStorage(storage: BlobStorage, unconditionalWrites: boolean): Promise<GuaranteeResult[]> {
   const prefix = `assay-proof/${newId('req')}`
   const proof = new StorageProof(storage, prefix)

@@ -213,7 +213,7 @@ export class StorageHealth {
   }
 }
 
-/** Returns SQL for the rows that have a blob. Trashed files still have theirs. */
+/** Returns SQL for the rows that have a blob, which include trashed files. */
 const buildRowsSql = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const referenceStatement =

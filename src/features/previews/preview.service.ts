@@ -15,7 +15,7 @@ const pixels: Record<PreviewSize, number> = { thumbnail: 96, large: 1280 }
 const maxRenderedBytes = 32 * megabyte
 const maxTextBytes = 64 * 1024
 const maxCacheBytes = 16 * megabyte
-/** Time limit for a rendering. It includes the start of a worker. */
+/** Time limit for rendering a preview, including the start of a worker. */
 const maxWaitMs = 60_000
 /** Time during which a file that could not be rendered is not read again. */
 const problemTtlMs = 10 * 60_000
@@ -95,7 +95,7 @@ export class PreviewService {
       if (!opened) return { problem: damaged }
       try {
         const request = { kind, size: pixels[size], page, owner: file.tenantId }
-        // Rendering ignores the signal of the request, because concurrent requests for the same preview share its result.
+        // Rendering ignores the request's signal, because concurrent requests for the same preview share its result.
         return await this.#renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
       } finally {
         await opened.dispose()
@@ -117,7 +117,7 @@ export class PreviewService {
     try {
       return await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
     } catch (error) {
-      // The error of the store contains the internal path of the blob, so clients must not receive it.
+      // The store's error contains the blob's internal path, so clients must not receive it.
       if (error instanceof AssayError && error.code === 'not_found') throw createNoPreviewError(file, damaged)
       throw error
     }

@@ -98,7 +98,7 @@ export class LogService {
       : `The first ${size} entries of the log ${toPrintable(origin)} do not match the checkpoint.`
   }
 
-  /** Computes the root hashes of ranges of leaves from the stored hashes. */
+  /** Computes the root hash for each range of leaves from stored hashes. */
   async #computeRoots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()

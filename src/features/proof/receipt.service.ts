@@ -11,7 +11,7 @@ import type { CallLogService } from '../call-logs/call-log.service.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
 
-/** Journal entry of a verdict on a file, with the results of the checks. */
+/** Journal entry for a verdict on a file, with the check results. */
 interface Verdict {
   subject: string
   index: number

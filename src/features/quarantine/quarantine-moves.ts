@@ -13,7 +13,7 @@ interface QuarantinedFileKey {
 }
 
 /**
- * Moves quarantined objects of a bucket to another path, because existing download URLs point directly to the bucket. The object
+ * Moves quarantined objects in a bucket to another path, because existing download URLs point directly to the bucket. The object
  * is copied to a reserved path. One transaction then changes the path of the file and adds the old path to the garbage journal.
  * After a crash at any point, the file row refers to one of the two objects, and a sweep deletes the other.
  */
@@ -38,7 +38,7 @@ export class QuarantineMoves {
     this.#onError = parts.onError
   }
 
-  /** Moves the objects whose move was interrupted by a killed process or an unavailable store. */
+  /** Completes moves that were interrupted by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
     if (this.#storage.kind === 'local') return 0
     const { rows } = await this.#db.pool.query<QuarantinedFileKey>(

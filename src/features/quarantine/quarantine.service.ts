@@ -43,7 +43,7 @@ const quarantined: DatedList = {
 }
 
 /**
- * Lists and changes quarantined files: files in which a later scan found a virus, infected objects of an adoption, and restored
+ * Lists and changes quarantined files: files in which a later scan found a virus, infected objects from an adoption, and restored
  * files that wait for a scan. No replica serves a file after its quarantine is committed. If download URLs point directly to the
  * store, `QuarantineMoves` then moves the object.
  */
@@ -152,7 +152,7 @@ export class QuarantineService {
     return { fileId }
   }
 
-  /** Ends the lease of a scanned file. Returns undefined if the file was deleted or its lease was lost. */
+  /** Ends the lease on a scanned file. Returns undefined if the file was deleted or its lease was lost. */
   async #endLease(
     tx: Transaction,
     { tenantId, fileId, token }: Pick<InfectedFile, 'tenantId' | 'fileId' | 'token'>,

@@ -74,7 +74,7 @@ async function advancePosition(
 /**
  * Returns an SQL condition for statements whose parameter $1 is the tenant. It is true if file `f` needs no scan in rescan `w`,
  * because it has a report with these signatures. A requested rescan repeats failed scans. If the version does not reflect every
- * change of the signatures, a requested rescan repeats all scans except those that found a virus, because an admin may have
+ * change to the signatures, a requested rescan repeats all scans except those that found a virus, because an admin may have
  * released these files.
  */
 export function buildIsDoneCondition(signatures: string, parameter: string): string {

@@ -21,7 +21,7 @@ export interface DueFile {
   report: ValidationReport
   /** Number of attempts, including the current one. */
   attempts: number
-  /** Error of the previous attempt. Null if no attempt failed, or if the service stopped during the attempt. */
+  /** Error from the previous attempt. Null if no attempt failed, or if the service stopped during the attempt. */
   failure: string | null
 }
 
@@ -30,7 +30,7 @@ export interface Batch extends LeaseOwner {
   files: DueFile[]
 }
 
-/** Result of the rescan of one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
+/** Result of rescanning one file. `report` is null if the content is missing, or if the file no longer needs a scan. */
 export interface Result {
   fileId: string
   report: ValidationReport | null
@@ -46,9 +46,9 @@ interface ContextRow {
 }
 
 /**
- * Distributes the files of rescans to replicas. One row stores the position in each context, and another row each file in
- * progress. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over
- * its rows when their leases expire.
+ * Distributes the files of rescans to replicas. Each context has a row with its position, and each file in progress has its own
+ * row. Replicas lease these rows, with lease times from the database clock. If a replica dies, another replica takes over its
+ * rows when their leases expire.
  */
 export class RescanQueue {
   readonly #pool: Pool
@@ -88,7 +88,7 @@ export class RescanQueue {
     return Number(kept[0]!.kept)
   }
 
-  /** Extends the leases of the files in a batch. */
+  /** Extends the leases on the files in a batch. */
   async renewLeases({ tenantId, token }: Batch): Promise<void> {
     await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
@@ -166,9 +166,9 @@ export class RescanQueue {
   }
 
   /**
-   * Leases restored files, and files whose attempt failed or whose replica died. The latter are leased one at a time, so that a
-   * file that crashes the service or the scanner costs no other file an attempt. A scanner with older signatures gets no files
-   * that wait for newer ones.
+   * Leases restored files, and files whose attempt failed or whose replica died. Files of the last two kinds are leased one at a
+   * time, so that a file that crashes the service or the scanner does not use up an attempt of other files. Files that wait for
+   * newer signatures are not leased to a scanner with older ones.
    */
   async #leaseDue(
     { signatures, isNewest }: { signatures: string; isNewest: boolean },

@@ -43,9 +43,7 @@ export class RescanService {
     this.#scanner = parts.scanner
   }
 
-  /**
-   * Returns the current signatures of the scanner. Throws `scannerUnavailable` if the scanner is unavailable or not configured.
-   */
+  /** Returns the scanner's current signatures. Throws `scannerUnavailable` if the scanner is unavailable or not configured. */
   async getScannerSignatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.getIdentity()
     if (!identity || identity.name === 'none')

@@ -22,7 +22,7 @@ const saveIntervalMs = 250
 const pauseSeconds = 30
 const maxAttempts = 3
 const retrySeconds = 30
-// The readiness check shows these messages to unauthenticated clients, so they contain no details of a file.
+// The readiness check shows these messages to unauthenticated clients, so they contain no details about files.
 const failures = {
   scanner: 'the scanner fails on the file',
   storage: 'the store does not return the content',
@@ -164,7 +164,7 @@ export class Rescanner {
       }
     }
     try {
-      // A broken scanner must not cost any file an attempt.
+      // A broken scanner must not use up an attempt of any file.
       if (waiting.length > 0) await this.#parts.scanner.prove()
       await Promise.all(Array.from({ length: maxConcurrentScans }, work))
       await flush()

@@ -22,7 +22,7 @@ const hourMs = 3_600_000
 const dayMs = 86_400_000
 const nameOf = createStatementNamer('charts')
 
-/** Returns the Monday on which the week of a date starts, in UTC. */
+/** Returns the Monday of the week that contains a date, in UTC. */
 const startOfWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
 
 const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }

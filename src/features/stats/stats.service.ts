@@ -36,7 +36,7 @@ export class StatsService {
     return toStats(rows[0]!)
   }
 
-  /** Returns API call counts for all contexts of the tenant, most calls first. */
+  /** Returns API call counts for all of the tenant's contexts, most calls first. */
   async getApiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${buildUsageSql("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
@@ -48,7 +48,7 @@ export class StatsService {
       .sort((a, b) => b.total - a.total)
   }
 
-  /** Returns file counts and sizes for all contexts of the tenant, largest first. */
+  /** Returns file counts and sizes for all of the tenant's contexts, largest first. */
   async getFilesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
@@ -138,7 +138,7 @@ function toStats(row: OverviewRow): Stats {
 
 const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
-/** Sums the API calls of a bucket by result and operation. */
+/** Sums the API calls in a bucket by result and operation. */
 export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure

@@ -23,8 +23,8 @@ export interface DeletionProgress {
 
 /**
  * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Its rows are then deleted in
- * batches, which are committed separately, and the tenant's own row last. Rows that were written in the meantime require another
- * pass. The state of the deletion is stored, so that a restart continues it.
+ * batches that are committed separately, and the tenant's own row is deleted last. Rows that were written in the meantime require
+ * another pass. The state of the deletion is stored, so that a restart continues it.
  */
 export class TenantDeletion {
   readonly #pool: Pool
@@ -73,7 +73,7 @@ export class TenantDeletion {
 
   /**
    * Completes the deletion and returns the number of deleted files. The service and the CLI may delete the same tenant in
-   * parallel, so the number stays stored for a day, for whichever ends last.
+   * parallel, so the number is stored for a day for the one that finishes last.
    */
   async finishDeletion(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#runPass(tenantId)); pass++)
@@ -199,7 +199,7 @@ interface State {
 
 type Table = (typeof distributedTables)[number]
 
-/** SQL condition for the rows of a batch, with its parameters from $2 on. */
+/** SQL condition for the rows in a batch, with its parameters from $2 on. */
 interface Range {
   where: string
   values: string[]
@@ -245,8 +245,7 @@ const batchColumns: Record<Table, string | null> = {
   tenant_heads: null,
 }
 
-// Rows of reference tables are deleted with the tenant's own row. `tenant_heads` comes last, because it is the lock of the
-// tenant.
+// Rows in reference tables are deleted with the tenant's own row. `tenant_heads` comes last, because it is the tenant's lock.
 const plainTables = [
   ...distributedTables.filter((table) => !['files', 'trash', 'upload_parts', 'blob_garbage', 'tenant_heads'].includes(table)),
   'tenant_heads' as const,

@@ -62,25 +62,27 @@ export class TenantService {
     return this.#updateTenant(actor, () => ({ secondFactorRequired }))
   }
 
-  /** Sets the quota and the maximum quota that admins of the tenant can set. Only the operator can call it. */
+  /** Sets the quota and the maximum that the tenant's admins can choose. Reserved for the operator. */
   setQuota(tenantId: string, quotaMb: number): Promise<Tenant> {
     assertQuota(quotaMb)
     return this.#updateTenant(createSystemActor(tenantId), () => ({ storageQuotaMb: quotaMb, storageQuotaCeilingMb: quotaMb }))
   }
 
-  /** Returns the unused bytes of the quota. Uploads with a larger Content-Length are rejected before their body is read. */
+  /**
+   * Returns the number of unused bytes in the quota. Uploads with a larger Content-Length are rejected before their body is read.
+   */
   async getRemainingBytes(tenantId: string): Promise<number> {
     const { quota, held } = await this.getQuota(createSystemActor(tenantId))
     return Math.max(0, quota - held)
   }
 
-  /** Returns the storage quota and the used storage of the tenant, in bytes. */
+  /** Returns the tenant's storage quota and used storage, in bytes. */
   readonly getQuota = async (actor: Actor): Promise<{ quota: number; held: number }> => {
     const { storageQuotaMb, storageUsedBytes } = await this.get(actor)
     return { quota: storageQuotaMb * megabyte, held: storageUsedBytes }
   }
 
-  /** Creates a tenant. Only the operator can call it. */
+  /** Creates a tenant. Reserved for the operator. */
   async create({ name, quotaMb }: { name: string; quotaMb?: number }): Promise<{ tenantId: string; name: string }> {
     const { length } = [...name]
     if (length < 1 || length > 255 || name.includes('\0'))

@@ -25,9 +25,9 @@ export interface RestoreResult {
 }
 
 /**
- * Restores a file under the tenant's lock. `signatures` are the newest ones of the scanner, or null without a scanner. A file
- * without a report by these signatures is quarantined until it is scanned. `isMoved` means that the store requires quarantined
- * objects to be moved.
+ * Restores a file under the tenant's lock. `signatures` are the scanner's newest signatures, or null if there is no scanner. A
+ * file without a report for these signatures is quarantined until it is scanned. `isMoved` means that the store requires
+ * quarantined objects to be moved.
  */
 export async function restoreFile(
   tx: Transaction,

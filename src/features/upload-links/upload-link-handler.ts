@@ -32,7 +32,7 @@ interface Parts {
   hasFailedOften(ip: string): Promise<boolean>
 }
 
-/** A request with the valid token of an upload link. */
+/** A request with a valid upload link token. */
 interface LinkRequest {
   request: Request
   response: Response

@@ -52,7 +52,7 @@ export class UploadLinkLookup {
   }
 
   /**
-   * Returns the link of a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
+   * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
    * returned. `isSuspect` is true for IP addresses with many failed attempts. Their tokens share at most one query per second.
    */
   async findByToken(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
@@ -100,8 +100,8 @@ const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", 
 export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
 
 /**
- * Creates an actor that acts for the creator of the link, but can only upload to the link's context. Its IP address is that of
- * the uploader.
+ * Creates an actor that acts for the link's creator, but can only upload to the link's context. The actor has the uploader's IP
+ * address.
  */
 export const toLinkActor = (
   { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata, ...link }: PresentedLink,

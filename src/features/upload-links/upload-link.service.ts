@@ -22,7 +22,7 @@ import {
 
 /** Maximum number of usable links per tenant. */
 const maxOpenLinks = 10_000
-/** Number of rejected files, per file that a link may accept, after which the link is revoked. */
+/** A link is revoked after this number of rejected files for each file that it may accept. */
 const rejectedFilesPerFile = 10
 const minRejectedFiles = 20
 
@@ -72,7 +72,7 @@ export class UploadLinkService {
     return { ...uploadLink, url: `${this.#publicUrl}/upload/${token}`, uploadLink }
   }
 
-  /** Lists the links of the tenant, newest first. An actor without scope `admin` sees only its own links. */
+  /** Lists the tenant's links, newest first. An actor without scope `admin` sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
     const place = toPagePosition('ulk', args)
     const filter = [actor.tenantId, await this.#contexts.getAccessibleIds(actor, context), toOwnerFilter(actor), status ?? null]

@@ -34,8 +34,8 @@ export class BodyTooLong extends Error {
 }
 
 /**
- * Stores a request body in parts, each while the next one is received. If the body ends early, because the client disconnects,
- * stalls or sends another request for the upload, all received bytes are stored before the error is thrown.
+ * Stores a request body in parts. Each part is stored while the next one is received. If the body ends early, because the client
+ * disconnects, stalls or sends another request for the upload, all received bytes are stored before the error is thrown.
  */
 export async function receiveParts(request: IncomingMessage, reception: ReceiveOptions): Promise<void> {
   const { spool, checksum, idleMs, interrupted } = reception

@@ -37,7 +37,7 @@ export interface ResumableUpload {
   maxBytes: number
   offsetBytes: number
   outcome: Outcome | null
-  /** Error of the last validation attempt, if it produced no verdict. */
+  /** Error from the last validation attempt, if it produced no verdict. */
   decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
   decisionAttempts: number
   /** Seconds until the next validation attempt. 0 or null if it can start now. */
@@ -109,7 +109,7 @@ export class ResumableUploadService {
     return rows[0]
   }
 
-  /** Leases the upload. Returns false, and marks the lease as requested, if another request holds it. Throws 404 like `find`. */
+  /** Leases the upload. If another request holds the lease, marks it as requested and returns false. Throws 404 like `find`. */
   async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, getCredentialId(actor)]
@@ -124,7 +124,7 @@ export class ResumableUploadService {
     return false
   }
 
-  /** Renews the lease of an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
+  /** Renews the lease on an upload. Calls `onInterrupted` if the lease was lost or another request waits for it. */
   startRenewingLock(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
     const lease = toLease(tenantId, uploadId, token)
     return startLeaseRenewal(lease, async () => {
@@ -172,7 +172,7 @@ export class ResumableUploadService {
   }
 
   /**
-   * Reserves `added` bytes of the quotas before the bytes are stored, until `addPart` or the end of the lock. `reserved` is false
+   * Reserves `added` bytes in the quotas before the bytes are stored, until `addPart` or the end of the lock. `reserved` is false
    * if a quota would be exceeded, and null if another request holds the lock.
    */
   async reserve(
@@ -222,7 +222,9 @@ export class ResumableUploadService {
     return rows[0]!.leased ? 'overtaken' : 'swept'
   }
 
-  /** Records that a complete upload could not be validated. `isRead` increases the delay, because the bytes were read. */
+  /**
+   * Records that a complete upload could not be validated. `isRead` means that the bytes were read, which increases the delay.
+   */
   async postponeValidation(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,

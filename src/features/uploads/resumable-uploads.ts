@@ -37,7 +37,7 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 export interface ProtocolParts extends StoreParts {
-  /** Path of PUBLIC_URL, which precedes all paths of the service. */
+  /** Path in PUBLIC_URL, which is the prefix of all of the service's paths. */
   prefix: string
   /** Called with errors that clients did not cause. */
   onError(error: unknown): void
@@ -48,7 +48,7 @@ interface Parts extends ProtocolParts {
   createCall(request: Request): Promise<Call>
 }
 
-/** A request of the tus protocol and the path to which it was sent. */
+/** A tus protocol request and the path to which it was sent. */
 interface ProtocolRequest {
   request: Request
   response: Response
@@ -75,7 +75,7 @@ export function createResumableUploadHandler(parts: Parts): RequestHandler {
   return router
 }
 
-/** Handles a request of the tus protocol. `createCall` authenticates the request. */
+/** Handles a tus protocol request. `createCall` authenticates the request. */
 async function handleProtocolRequest(
   parts: ProtocolParts,
   protocolRequest: ProtocolRequest,
@@ -256,7 +256,7 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
   sendError(request, response, publicError, call.id, status)
 }
 
-/** Sends the outcome of the upload, also in response to a repeated final PATCH whose first response was lost. */
+/** Sends the upload's outcome. Also used for a repeated final PATCH whose first response was lost. */
 function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: Decided): void {
   if ('error' in outcome) {
     sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
@@ -268,7 +268,7 @@ function sendOutcome({ request, response, call, method }: UploadRequest, { uploa
   response.set({ 'Upload-Length': size, 'Upload-Metadata': upload.uploadMetadata }).status(200).end()
 }
 
-/** Sends the status of an upload as JSON, which is not part of the tus protocol. */
+/** Sends an upload's status as JSON, which is not part of the tus protocol. */
 function sendUploadStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
   response.set(call.responseHeaders)

@@ -34,7 +34,7 @@ export interface Creation {
   idempotencyKey: string | null
 }
 
-/** Returns the method of a request. Clients that can only send POST use X-HTTP-Method-Override. */
+/** Returns the request method. Clients that can only send POST use X-HTTP-Method-Override. */
 export function getMethod({ method, headers }: IncomingMessage): string {
   const override = headers['x-http-method-override']
   if (override === undefined || method !== 'POST') return method!
@@ -48,8 +48,8 @@ export function assertVersion(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * Parses the headers of a creation request. Throws 400 with all invalid fields. `contextKey` is set if the client cannot choose
- * the context.
+ * Parses the headers of a creation request. Throws a 400 error that lists all invalid fields. `contextKey` is set if the client
+ * cannot choose the context.
  */
 export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
@@ -100,7 +100,10 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
-/** Returns true if the content type is that of tus. Otherwise, the body of a creation request is not part of the upload. */
+/**
+ * Returns true if the request has the content type of the tus protocol. Otherwise, the body of a creation request is not part of
+ * the upload.
+ */
 export const hasUploadBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {

@@ -10,9 +10,9 @@ const pollMs = 100
 const maxWaitMs = 10_000
 
 /**
- * Implements the lock of the tus library as a lease of the upload's row, which one request on any replica can hold. If a newer
- * request waits for the lock, the older request stops reading and stores the received bytes, because its connection is probably
- * dead. The statement that adds bytes checks the token, so that only the holder can add bytes.
+ * Implements the tus library's lock as a lease on the upload's row, which one request on any replica can hold. If a newer request
+ * waits for the lock, the older request stops reading and stores the received bytes, because its connection is probably dead. The
+ * statement that adds bytes checks the token, so that only the holder can add bytes.
  */
 export class UploadLock implements Locker, Lock {
   readonly token = randomUUID()
@@ -48,7 +48,7 @@ export class UploadLock implements Locker, Lock {
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
-  /** Starts renewing the lease of the row. */
+  /** Starts renewing the lease on the upload's row. */
   renew(): void {
     const onInterrupted = () => this.#interrupt.abort(createInterruptedError())
     this.#renewing = this.#rows.startRenewingLock(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)

@@ -40,7 +40,7 @@ export class Decided extends Error {
 /** Data store of the tus library for one request. The state of uploads is stored in the database, and their bytes as blobs. */
 export class UploadStore extends DataStore {
   override readonly extensions = extensions
-  /** Outcome of the upload, which is set after its last byte. */
+  /** Outcome of the upload, which is set after the last byte is received. */
   outcome: Outcome | undefined
   readonly #parts: StoreParts
   readonly #call: Call
@@ -158,7 +158,8 @@ export class UploadStore extends DataStore {
 
   /**
    * Returns the error for received bytes that exceed a quota. If the stored files alone exceed the quota, the upload is rejected
-   * as at its creation, and its bytes are deleted. Otherwise, the client can resume it when other unfinished uploads have ended.
+   * with the same error as a new upload, and its bytes are deleted. Otherwise, the client can resume it when other unfinished
+   * uploads have ended.
    */
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
@@ -230,7 +231,7 @@ export class UploadStore extends DataStore {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
-        // The idempotency key prevents a second file, because a repeated validation gets the response of the first one.
+        // The idempotency key prevents a second file, because a repeated validation gets the first one's response.
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )
@@ -238,8 +239,8 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Runs `work` as the single call of this upload and stores its outcome: the file, or the rejection that `work` throws. The
-   * upload continues if `work` returns undefined.
+   * Runs `work` as the only call of this upload and stores its outcome: the file, or the rejection that `work` throws. The upload
+   * continues if `work` returns undefined.
    */
   async #runAndSaveOutcome(
     upload: ResumableUpload,

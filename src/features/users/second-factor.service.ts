@@ -33,7 +33,7 @@ interface Parts {
   forget: (userId: string) => void
 }
 
-/** Result of the check of a code. The caller must commit `audit` even if the code was wrong, so that the attempt counts. */
+/** Result of checking a code. The caller must commit `audit` even if the code was wrong, so that the attempt counts. */
 interface CheckedCode {
   isRight: boolean
   audit: AuditRow[]
@@ -47,7 +47,7 @@ export class SecondFactorService {
     this.#parts = parts
   }
 
-  /** Creates the secret of a second factor. The password is required, so that a stolen session is not enough to add one. */
+  /** Creates a secret for a second factor. The password is required, so that a stolen session is not enough to add one. */
   async beginSetUp(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -90,7 +90,7 @@ export class SecondFactorService {
     return { recoveryCodes }
   }
 
-  /** Removes the second factor of the signed-in user. Throws 403 if the tenant requires one. */
+  /** Removes the signed-in user's second factor. Throws 403 if the tenant requires one. */
   async remove(actor: Actor, code: string, signal?: AbortSignal): Promise<boolean> {
     await this.#changeByCode(
       { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
@@ -130,7 +130,7 @@ export class SecondFactorService {
     return { isRight: true, audit: [] }
   }
 
-  /** Returns the changes of the row that consume the code, or null if the code is wrong or was already used. */
+  /** Returns the row changes that consume the code, or null if the code is wrong or was already used. */
   async #consumeCode(
     user: UserRow,
     code: string,
@@ -145,7 +145,7 @@ export class SecondFactorService {
   }
 
   /**
-   * Changes the second factor of the signed-in user with a code. Counts a wrong code, and then throws 403 with the message
+   * Changes the signed-in user's second factor if the code is correct. Counts a wrong code, and then throws 403 with the message
    * `wrongCode`.
    */
   async #changeByCode(

@@ -23,7 +23,7 @@ export class SessionService {
     this.#parts = parts
   }
 
-  /** Lists the open sessions of a user, newest first. Throws 404 if the tenant has no such user. */
+  /** Lists a user's open sessions, newest first. Throws 404 if the tenant has no such user. */
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
     const { prisma } = this.#parts.db
     await findUser(prisma, actor.tenantId, userId)
@@ -39,7 +39,7 @@ export class SessionService {
     }))
   }
 
-  /** Ends one session, or all sessions of the user. Returns the number of ended sessions. */
+  /** Ends one or all of the user's sessions. Returns the number of ended sessions. */
   endUserSessions(actor: Actor, userId: string, sessionId?: string): Promise<number> {
     const { tenantId } = actor
     return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {

@@ -87,7 +87,7 @@ export class SignInService {
     return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
 
-  /** Ends the session of the token. Returns false if the token has no session in this service. */
+  /** Ends the token's session. Returns false if the token has no session in this service. */
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
@@ -98,7 +98,7 @@ export class SignInService {
     return true
   }
 
-  /** Changes the password and ends all other sessions of the user. */
+  /** Changes the password and ends all of the user's other sessions. */
   async changePassword(
     actor: Actor,
     { currentPassword, newPassword }: ChangePasswordArgs,

@@ -32,14 +32,14 @@ export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, orig
   ...origin,
 })
 
-/** Returns the row of a user. Throws 404 if the tenant has no such user. */
+/** Returns a user's row. Throws 404 if the tenant has no such user. */
 export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
   const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
   if (!user) throw notFound('user', userId)
   return user
 }
 
-/** Locks the row of the user until the transaction ends. Throws 404 if the tenant has no such user. */
+/** Locks the user's row until the transaction ends. Throws 404 if the tenant has no such user. */
 export async function lockUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
   // PostgreSQL rejects text with NUL characters, so malformed IDs must not reach it.
   if (isId('usr', userId))

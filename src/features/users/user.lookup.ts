@@ -29,7 +29,8 @@ export const createSessionLoader =
   }
 
 /**
- * Returns a function that finds or creates the user of an external token. The function returns null if the tenant does not exist.
+ * Returns a function that finds or creates the user for an external token. The function returns null if the tenant does not
+ * exist.
  */
 export const createExternalUserFinder =
   (pool: Pool, ledger: Ledger) =>

@@ -96,7 +96,7 @@ export class UserService {
     return this.#setStatus(actor, userId, 'active')
   }
 
-  /** Sets the password and ends all other sessions of the user, because an intruder who knew the old password may have one. */
+  /** Sets the password and ends all of the user's other sessions, because an intruder who knew the old password may have one. */
   async setPassword(actor: Actor, userId: string, password: string, currentSession?: string): Promise<User> {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#hashPassword(email, password)

@@ -1,7 +1,7 @@
 import type { JournalService } from '../../ledger/journal.service.js'
 import { toEventTypes } from '../events/event.types.js'
 
-/** An event of the journal in the format of a webhook delivery. */
+/** A journal event in the format of a webhook delivery. */
 export interface OutgoingEvent {
   sequence: number
   eventId: string
@@ -40,8 +40,8 @@ export async function readEvents(
 }
 
 /**
- * Converts a journal entry to the body of a delivery, with `type`, `timestamp` and `data` as in Standard Webhooks. `data` also
- * contains the `sequence`.
+ * Converts a journal entry to a delivery body, with `type`, `timestamp` and `data` as in Standard Webhooks. `data` also contains
+ * the `sequence`.
  */
 export function toOutgoingEvent(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)

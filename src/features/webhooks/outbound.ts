@@ -68,7 +68,7 @@ export class Outbound {
     }
   }
 
-  /** Sends a POST request and returns the status of the response. Rejects if no response arrives before `signal` is aborted. */
+  /** Sends a POST request and returns the response status. Rejects if no response arrives before `signal` is aborted. */
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
     if (!this.#allowsProtocol(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)

@@ -44,7 +44,7 @@ export class WebhookDeliveryService {
     }
   }
 
-  /** Lists the deliveries of a webhook, newest first. */
+  /** Lists a webhook's deliveries, newest first. */
   async list(
     { tenantId }: Actor,
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
@@ -77,7 +77,7 @@ export class WebhookDeliveryService {
   }
 }
 
-/** Creates an event in the format of the journal, without adding it to the journal. */
+/** Creates an event in the journal's format, without adding it to the journal. */
 function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: getIdTime(eventId).toISOString(), event_id: eventId, sequence: null }

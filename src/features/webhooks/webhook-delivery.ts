@@ -25,7 +25,7 @@ export interface DeliveryParts {
   positions: WebhookPositions
   masterKey: MasterKey
   outbound: Outbound
-  /** Called after each attempt with the status of the delivery. */
+  /** Called after each attempt with the delivery's status. */
   onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
   /** Aborted when the process stops. No attempt begins after the abort. */

@@ -24,7 +24,7 @@ export interface LeasedWebhook extends WebhookKey {
   attempts: number
 }
 
-/** A row of the delivery log. */
+/** A row in the delivery log. */
 export interface Delivery {
   deliveryId: string
   sequence: number | null

@@ -36,7 +36,7 @@ export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
   status: row.status as WebhookDelivery['status'],
 })
 
-/** Returns the rows of a webhook. Throws 404 if the tenant has no such webhook. */
+/** Returns a webhook's rows. Throws 404 if the tenant has no such webhook. */
 export async function findWebhook(
   { prisma }: Database,
   tenantId: string,
@@ -59,7 +59,7 @@ export async function lockWebhook(tx: Transaction, tenantId: string, webhookId: 
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-/** Creates the audit log entry for a change of a webhook. */
+/** Creates the audit log entry for a change to a webhook. */
 export const toWebhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
   createAuditRow(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 

@@ -8,7 +8,7 @@ const prefix = 'whsec_'
  */
 export const createWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
-/** Returns the value of the header `webhook-signature`: one signature per secret, the current secret first. */
+/** Returns the value of the `webhook-signature` header: one signature per secret, starting with the current secret. */
 export function signEvent(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
   return secrets
     .map((secret) => {
