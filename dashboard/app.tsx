@@ -91,7 +91,7 @@ const NotFound = () => (
   </Page>
 )
 
-/** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field of the page, or opens the palette. */
+/** Keyboard shortcuts: Ctrl+K opens the palette. `/` focuses the search field on the page, or opens the palette. */
 function useKeyboardShortcuts() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

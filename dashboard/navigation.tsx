@@ -47,7 +47,7 @@ export function Navigation() {
   )
 }
 
-/** Links to the overview and to the groups of pages. Groups without permitted pages are omitted. */
+/** Links to the overview and the page groups. Groups without permitted pages are omitted. */
 function NavigationLinks() {
   const views = getVisibleViews()
   return (

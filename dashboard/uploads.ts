@@ -65,7 +65,7 @@ const generateIdempotencyKey = () =>
 
 const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
 
-// When the browser is online again, retry uploads that lost their connection.
+// When the browser is online again, retry interrupted uploads.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
     upload.connectionLosses = 0
@@ -130,5 +130,5 @@ const rejectionCodes = [
   'ACTIVE_CONTENT',
 ]
 
-/** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
+/** Checks whether the service rejected the file itself, in which case a retry cannot succeed. */
 const isRejection = ({ code }: ApiError) => rejectionCodes.includes(code)

@@ -6,7 +6,7 @@ import { texts } from './texts.js'
 
 const t = texts.nav
 
-/** Groups of the navigation, in display order. */
+/** Navigation groups, in display order. */
 export const groups = ['data', 'access', 'operations', 'proof'] as const
 type Group = (typeof groups)[number]
 
@@ -147,7 +147,7 @@ const allViews: readonly View[] = [
 
 const isPermitted = ({ scopes }: View) => !scopes || scopes.some(hasScope)
 
-/** Returns the views that the user may open, without the account page, in navigation order. */
+/** Returns the views that the user may open, in navigation order, excluding the account page. */
 export const getVisibleViews = (): View[] => allViews.filter((view) => isPermitted(view) && view.name !== 'account')
 
 const findViewByPath = (path: string) => allViews.find(({ name }) => name === path.split('/')[1])

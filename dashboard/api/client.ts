@@ -40,7 +40,7 @@ function countUnauthenticated(error: CombinedError): void {
 
 export let client = createClient()
 
-/** Discards the cache, so that a new user does not see the data of the previous user. */
+/** Discards the cache, so that a new user does not see the previous user's data. */
 export function clearCache(): void {
   client = createClient()
   reloadCount.value++

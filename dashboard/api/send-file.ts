@@ -5,7 +5,7 @@ import { dashboardHeaders } from './client.js'
 export interface UploadRequest {
   file: File
   context: string
-  /** The service stores uploads with the same key only once. Without a key, the service only validates the file. */
+  /** Uploads with the same idempotency key are stored only once. Without a key, the service only validates the file. */
   idempotencyKey?: string
   /** Called with the fraction of bytes sent, from 0 to 1. */
   onProgress: (share: number) => void
@@ -44,5 +44,5 @@ export function sendFile<Body>({
   })
 }
 
-/** Error of an upload that the user canceled. */
+/** Error for an upload that the user canceled. */
 export const canceledError: ApiError = { code: 'STOPPED', message: texts.files.uploadCanceled, details: {} }

@@ -8,7 +8,7 @@ const loaded = new Map<string, Promise<string | undefined>>()
 const waiting: (() => void)[] = []
 let running = 0
 
-/** Loads the thumbnail of a file from the cache or the service, and limits the number of parallel requests. */
+/** Loads a file's thumbnail from the cache or the service, and limits the number of parallel requests. */
 export function loadThumbnail(fileId: string): Promise<string | undefined> {
   const known = loaded.get(fileId)
   loaded.delete(fileId)
@@ -29,7 +29,7 @@ async function requestThumbnail(fileId: string): Promise<string | undefined> {
     const preview = await fetchPreview(fileId, 'thumbnail')
     return 'imageUrl' in preview ? preview.imageUrl : undefined
   } catch {
-    // Without a thumbnail, the list shows the icon of the file type.
+    // Without a thumbnail, the list shows the file type icon.
     return undefined
   } finally {
     running--

@@ -38,7 +38,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
     const { unsubscribe } = client
       .query(document, variables, { requestPolicy })
       .subscribe(({ data, error: queryError, stale }) => {
-        // If one root field fails, the data of the other root fields is still available.
+        // If one root field fails, data for the other root fields is still available.
         state.value = {
           ...(data !== undefined && data !== null ? { data } : keepData(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),

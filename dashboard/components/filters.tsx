@@ -6,7 +6,7 @@ import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
 
-/** Filters for a list. They are stored in the URL, so that users can share a filtered list. */
+/** Filters for a list, stored in the URL so that users can share a filtered list. */
 export function Filters({ children }: { children: ComponentChildren }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>

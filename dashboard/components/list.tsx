@@ -13,11 +13,11 @@ export interface Column<Item> {
   /** Layout of the column: `number` is right-aligned, `wide` fills the width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
-  /** If true, the cell is a button with which keyboard users open the item. The cell must not contain other controls. */
+  /** If true, the cell is a button that keyboard users can press to open the item. The cell must not contain other controls. */
   opensDetails?: boolean
   /** Content of the header cell. Default: the title. */
   header?: ComponentChildren
-  /** Sort key of the column. Its header is a button that sets the query parameter, such as `?sort=size_bytes.desc`. */
+  /** Sort key for the column. Its header is a button that sets the query parameter, such as `?sort=size_bytes.desc`. */
   sort?: SortKey
 }
 
@@ -46,7 +46,7 @@ interface Props<Item> {
   /** Placeholder that is shown if the list has no items. */
   empty: ComponentChildren
   caption: string
-  /** Cursors of the previous and the next page. */
+  /** Cursors for the previous and next pages. */
   pageInfo?: PageInfo | undefined
   /** Total number of items on all pages, if known. */
   total?: number | null | undefined

@@ -18,7 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/** Returns the message of an error. The end of a sign-in lock is shown in the user's time zone instead of UTC. */
+/** Returns the error message. The end of a sign-in lock is shown in the user's time zone instead of UTC. */
 function toErrorMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until

@@ -24,7 +24,7 @@ export interface RulesDraft {
 /** Rules and key for a new context. */
 export type ContextDraft = RulesDraft & { contextKey: string }
 
-/** Converts the rules of a context to form fields. */
+/** Converts a context's rules to form fields. */
 export const toRulesDraft = (context: Context): RulesDraft => ({
   displayName: context.displayName,
   description: context.description,

@@ -14,12 +14,12 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.files
 
-/** Upload area with the list of uploads. */
+/** Upload area with a list of uploads. */
 export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const manualSelection = useSignal('')
-  // Files are uploaded to the context that filters the file list, unless the user selects another.
+  // The upload context defaults to the context selected in the file list filter.
   const selectedKey = manualSelection.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null

@@ -23,7 +23,7 @@ const rotateDocument = graphql(
   `mutation RotateKey($id: ID!, $grace: Int!) { rotateApiKey(apiKeyId: $id, graceSeconds: $grace) { apiKey } }`,
 )
 
-/** Menu with the actions that the status of an API key allows. */
+/** Menu of actions that the API key's status allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
   const close = () => (openDialog.value = undefined)

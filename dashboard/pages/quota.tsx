@@ -1,7 +1,7 @@
 import { formatBytes } from '../api/format.js'
 import { texts } from '../texts.js'
 
-/** Bar that shows the usage of a quota. The bar is amber from 80 % and red from 95 %. */
+/** Bar that shows quota usage. The bar is amber from 80% and red from 95%. */
 export function Quota({ used, quota }: { used: number; quota: number }) {
   const share = Math.min(100, (used / quota) * 100)
   return (

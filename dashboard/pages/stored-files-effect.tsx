@@ -24,7 +24,7 @@ const expiredDocument = graphql(`
 
 type Input = VariablesOf<typeof previewDocument>['input']
 
-/** Effect of changed rules and policy on the stored files of a context. */
+/** Effect of changed rules and policy on a context's stored files. */
 export type Effect = NonNullable<ResultOf<typeof previewDocument>['previewContext']> & {
   /** Number of files that are older than the new retention period. */
   expired: number

@@ -15,7 +15,7 @@ export function TablePreview({ text, isTruncated }: { text: string; isTruncated:
     // The CSV parser is loaded on demand, because few users open CSV files.
     void import('papaparse').then(({ default: { parse } }) => {
       const { data } = parse<string[]>(text, { preview: maxRows + 2, skipEmptyLines: 'greedy' })
-      // The last row of a truncated text may be incomplete.
+      // The last row of truncated text may be incomplete.
       rows.value = isTruncated && data.length <= maxRows + 1 ? data.slice(0, -1) : data
     })
   }, [text])

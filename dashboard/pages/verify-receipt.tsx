@@ -88,7 +88,7 @@ function DropArea({ onFiles }: { onFiles: (files: Iterable<File>) => unknown }) 
   )
 }
 
-/** Names of the receipt, the file and the keys that the page found in the dropped files. */
+/** Names of the receipt, file and key set found among the dropped files. */
 const Inputs = ({ input: { value } }: { input: Signal<Input> }) => (
   <dl class="facts">
     <dt>{t.receipt}</dt>

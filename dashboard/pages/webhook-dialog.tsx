@@ -24,7 +24,7 @@ interface EditedWebhook {
   description: string
 }
 
-/** Dialog that creates or edits a webhook, and shows the secret of a new webhook. */
+/** Dialog that creates or edits a webhook, and shows a new webhook's secret. */
 export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     url: webhook?.url ?? '',

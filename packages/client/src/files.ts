@@ -9,7 +9,7 @@ export interface ValidateOptions extends CallOptions {
   context: string
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Called repeatedly with the progress of the upload. */
+  /** Called repeatedly with the upload progress. */
   onProgress?: ProgressListener
 }
 
@@ -30,14 +30,14 @@ export const createFileMethods = (caller: Caller) => ({
   list: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.request('listFiles', { query, ...options }),
   /** Iterates over all files that match the filters, newest first. Requests one page after another. */
   listAll: (query: Query<'listFiles'> = {}, options?: CallOptions) => caller.listAll('listFiles', { query, ...options }),
-  /** Returns the metadata of a file. */
+  /** Returns a file's metadata. */
   get: (fileId: string, options?: CallOptions) => caller.request('getFileMetadata', { path: [fileId], ...options }),
-  /** Returns the latest validation report of a file. */
+  /** Returns the latest validation report for a file. */
   getValidation: (fileId: string, options?: CallOptions) => caller.request('getFileValidation', { path: [fileId], ...options }),
   /** Returns one page of a file's validation reports, newest first. */
   listValidations: (fileId: string, query: Query<'listFileValidations'> = {}, options?: CallOptions) =>
     caller.request('listFileValidations', { path: [fileId], query, ...options }),
-  /** Returns the signed receipt of a file. */
+  /** Returns the signed receipt for a file. */
   getReceipt: (fileId: string, options?: CallOptions) => caller.request('getFileReceipt', { path: [fileId], ...options }),
   /** Creates a signed URL from which the file can be downloaded without a credential. */
   createDownloadUrl: (fileId: string, query: Query<'createDownloadUrl'> = {}, options?: CallOptions) =>
@@ -47,7 +47,7 @@ export const createFileMethods = (caller: Caller) => ({
     const { download_url } = await caller.request('createDownloadUrl', { path: [fileId], ...options })
     return caller.transport.fetchSigned(download_url, options?.signal)
   },
-  /** Returns a preview: a rendered image or the beginning of a text. Read the returned `Response` as a Blob or text. */
+  /** Returns a preview: a rendered image or the beginning of a text file. Read the returned `Response` as a Blob or text. */
   getPreview: (fileId: string, query: Query<'getFilePreview'> = {}, options?: CallOptions) =>
     caller.open('getFilePreview', { path: [fileId], query, ...options }, (response) => response),
   /** Deletes a file, or moves it to the trash if its context has one. */

@@ -36,7 +36,7 @@ export const createApiKeyMethods = (caller: Caller) => ({
   disable: (apiKeyId: string, options?: CallOptions) => caller.request('disableApiKey', { path: [apiKeyId], ...options }),
   /** Revokes an API key permanently. */
   revoke: (apiKeyId: string, options?: CallOptions) => caller.request('revokeApiKey', { path: [apiKeyId], ...options }),
-  /** Replaces the secret of an API key. The new secret is returned only once. */
+  /** Replaces an API key's secret. The new secret is returned only once. */
   rotate: (apiKeyId: string, body: Body<'rotateApiKey'> = {}, options?: CallOptions) =>
     caller.request('rotateApiKey', { path: [apiKeyId], body, ...options }),
 })
@@ -100,7 +100,7 @@ export const createLogMethods = (caller: Caller) => ({
   /** Exports all matching calls as JSON lines or CSV. Read the returned `Response` as a stream. */
   exportCalls: (query: Query<'exportCallLogs'> = {}, options?: CallOptions) =>
     caller.open('exportCallLogs', { query, ...options }, returnResponse),
-  /** Returns the receipt of an upload call. The receipt of a rejected upload proves the rejection. */
+  /** Returns the receipt for an upload call. The receipt for a rejected upload proves the rejection. */
   getCallReceipt: (callId: string, options?: CallOptions) => caller.request('getCallReceipt', { path: [callId], ...options }),
   listAuditEntries: (query: Query<'listAuditLogs'> = {}, options?: CallOptions) =>
     caller.request('listAuditLogs', { query, ...options }),
@@ -125,7 +125,7 @@ export const createWebhookMethods = (caller: Caller) => ({
   delete: (webhookId: string, options?: CallOptions) => caller.request('deleteWebhook', { path: [webhookId], ...options }),
   /** Sends a test event and returns the result of its delivery. */
   test: (webhookId: string, options?: CallOptions) => caller.request('testWebhook', { path: [webhookId], ...options }),
-  /** Replaces the secret of a webhook. The old secret stays valid for 24 hours. The new secret is returned only once. */
+  /** Replaces a webhook's secret. The old secret stays valid for 24 hours. The new secret is returned only once. */
   rotateSecret: (webhookId: string, options?: CallOptions) =>
     caller.request('rotateWebhookSecret', { path: [webhookId], ...options }),
   listDeliveries: (webhookId: string, query: Query<'listWebhookDeliveries'> = {}, options?: CallOptions) =>

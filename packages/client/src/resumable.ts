@@ -7,17 +7,17 @@ import type { ProgressListener } from './upload.js'
 /** Larger files are uploaded in several requests, so that the upload can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// After each request that made progress, tus-js-client starts again with the first delay.
+// After each request that makes progress, tus-js-client starts again with the first delay.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export interface ResumableUpload {
   /** Path of the tus endpoint, relative to the base URL. */
   path: string
   content: Blob
-  /** Upload metadata of the tus protocol: `filename`, and optionally `context` and `metadata` (JSON). */
+  /** tus upload metadata: `filename`, and optionally `context` and `metadata` (JSON). */
   metadata: Record<string, string>
   idempotencyKey: string
-  /** URL of an unfinished upload of the same file. The client resumes that upload. */
+  /** URL of an unfinished upload for the same file. The client resumes that upload. */
   resumeFrom?: string | undefined
   /** Called with the upload URL after the service has created the upload. */
   onUploadUrl?: ((url: string) => void) | undefined
@@ -49,7 +49,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   )
 }
 
-/** Sends the content and resolves to the URL of the upload. */
+/** Sends the content and resolves to the upload URL. */
 function sendContent(
   Upload: typeof import('tus-js-client').Upload,
   transport: Transport,
@@ -122,7 +122,7 @@ function toAssayError(error: Error | DetailedError): AssayError {
   return parseErrorResponse(response.getStatus(), headers, response.getBody())
 }
 
-/** Reads Blobs in all runtimes. The file reader of tus-js-client supports Blobs only in browsers. */
+/** Reads Blobs in all runtimes. The file reader in tus-js-client supports Blobs only in browsers. */
 const fileReader: FileReader = {
   openFile: async (content: Blob) => ({
     size: content.size,

@@ -58,8 +58,7 @@ export function createCountingStream(
 }
 
 /**
- * The members of the browsers' XMLHttpRequest that this module uses. The TypeScript configuration includes only the types of
- * Node.js.
+ * The members of the browsers' XMLHttpRequest that this module uses. The TypeScript configuration includes only Node.js types.
  */
 interface Xhr {
   readonly status: number

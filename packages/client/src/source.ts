@@ -8,7 +8,7 @@ export interface OpenSource {
   size: number | undefined
 }
 
-/** Opens the source of an upload. Throws a TypeError if neither the source nor `filename` provides a name. */
+/** Opens an upload source. Throws a TypeError if neither the source nor `filename` provides a name. */
 export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenSource> {
   if (typeof source === 'string' || source instanceof URL) return openPath(source, filename)
   const content = source instanceof Uint8Array ? new Blob([source as Uint8Array<ArrayBuffer>]) : source
@@ -33,7 +33,7 @@ async function openPath(path: string | URL, filename: string | undefined): Promi
   // Browser bundlers reject `import('node:fs')`. Node.js, Bun and Deno support `getBuiltinModule`.
   if (!process?.getBuiltinModule)
     throw new TypeError(`The source is '${path}'. Browsers cannot open paths. Pass a File or a Blob.`)
-  // `stat` runs first, because the errors of `openAsBlob` do not contain the path.
+  // `stat` runs first, because errors from `openAsBlob` do not contain the path.
   const stats = await process.getBuiltinModule('node:fs/promises').stat(path)
   if (!stats.isFile()) throw new TypeError(`'${path}' is not a file.`)
   const content = await process.getBuiltinModule('node:fs').openAsBlob(path)

@@ -6,7 +6,7 @@ export interface ClientOptions {
   baseUrl: string
   /** API key or token, or a function that returns one, for example to refresh an expired token. */
   apiKey: string | (() => string | Promise<string>)
-  /** Maximum number of retries of an idempotent call. Default: 2. */
+  /** Maximum number of retries for an idempotent call. Default: 2. */
   retries?: number
   /** Custom implementation of `fetch`. Default: the global `fetch`. */
   fetch?: typeof fetch
@@ -19,7 +19,7 @@ export interface ServiceRequest extends Omit<SentRequest, 'url' | 'body'> {
   /** Path and query relative to `baseUrl`, with a leading slash, or an absolute URL from a response. */
   path: string
   body?: (() => RequestBody) | undefined
-  /** True if the request is idempotent, so that the client may retry it. */
+  /** True if the request is idempotent, which allows the client to retry it. */
   isRepeatable: boolean
 }
 
@@ -37,7 +37,9 @@ export class Transport {
     return data
   }
 
-  /** Sends a request and converts the response with `read`. Throws an `AssayError`, or the reason of an aborted signal. */
+  /**
+   * Sends a request and converts the response with `read`. Throws an `AssayError`, or the abort reason if the signal is aborted.
+   */
   async send<T>(request: ServiceRequest, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { retries = 2 } = this.#options
     const { path, body, isRepeatable, ...sent } = request
@@ -104,7 +106,7 @@ function toAssayError(error: unknown, signal: AbortSignal | undefined): AssayErr
   return new AssayError('network_error', formatUnreachableMessage(reason), { cause: error })
 }
 
-// A retry can succeed after a lost connection, an exceeded rate limit or an outage of a dependency.
+// A retry can succeed after a lost connection, an exceeded rate limit or a dependency outage.
 export const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {

@@ -8,12 +8,12 @@ import { createUploadForm, type ProgressListener, toFileProgress } from './uploa
 export interface UploadToOptions {
   /** File name. Required if the source has no name. */
   filename?: string
-  /** Custom metadata to store with the file. The metadata of the link takes precedence. */
+  /** Custom metadata to store with the file. The link's metadata takes precedence. */
   metadata?: Record<string, unknown>
-  /** Called repeatedly with the progress of the upload. */
+  /** Called repeatedly with the upload progress. */
   onProgress?: ProgressListener
   signal?: AbortSignal | undefined
-  /** Idempotency key. The service stores repeated uploads with the same key only once. Default: a random UUID. */
+  /** Idempotency key. Repeated uploads with the same key are stored only once. Default: a random UUID. */
   idempotencyKey?: string
   /** Splits the upload into several requests, so that it can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
@@ -25,7 +25,7 @@ export interface UploadToOptions {
   fetch?: typeof fetch
 }
 
-/** Returns the rules of an upload link. Throws a `not_found` error if the link is unknown, expired, used up or revoked. */
+/** Returns the rules for an upload link. Throws a `not_found` error if the link is unknown, expired, used up or revoked. */
 export function getLinkRules(
   linkUrl: string,
   options: Pick<UploadToOptions, 'signal' | 'fetch'> = {},

@@ -9,7 +9,7 @@ export interface Progress {
 
 export type ProgressListener = (progress: Progress) => void
 
-/** Multipart form of an upload, with its headers. */
+/** Multipart form for an upload, with its headers. */
 export interface UploadForm {
   headers: Record<string, string>
   body: () => RequestBody
@@ -17,8 +17,8 @@ export interface UploadForm {
 }
 
 /**
- * Creates the multipart form of an upload. The form of a Blob can be sent again, but the form of a stream cannot.
- * `FormData` is unsuitable, because its progress would include the fields and the headers.
+ * Creates the multipart form for an upload. A form with a Blob can be sent again, but a form with a stream cannot. `FormData` is
+ * unsuitable, because its progress would include the fields and the headers.
  */
 export function createUploadForm(
   { content, filename }: OpenSource,
@@ -41,7 +41,7 @@ export function createUploadForm(
       body: () => joinBlobs(start, content, end),
       onProgress: toFileProgress(onProgress, content.size, start.length),
     }
-  // Count only the bytes of the content, without the start and the end of the form.
+  // Count only the bytes of the content, excluding the start and end of the form.
   const progress = toFileProgress(onProgress, undefined)
   const counted = progress ? createCountingStream(content, progress) : content
   return { headers, body: () => wrapStream(counted, start, end), onProgress: undefined }
@@ -62,7 +62,7 @@ function wrapStream(content: ReadableStream<Uint8Array>, start: Uint8Array, end:
   return content.pipeThrough(framing)
 }
 
-/** Converts the progress of a request body to the progress of the file, which starts at byte `offset` of the body. */
+/** Converts request body progress to file progress. The file starts at byte `offset` of the body. */
 export function toFileProgress(onProgress: ProgressListener | undefined, total: number | undefined, offset = 0) {
   if (!onProgress) return undefined
   return (sentBytes: number) => {

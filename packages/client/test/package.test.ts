@@ -18,7 +18,7 @@ test('npm pack creates a package under 1 MB that runs without the server code', 
   expect(size).toBeLessThan(1_000_000)
   expect(files.every(({ path }) => /^(dist\/|README\.md$|package\.json$)/.test(path))).toBe(true)
 
-  // Install the archive and its only dependency like `npm install`, but without a registry.
+  // Install the archive and its only dependency as `npm install` would, but without a registry.
   const installed = join(folder, 'node_modules', '@assay', 'client')
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, filename), '-C', installed, '--strip-components', '1'])

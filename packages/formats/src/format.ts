@@ -8,7 +8,7 @@ export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }
 
-/** Memory and time limits of a format reader. */
+/** Memory and time limits for a format reader. */
 export interface ReaderLimits {
   maxUnpackedBytes: number
   maxRatio: number
@@ -57,7 +57,7 @@ export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file takes too long')
 }
 
-/** Creates a deadline that expires after a number of checks, regardless of the machine load. */
+/** Creates a deadline that expires after a number of checks, regardless of machine load. */
 export function createCountedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
   return {

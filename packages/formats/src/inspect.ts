@@ -193,7 +193,7 @@ function checkSignature(source: RandomAccessSource, recognised: Recognition): Fo
   return createValidVerdict([recognised.kind === 'text' ? 'the file is text' : 'its type has no known signature'])
 }
 
-/** Runs a format reader. An unexpected error counts as damage of the file. */
+/** Runs a format reader. An unexpected error is treated as damage to the file. */
 async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()

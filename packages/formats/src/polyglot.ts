@@ -12,7 +12,7 @@ export interface Polyglot {
   problem: string
 }
 
-/** Detects a file that programs can also open as another type. Attachments of a PDF and members of an archive are allowed. */
+/** Detects a file that programs can also open as another type. PDF attachments and archive members are allowed. */
 export function detectPolyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
     return createPolyglot('the GIF is also a ZIP archive')

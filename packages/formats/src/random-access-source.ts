@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const defaultChunk = 64 * 1024
-// Window size of read-ahead, because readers request only a few bytes at a time.
+// Read-ahead window size, because readers request only a few bytes at a time.
 const windowSize = 64 * 1024
 /** Files up to this size are read in pages, each page once, into a buffer that the thread reuses. */
 const maxCachedBytes = 4 * 1024 * 1024

@@ -4,8 +4,8 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-// Types of each reader, which is named after its first type. Readers are loaded on demand, because most workers do not need all
-// of them.
+// Maps types to readers. Each reader is named after its first type. Readers are loaded on demand, because most workers do not
+// need all of them.
 const table: [types: string, load: Load][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 

@@ -1,4 +1,4 @@
-/** Content type and extensions of a file type. The name of the type is its most common extension. */
+/** Content type and extensions of a file type. A type is named after its most common extension. */
 export interface TypeRow {
   mime: string
   extensions: string[]

@@ -5,7 +5,7 @@ import { damaged, firstPart, invalid, read, valid, validWithNote } from './suppo
 import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { element, u32be, webm } from './support/samples/media.js'
 
-/** Returns a copy with a different 32-bit number at `offset` after the first box of the type. */
+/** Returns a copy with a different 32-bit number at `offset` after the first box of the given type. */
 function withNumber(bytes: Buffer, type: string, offset: number, value: number): Buffer {
   const copy = Buffer.from(bytes)
   copy.writeUInt32BE(value, copy.indexOf(type) + offset)

@@ -10,7 +10,7 @@ const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatch
 const started = [0x80, 9, 9, 9]
 
 describe('heic damage that is visible without a decoder', () => {
-  test('accepts an intact heic, and notes in the report what was checked', async () => {
+  test('accepts an intact heic, and adds a note that the image was not decoded', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },

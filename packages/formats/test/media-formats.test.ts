@@ -154,7 +154,7 @@ describe('ogg', () => {
 })
 
 describe('mp3', () => {
-  test('accepts bytes between mp3 frames, and notes a truncated last frame', async () => {
+  test('accepts bytes between mp3 frames, and adds a note about a truncated last frame', async () => {
     const bytes = mp3()
     expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(valid)
     expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
@@ -172,7 +172,7 @@ describe('mp3', () => {
 })
 
 describe('mp3 and aac', () => {
-  test('accepts three consecutive mp3 or aac frames, regardless of the bytes around them', async () => {
+  test('accepts three consecutive mp3 or aac frames, regardless of the surrounding bytes', async () => {
     const junk = Buffer.alloc(3000, 0x41)
     const frames = mp3().subarray(30, 30 + 417 * 3)
     expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(valid)
@@ -181,7 +181,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('notes other bytes between AAC frames, and rejects an AAC stream without frames', async () => {
+  test('adds a note about other bytes between AAC frames, and rejects an AAC stream without frames', async () => {
     expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/40 bytes between/)],

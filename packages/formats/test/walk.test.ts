@@ -197,14 +197,14 @@ async function fileLikeFolder(data: string): Promise<Buffer> {
   return archive
 }
 
-test('visits a file in a 7z even if it has the attributes of a folder', async () => {
+test('visits a file in a 7z even if it has folder attributes', async () => {
   const visitor = new Recorder()
   const text = 'text '.repeat(100)
   expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [] })
   expect(visitor.contents).toContain(text)
 })
 
-test('unpacks a 7z with an empty start header, like 7-Zip', async () => {
+test('unpacks a 7z with an empty start header, as 7-Zip does', async () => {
   const text = 'text '.repeat(100)
   const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
   archive.fill(0, 8, 32)

@@ -8,7 +8,7 @@ const members: SampleMember[] = [
 ]
 const inspect = async (bytes: Buffer) => readZip(toSource(bytes), limits())
 
-/** Returns a zip with zip64 records and plain numbers in its end record, as written by Info-ZIP from standard input. */
+/** Returns a zip with zip64 records and plain numbers in its end record, as written by Info-ZIP when it reads standard input. */
 function plainNumbers(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes)
   const record = copy.lastIndexOf('PK\x06\x06', undefined, 'latin1')

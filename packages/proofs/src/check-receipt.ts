@@ -11,7 +11,7 @@ function sanitizeText(value: string): string {
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** Result of one check of a receipt, with a message for the user. */
+/** Result of one receipt check, with a message for the user. */
 export interface Finding {
   proven: boolean
   message: string
@@ -44,7 +44,7 @@ export function parseKeySet(text: string): VerificationKey[] {
   })
 }
 
-/** Extracts the receipt, a compact JWS, from a text that may be the JSON response of the service. */
+/** Extracts the receipt, a compact JWS, from text that may be a JSON response from the service. */
 export function extractReceipt(text: string): string {
   const trimmed = text.trim()
   if (!trimmed.startsWith('{')) return trimmed
@@ -114,7 +114,7 @@ function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: Non
   return createProvenFinding(`${sanitizeText(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
-/** Checks that the claims of the receipt match the log entry. */
+/** Checks that the receipt's claims match the log entry. */
 function checkLogEntry(receipt: Receipt): Finding {
   const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }

@@ -55,7 +55,7 @@ export function getSiblingSubtrees(index: number, size: number): Sibling[] {
   return siblings.reverse()
 }
 
-/** Computes the root from an inclusion proof. Returns undefined if the length of the proof is wrong for index and size. */
+/** Computes the root from an inclusion proof. Returns undefined if the proof length does not match the index and size. */
 export function computeRootFromProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
   if (!(index >= 0 && index < size)) return undefined
   const siblings = getSiblingSubtrees(index, size)

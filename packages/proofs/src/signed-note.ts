@@ -25,7 +25,7 @@ const getKeyId = (name: string, key: KeyObject): Buffer =>
 export const formatVerifierKey = (name: string, publicKey: KeyObject): string =>
   `${name}+${getKeyId(name, publicKey).toString('hex')}+${Buffer.concat([Buffer.of(ed25519), exportPublicKey(publicKey)]).toString('base64')}`
 
-/** Signs a text with Ed25519 and returns the note with its signature line. */
+/** Signs text with Ed25519 and returns the note with its signature line. */
 export function signNote(text: string, name: string, key: { privateKey: KeyObject; publicKey: KeyObject }): string {
   const signature = Buffer.concat([getKeyId(name, key.publicKey), sign(null, Buffer.from(text), key.privateKey)])
   return `${text}\n— ${name} ${signature.toString('base64')}\n`

@@ -10,7 +10,7 @@ test('serializes numbers, strings and literals as in RFC 8785, section 3.2.2', (
   )
 })
 
-test('sorts members by UTF-16 code units, also in nested objects (RFC 8785, section 3.2.3)', () => {
+test('sorts members by UTF-16 code units, including in nested objects (RFC 8785, section 3.2.3)', () => {
   const names = ['\u20ac', '\r', '\ufb33', '1', '\u{1f600}', '\u0080', '\u00f6']
   const ordered = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\u{1f600}', '\ufb33']
   const written = toCanonicalJson([Object.fromEntries(names.map((name) => [name, name]))])

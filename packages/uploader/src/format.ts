@@ -1,6 +1,6 @@
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
 
-/** Formats a size in the largest suitable unit. 1 MB is 1,048,576 bytes, as in the limits of the service. */
+/** Formats a size in the largest suitable unit. 1 MB is 1,048,576 bytes, as in the service's limits. */
 export function formatBytes(bytes: number, language?: string): string {
   const power = Math.min(Math.max(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), 0), units.length - 1)
   const format = { style: 'unit', unit: units[power]!, unitDisplay: power === 0 ? 'long' : 'short' } as const

@@ -1,4 +1,4 @@
-/** Rules of an upload link, from `GET /upload/{token}`. The client checks them before an upload. */
+/** Rules for an upload link, from `GET /upload/{token}`. The client checks them before an upload. */
 export interface LinkRules {
   allowed_extensions: string[]
   max_size_mb: number
@@ -10,7 +10,7 @@ export interface LinkRules {
   display_name: string
 }
 
-/** Error of a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
+/** Error for a failed upload or request. The component itself creates the codes `network_error` and `unreadable`. */
 export interface UploadError {
   code: string
   message: string

@@ -1,7 +1,7 @@
 import { type DetailedError, type HttpResponse, Upload } from 'tus-js-client'
 import { type LinkRules, parseError, type UploadError } from './link-rules.js'
 
-/** Fetches the rules of an upload link. Throws an `UploadError` if the link is invalid or the service is unreachable. */
+/** Fetches the rules for an upload link. Throws an `UploadError` if the link is invalid or the service is unreachable. */
 export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<LinkRules> {
   const init: RequestInit = {
     signal,
@@ -22,7 +22,7 @@ export async function fetchRules(linkUrl: string, signal: AbortSignal): Promise<
 const chunkBytes = 8 * 1_048_576
 /** Files up to this size are sent with the request that creates the upload, which saves a round trip. */
 const maxSingleRequestBytes = 1_048_576
-// After each request that made progress, tus-js-client starts again with the first delay.
+// After each request that makes progress, tus-js-client starts again with the first delay.
 const retryDelaysMs = [0, 1_000, 2_000, 4_000, 8_000, 15_000]
 
 interface SendOptions {
@@ -45,7 +45,7 @@ export interface Transfer {
 }
 
 /**
- * Prepares the upload of a file with the tus protocol. `uploadTo` of @assay/client is unsuitable, because it reads the rules
+ * Prepares the upload of a file with the tus protocol. `uploadTo` from @assay/client is unsuitable, because it reads the rules
  * again before a retry. If the response to the last file was lost, the link is used up, and the retry would fail.
  */
 export function createTransfer(options: SendOptions): Transfer {
@@ -62,7 +62,7 @@ export function createTransfer(options: SendOptions): Transfer {
     retryDelays: retryDelaysMs,
     storeFingerprintForResuming: false,
     onUploadUrlAvailable: () => {
-      // Without an endpoint, tus-js-client cannot replace a rejected upload by a new upload.
+      // Without an endpoint, tus-js-client cannot replace a rejected upload with a new one.
       upload.options.endpoint = null
       options.onCreated(upload.url!.split('/').at(-1)!)
     },
@@ -86,7 +86,7 @@ export function createTransfer(options: SendOptions): Transfer {
 
 function isTemporaryFailure(response: HttpResponse | null): boolean {
   const status = response?.getStatus() ?? 0
-  // Status 409 means that an earlier request of the same upload is still in progress.
+  // Status 409 means that an earlier request for the same upload is still in progress.
   const isResumable = status === 409 && /"resumable":\s*true/.test(response!.getBody())
   return status === 0 || status === 423 || status === 429 || status >= 500 || isResumable
 }
@@ -94,7 +94,7 @@ function isTemporaryFailure(response: HttpResponse | null): boolean {
 async function readUploadError(error: Error | DetailedError, uploadUrl: string | null): Promise<UploadError> {
   const response = (error as DetailedError).originalResponse
   if (!response) {
-    // Without a response, the browser could not read the file or the connection was lost.
+    // A missing response means that the browser could not read the file or that the connection was lost.
     const isUnreadable = !(error as DetailedError).originalRequest || error.message.includes('NotReadable')
     return { code: isUnreadable ? 'unreadable' : 'network_error', message: error.message }
   }

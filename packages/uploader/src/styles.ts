@@ -1,4 +1,4 @@
-/** Styles of the component. Pages can override them with custom properties and with `::part`. */
+/** Styles for the component. Pages can override them with custom properties and with `::part`. */
 export const styles = `
 :host {
   display: block;

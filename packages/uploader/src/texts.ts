@@ -1,4 +1,4 @@
-/** English texts of the component. Words in braces, such as `{name}`, are placeholders for values. */
+/** English text for the component. Words in braces, such as `{name}`, are placeholders for values. */
 export const defaultTexts = {
   loading: 'Loading the upload link…',
   prompt: 'Drop or paste files here, or choose them from your device.',
@@ -78,7 +78,7 @@ const rejectionCodes: readonly string[] = [
   'active_content',
 ] satisfies TextName[]
 
-/** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
+/** Checks whether the service rejected the file itself, in which case a retry cannot succeed. */
 export const isFileRejection = (code: string): boolean => rejectionCodes.includes(code)
 
 /** Returns the text for an error code, or the service's message if the code has no text. */

@@ -39,7 +39,7 @@ export class AssayUploader extends HTMLElement {
     this.setAttribute('url', value)
   }
 
-  /** Texts of the component. Texts without a translation are in English. */
+  /** User interface text in the component. Untranslated text is in English. */
   get texts(): Texts {
     return { ...defaultTexts, ...this.#ownTexts }
   }
@@ -82,7 +82,7 @@ export class AssayUploader extends HTMLElement {
     this.#list.replaceChildren()
   }
 
-  /** Loads the rules of the link and shows the drop zone. */
+  /** Loads the link's rules and shows the drop zone. */
   async #reload(): Promise<void> {
     this.#stop()
     if (!this.hasAttribute('url')) return
@@ -176,7 +176,7 @@ export class AssayUploader extends HTMLElement {
     if (hadFocus) this.#dropZone?.focus()
   }
 
-  /** Announces a change to screen readers, and dispatches its event to the page. */
+  /** Announces a change to screen readers, and dispatches the corresponding event to the page. */
   #reportChange(item: UploadItem, change: ItemChange): void {
     const { texts } = this
     const { name } = item.file

@@ -17,7 +17,7 @@ interface Option {
   description: string
 }
 
-/** Definition of a command. `run` resolves to false if the service rejected a file or a check of a receipt failed. */
+/** Definition of a command. `run` resolves to false if the service rejected a file or a receipt check failed. */
 export interface Command {
   usage: string
   description: string

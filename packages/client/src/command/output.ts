@@ -17,7 +17,7 @@ export interface Output {
   progress(name: string): ((progress: Progress) => void) | undefined
 }
 
-/** Creates the output of a command. Results go to standard output. Notes and progress bars go to standard error. */
+/** Creates the output for a command. Results go to standard output. Notes and progress bars go to standard error. */
 export function createOutput(json: boolean): Output {
   return {
     json,

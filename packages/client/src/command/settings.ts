@@ -25,7 +25,7 @@ export async function readSettings(env: Environment): Promise<Settings> {
   return { url, key }
 }
 
-/** Stores the login in a file that only the current user can read. Returns the path of the file. */
+/** Stores the login in a file that only the current user can read. Returns the file path. */
 export async function storeSettings(env: Environment, settings: Settings): Promise<string> {
   const path = getSettingsPath(env)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })

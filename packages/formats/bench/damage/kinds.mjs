@@ -1,4 +1,4 @@
-/** Size of a damaged block in bytes, like the sector of a disk. */
+/** Size of a damaged block in bytes, equal to that of a disk sector. */
 const blockBytes = 512
 
 /** Creates a seeded random number generator (mulberry32), so that every run damages the same bytes. */

@@ -40,7 +40,7 @@ export function selectSearch(head: Buffer, name: string): Search | undefined {
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchPage : undefined
 }
 
-/** Returns the active content of a member. A damaged member is not an error, because the archive itself is intact. */
+/** Returns a member's active content. A damaged member is not an error, because the archive itself is intact. */
 export async function runSearch(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
   try {
     return [...new Set(await search(source, limits))]

@@ -35,7 +35,7 @@ export class ArchiveLevel {
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
 
-  /** Adds a note if a nested archive is damaged. A malicious nested archive causes the rejection of the whole file. */
+  /** Adds a note if a nested archive is damaged. A malicious nested archive causes the whole file to be rejected. */
   async checkNestedArchive(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.readNestedArchive(stream, name, this, offset)

@@ -113,6 +113,6 @@ async function checkGzipContent(chunks: AsyncIterable<Buffer>, level: ArchiveLev
   } finally {
     await content.close()
   }
-  // Throws the gzip error even if the reader of the inner archive reported it as damage of that archive.
+  // Throws the gzip error even if the inner archive's reader reported it as damage to that archive.
   if (damage) throw damage
 }

@@ -20,7 +20,7 @@ type Kind = keyof typeof engines
 
 const nothing = Buffer.alloc(0)
 const outputBytes = 64 * 1024
-/** Idle inflaters of this thread, for reuse. */
+/** Idle inflaters that this thread can reuse. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
 /** Inflates chunks in bounded memory. Each chunk is valid until the next one. `consumed` receives the compressed size. */

@@ -35,7 +35,7 @@ async function checkNestedZip(source: RandomAccessSource, name: string, inner: A
   if (facts.otherMethods.size > 0) inner.addNote(`the member ${quoteName(name)} is a zip with members that were not unpacked`)
 }
 
-/** Searches a document or web page for active content, within the search limit of the archive. */
+/** Searches a document or web page for active content, within the archive's search limit. */
 async function searchForActiveContent(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
   const search = selectSearch(await stream.peek(tarBlock), name)
   if (!search) return

@@ -7,7 +7,7 @@ export interface Box {
   end: number
   /** True if the declared length exceeds the parent box. */
   cut: boolean
-  /** True if the box declares no length, so that it extends to the end of the file. */
+  /** True if the box declares no length and therefore extends to the end of the file. */
   open: boolean
 }
 

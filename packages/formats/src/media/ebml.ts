@@ -30,7 +30,7 @@ export function readElement(source: RandomAccessSource, at: number): Element | u
   return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
 }
 
-/** Reads a variable-length integer of EBML. Returns undefined if it is truncated or longer than four bytes. */
+/** Reads an EBML variable-length integer. Returns undefined if it is truncated or longer than four bytes. */
 export function readVint(bytes: Buffer, at: number): { value: number; length: number } | undefined {
   const first = bytes[at]
   if (!first) return undefined

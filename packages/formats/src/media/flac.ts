@@ -10,7 +10,7 @@ interface Frames {
   open: number
 }
 
-/** Checks the metadata blocks, all frame checksums and the declared number of samples of a FLAC file. */
+/** Checks a FLAC file's metadata blocks, frame checksums and declared number of samples. */
 export const readFlac: FormatReader = (source, limits) => {
   const start = skipId3(source)
   if (source.read(start, 4).toString('latin1') !== 'fLaC')

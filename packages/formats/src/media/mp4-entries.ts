@@ -41,7 +41,8 @@ export function findCodecProblem(
 }
 
 /**
- * Checks the lengths of the parameter sets (ISO 14496-15). An avcC box has two lists of them, an hvcC box declares their number.
+ * Checks the lengths of the parameter sets (ISO 14496-15). An avcC box has two lists of them. An hvcC box declares the number of
+ * lists.
  */
 function areParameterSetsValid(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))

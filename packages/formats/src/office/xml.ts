@@ -129,7 +129,7 @@ export function parseXmlPart(name: string, bytes: Buffer, options: PartOptions):
   part.end()
 }
 
-/** Returns the value of an attribute by its local name, because prefixes vary. */
+/** Returns an attribute's value by its local name, because prefixes vary. */
 export function getAttribute(element: XmlElement, name: string): string | undefined {
   const key = Object.keys(element.attributes).find((candidate) => getLocalName(candidate) === name)
   return key === undefined ? undefined : element.attributes[key]

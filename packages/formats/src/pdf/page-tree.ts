@@ -35,7 +35,7 @@ export interface PageTree {
 
 /**
  * Finds active content and cycles in the page tree. Programs stop at different pages of a cycle, and no regular program creates
- * one. The last definition of an object applies.
+ * one. Later definitions of an object override earlier ones.
  */
 export function analyzeObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }

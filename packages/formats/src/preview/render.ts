@@ -29,8 +29,8 @@ export interface PreviewRequest {
 export type Preview = { image: Uint8Array; width: number; height: number; pages: number } | { problem: string }
 
 /**
- * Renders an image or a PDF page. Run it in a separate process, because a malicious image can crash libvips. PDFium does not run
- * scripts.
+ * Renders an image or a PDF page. Call this function in a separate process, because a malicious image can crash libvips. PDFium
+ * does not run scripts.
  */
 export async function renderPreview(
   source: RandomAccessSource,

@@ -28,7 +28,7 @@ export class JsonScanner {
   #at = 0
   #start = 0
 
-  /** `many` accepts any number of values, one per line. */
+  /** If `many` is true, any number of values is accepted, one per line. */
   constructor(chunks: Iterable<Uint8Array>, { maxDepth, many }: { maxDepth: number; many: boolean }) {
     this.#chunks = chunks[Symbol.iterator]()
     this.#maxDepth = maxDepth

@@ -102,8 +102,8 @@ function trimPartialCharacter(bytes: Buffer): Buffer {
 }
 
 /**
- * Decodes chunks to text. If `fatal` is true, invalid bytes cause a TypeError. `label` is any TextDecoder label, `legacy`, or
- * UTF-32.
+ * Decodes chunks to text. If `fatal` is true, invalid bytes cause a TypeError. `label` is a TextDecoder label, `legacy`,
+ * `utf-32le` or `utf-32be`.
  */
 export function* decodeText(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
   if (label === 'utf-32le' || label === 'utf-32be') return yield* decodeUtf32(chunks, label === 'utf-32le', fatal)

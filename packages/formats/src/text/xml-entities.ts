@@ -1,6 +1,6 @@
 import { createMaliciousError } from '../format-error.js'
 
-// Limits that Expat uses: entities may always expand to 8 MiB, and otherwise to at most 100 times the file size.
+// Limits as in Expat: entities may expand to 8 MiB or 100 times the file size, whichever is larger.
 const freeExpansion = 8 * 1024 * 1024
 const maxExpansionRatio = 100
 const maxEntityDepth = 100

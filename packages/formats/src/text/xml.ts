@@ -131,7 +131,7 @@ function collectActiveContent(name: string, attributes: Record<string, string>, 
   const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (/^on\w+$/i.test(key)) active.add('event handler')
-    // Browsers ignore white space and control characters in the scheme of a URL.
+    // Browsers ignore white space and control characters in URL schemes.
     if (/^javascript:/i.test(value.replace(/[\0-\x20]+/g, ''))) active.add('javascript: link')
     if (loads && /^(.*:)?(href|src|data)$/i.test(key) && /^\s*(https?:)?\/\//i.test(value)) active.add('external reference')
   }
@@ -157,7 +157,7 @@ function getDeclaredEncoding(start: Buffer, hasByteOrderMark: boolean): string {
   try {
     return new TextDecoder(declared).encoding
   } catch {
-    // XML parsers also support code pages of DOS, IBM and Macintosh. Their markup is ASCII.
+    // XML parsers also support DOS, IBM and Macintosh code pages. Their markup is ASCII.
     if (codePage.test(declared)) return 'latin1'
     throw new Error(`the encoding '${declared.slice(0, 40)}' is unknown`)
   }

@@ -242,7 +242,7 @@ const isCommon = (container: Container, head: Buffer): boolean =>
 
 const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
-/** Visits the members of a tar and passes its own bytes to `view`, up to the end of the stream. */
+/** Visits the members of a tar and passes the bytes of the tar itself to `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
     // Copies the window, because its content moves while the members are read.

@@ -32,7 +32,7 @@ export const openOneNote: Opener = async (source, members) => {
 function* findAll(source: RandomAccessSource, pattern: Buffer, { step }: Members): Generator<number> {
   for (let from = 0; from < source.size; from += windowBytes) {
     step()
-    // Reads the start of the next window, too, so that a signature across the boundary is found.
+    // Includes the start of the next window, so that a signature across the boundary is found.
     const bytes = Buffer.from(source.read(from, windowBytes + pattern.length - 1))
     for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) yield from + at
   }

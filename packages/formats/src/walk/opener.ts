@@ -5,9 +5,9 @@ import type { GapCause, WalkLimits } from './visitor.js'
 
 /** Members of a container that the walk visited while a format reader unpacked them. */
 export interface Observed {
-  /** Offsets of the local headers of zip members. Offset 0 represents the content of a gzip file. */
+  /** Offsets of the zip members' local headers. Offset 0 represents the content of a gzip file. */
   members: Set<number>
-  /** Result of 7-Zip. `run` is undefined if the walk ended before 7-Zip exited. */
+  /** Result from 7-Zip. `run` is undefined if the walk ended before 7-Zip exited. */
   sevenZip?: { type: string; listing: SevenZipListing; run: SevenZipRun | undefined }
 }
 

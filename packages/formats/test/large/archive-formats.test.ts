@@ -250,14 +250,14 @@ describe('tar', () => {
       { name: 'folder/hard', type: 'link', linkname: 'folder/a.txt' },
     ])
 
-  test('accepts long names in a tar, and links that stay inside it', async () => {
+  test('accepts long names in a tar, and links that stay inside the archive', async () => {
     const bytes = await sample()
     expect(await inspect(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
     expect(await inspect(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
     expect(await inspect(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects a tar with a truncation, a wrong checksum or a size beyond the end', async () => {
+  test('rejects a tar that is truncated, has a wrong checksum or declares a size beyond its end', async () => {
     const bytes = await sample()
     for (const length of [0, 100, 511, 1025, 1536, 2047])
       expect(await inspect(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })

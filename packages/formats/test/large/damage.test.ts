@@ -27,8 +27,8 @@ async function detectedShare(extension: string, bytes: Buffer): Promise<number> 
   return (100 * detected) / copies
 }
 
-// The README of the package shows the shares of more types. The seeds are fixed, so the shares change only if a reader or a
-// library changes.
+// The package README shows the shares for more types. The seeds are fixed, so the shares change only if a reader or a library
+// changes.
 test.each<[extension: string, make: () => Buffer | Promise<Buffer>, minPercent: number]>([
   ['png', image.png, 93],
   ['jpg', image.jpeg, 76],

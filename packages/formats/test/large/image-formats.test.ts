@@ -133,7 +133,7 @@ describe('png', () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
   })
 
-  test('verifies every checksum of a png except those of optional chunks', async () => {
+  test('verifies every checksum in a png except those of optional chunks', async () => {
     const bytes = sample('png')
     const data = bytes.indexOf('IDAT')
     expect(await read(readPng, damaged(bytes, data + 20, 1, (bytes[data + 20] as number) ^ 1))).toMatchObject(
@@ -185,7 +185,7 @@ describe('gif', () => {
 })
 
 describe('webp', () => {
-  test('counts all frames of a webp', async () => {
+  test('counts all frames in a webp', async () => {
     expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
   })
 })
@@ -261,7 +261,7 @@ describe('tiff', () => {
     expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(invalid(/60 of 4500 bytes/))
   })
 
-  test('decodes a tiff without a photometric field like other readers', async () => {
+  test('decodes a tiff without a photometric field as other readers do', async () => {
     for (const compression of ['none', 'lzw'] as const) {
       const untold = withoutTiffField(await tiff(compression), 262)
       expect(await read(readTiff, untold)).toEqual({
@@ -331,7 +331,7 @@ describe('bmp', () => {
 })
 
 describe('heic', () => {
-  test('rejects an AVIF with the extension heic, and notes that a HEIC was not decoded', async () => {
+  test('rejects an AVIF with the extension heic, and adds a note that a HEIC was not decoded', async () => {
     expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(invalid(/./))
     const heic = Buffer.from(sample('avif'))
     for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')

@@ -91,7 +91,7 @@ test('inflates consecutive gzip members in chunks of any size', async () => {
     expect((await complete(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
-test('rethrows an error of the source stream while inflating', async () => {
+test('rethrows an error from the source stream while inflating', async () => {
   const failing = (function* () {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')

@@ -13,12 +13,12 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** Returns the verdict of a format reader on these bytes. */
+/** Returns a format reader's verdict on the given bytes. */
 export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 
 export const valid = { sound: true }
-/** Expected verdict of a file that is accepted as incomplete, with a matching note. */
+/** Expected verdict for a file that is accepted as incomplete, with a matching note. */
 export const validWithNote = (what: RegExp) => ({
   sound: true,
   evidence: { incomplete: true },

@@ -40,7 +40,7 @@ export async function listMembers(
     if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
     if (!key?.endsWith(' Link') || value === '' || packed !== 0) return
     member.target = value
-    // 7-Zip unpacks a file reference of RAR 5 as a copy of the other file. Other links have no content.
+    // 7-Zip unpacks a RAR 5 file reference as a copy of the referenced file. Other links have no content.
     if (key !== 'Copy Link') member.size = 0
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
@@ -54,7 +54,7 @@ export interface Unpacking {
   begin(member: PackedMember): PartSink | undefined
 }
 
-/** Unpacks all members in one run of 7-Zip, which is synchronous. The sinks must therefore be synchronous, too. */
+/** Unpacks all members in one run of 7-Zip, which is synchronous. The sinks must therefore also be synchronous. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
   // 7-Zip reports a data error for each link. Another error with the same member name is a real one.

@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive like `7z t`. The headers, which reveal malicious archives, are checked before the data of the members. */
+/** Checks a 7z archive like `7z t`. The headers, which reveal malicious archives, are checked before the member data. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = readStartHeader(source)
   if (isDirectoryEncrypted(source, start)) {

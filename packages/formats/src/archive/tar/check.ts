@@ -13,7 +13,7 @@ export interface TarFacts {
   contentBytes: number
 }
 
-/** Checks that all headers are valid and all data exists, like `tar -t`. Throws a `FormatError`. */
+/** Checks that all headers are valid and all data exists, as `tar -t` does. Throws a `FormatError`. */
 export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise<TarFacts> {
   const facts: TarFacts = { entries: 0, contentBytes: 0 }
   const links = new ArchiveLinks()

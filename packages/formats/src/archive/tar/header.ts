@@ -30,7 +30,7 @@ export function hasValidTarChecksum(block: Buffer): boolean {
   return announced === unsigned || announced === signed
 }
 
-/** Parses a header. `onError` receives errors in fields that do not affect the position of the data. Throws other errors. */
+/** Parses a header. `onError` receives errors in fields that do not affect the data position. Throws other errors. */
 export function readTarHeader(block: Buffer, onError: (error: FormatError) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)

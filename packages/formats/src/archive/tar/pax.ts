@@ -22,7 +22,7 @@ export function parsePaxRecords(bytes: Buffer, records: PaxRecords): void {
   }
 }
 
-/** Overrides fields of the header with values of the extended header. Empty values are ignored. */
+/** Overrides header fields with values from the extended header. Empty values are ignored. */
 export function applyPaxRecords(header: TarHeader, records: PaxRecords): void {
   header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
   header.linkName = records.get('linkpath') || header.linkName

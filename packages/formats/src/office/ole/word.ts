@@ -58,7 +58,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   checkPieceTable(table, offset, offset + length)
 }
 
-/** Checks that formatting runs (type 1), if any, precede a piece table (type 2) that fits into the rest. */
+/** Checks that formatting runs (type 1), if any, precede a piece table (type 2) that fits into the remaining bytes. */
 function checkPieceTable(table: OleStream, start: number, end: number): void {
   let at = start
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)

@@ -4,7 +4,7 @@ import type { ReaderLimits } from '../../../src/format.js'
 import type { RandomAccessSource } from '../../../src/random-access-source.js'
 import { openSevenZip } from './seven-zip.js'
 
-/** Limits similar to those of the service, but low enough for small samples. */
+/** Limits similar to the service's, but low enough for small samples. */
 export const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   maxUnpackedBytes: 256 * 1024 * 1024,
   maxRatio: 200,
@@ -148,7 +148,7 @@ function zipMember(member: SampleMember, at: number): { local: Buffer[]; central
       packed,
       ...(member.descriptor ? [descriptor] : []),
     ],
-    // The host system is Unix, so that readers interpret the file mode.
+    // The host system field is Unix, so readers interpret the file mode.
     central: Buffer.concat([Buffer.from('PK\x01\x02\x14\x03', 'latin1'), head(true, name.length), tail, name]),
   }
 }

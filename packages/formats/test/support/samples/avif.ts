@@ -13,7 +13,7 @@ function getParts(bytes: Buffer, { configuration: name }: typeof avif): { config
   }
 }
 
-/** Creates a HEIC grid of two tiles, like phone photos. */
+/** Creates a HEIC grid of two tiles, as in phone photos. */
 export const heicGrid = (tile: Buffer, width: number, height: number): Buffer => grid(tile, { width, height, format: heic })
 
 export const avifGrid = (tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer =>

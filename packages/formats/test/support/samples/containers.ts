@@ -167,7 +167,7 @@ export function xar({ name, bytes }: File): Buffer {
   return Buffer.concat([head, packedToc, packed])
 }
 
-/** Compresses bytes like `compress` (.Z): LZW with 9-bit codes that is cleared before the codes grow. */
+/** Compresses bytes like `compress` (.Z): LZW with 9-bit codes, whose table is cleared before the codes grow. */
 export function compressed(bytes: Buffer): Buffer {
   const codes: number[] = []
   for (const [at, byte] of bytes.entries()) {

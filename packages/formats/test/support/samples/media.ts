@@ -6,7 +6,7 @@ export const u32le = (value: number) =>
   Buffer.from([value & 255, (value >>> 8) & 255, (value >>> 16) & 255, (value >>> 24) & 255])
 export const u16le = (value: number) => Buffer.from([value & 255, value >> 8])
 
-/** Computes a CRC bit by bit, most significant bit first, so that the tests do not depend on the tested code. */
+/** Computes a CRC bit by bit, most significant bit first, so that the tests do not depend on the code under test. */
 function crc(bytes: Buffer, bits: number, polynomial: bigint): number {
   const top = 1n << BigInt(bits - 1)
   const mask = (1n << BigInt(bits)) - 1n
@@ -137,7 +137,7 @@ interface WebmParts {
   track?: number
 }
 
-/** Creates a WebM with two clusters of three blocks. `live` uses unknown lengths, like a stream. */
+/** Creates a WebM with two clusters of three blocks. `live` uses unknown lengths, as in a live stream. */
 export function webm(options: WebmParts = {}): Buffer {
   const type = options.type ?? 'webm'
   const header = element('1a45dfa3', element('4286', Buffer.from([1])), ...(type ? [element('4282', text(type))] : []))

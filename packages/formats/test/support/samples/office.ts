@@ -1,7 +1,7 @@
 import CFB from 'cfb'
 import { type SampleMember, zip } from './archive.js'
 
-/** Content of each part by name, in the order of the zip archive. */
+/** Content of each part, keyed by name, in archive order. */
 export type Parts = Record<string, string | Buffer>
 
 export const packed = (parts: Parts): Buffer => zip(Object.entries(parts).map(([name, data]): SampleMember => ({ name, data })))
@@ -62,7 +62,7 @@ export const epub = (): Parts => ({
   'OEBPS/book.opf': `${declaration}<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><metadata/><manifest/><spine/></package>`,
 })
 
-/** Creates a compound file with streams by path. */
+/** Creates a compound file from streams keyed by path. */
 export function compound(streams: Record<string, Buffer>): Buffer {
   const file = CFB.utils.cfb_new()
   for (const [path, content] of Object.entries(streams)) CFB.utils.cfb_add(file, path, content)
@@ -71,7 +71,7 @@ export function compound(streams: Record<string, Buffer>): Buffer {
 
 export type Streams = Record<string, Buffer>
 
-/** Creates the streams of a Word 97 document: the file information block and the piece table. */
+/** Creates the streams for a Word 97 document: the file information block and the piece table. */
 export function doc({ encrypted = false } = {}): Streams {
   const document = Buffer.alloc(5000)
   document.writeUInt16LE(0xa5ec, 0)
@@ -92,7 +92,7 @@ const record = (type: number, data: Buffer = Buffer.alloc(0)): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** Creates the streams of an Excel 97 workbook with one sheet. `old` uses the stream name of Excel 95. */
+/** Creates the streams for an Excel 97 workbook with one sheet. `old` uses the stream name of Excel 95. */
 export function xls({ old = false, encrypted = false, macroSheet = false, link = '' } = {}): Streams {
   const sheetEntry = Buffer.alloc(12)
   sheetEntry[5] = macroSheet ? 1 : 0
@@ -118,7 +118,7 @@ const atom = (type: number, data: Buffer): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** Creates the streams of a PowerPoint 97 presentation: a persist object directory and the edit that refers to it. */
+/** Creates the streams for a PowerPoint 97 presentation: a persist object directory and the edit that refers to it. */
 export function ppt({ encrypted = false } = {}): Streams {
   const directory = atom(0x1772, Buffer.alloc(8))
   const edit = Buffer.alloc(28)
@@ -133,7 +133,7 @@ export function ppt({ encrypted = false } = {}): Streams {
   }
 }
 
-/** Creates the streams of a password-protected docx. */
+/** Creates the streams for a password-protected docx. */
 export function encryptedPackage(): Streams {
   const content = Buffer.alloc(6008, 0x5a)
   content.writeBigUInt64LE(6000n, 0)
