@@ -11,7 +11,7 @@ const layers = ['cli', 'features', 'api', 'access', 'ledger', 'inspection', 'pla
 /** Workspace packages, which the service imports by name and which must not import the service. */
 const packages = ['packages/formats', 'packages/proofs', 'packages/client', 'packages/uploader']
 
-/** Features with the other features whose services and types they may import. */
+/** Maps each feature to the features whose services and types it may import. */
 const features: Record<string, string[]> = {
   tenants: ['api-keys', 'users'],
   users: ['api-keys', 'audit-logs'],
@@ -75,7 +75,7 @@ describe('imports between folders', () => {
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('a source folder imports only folders that follow it in the list', () => {
+  test('a source folder imports nothing from folders in outer layers', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 
-/** Files and folders of each slow tier, relative to the root of the repository. */
+/** Files and folders in each slow tier, relative to the repository root. */
 export const slowTiers = {
   // Tests of kills, outages, full disks, replicas, races and rolling restarts.
   faults: ['test/faults'],
@@ -16,7 +16,7 @@ export const slowTiers = {
   formats: ['test/formats', 'packages/formats/test/large'],
 }
 
-/** Test files relative to the root of the repository, in alphabetical order. */
+/** Test files relative to the repository root, in alphabetical order. */
 export const testFiles = () =>
   ['test', 'packages']
     .flatMap((folder) =>

@@ -30,9 +30,9 @@ type Scope = (typeof scopes)[number]
 interface Row {
   /** Scope that the route requires. */
   needs: Scope | 'any'
-  /** Expected result if a request names ids of another tenant. */
+  /** Expected result if a request contains another tenant's ids. */
   theirs: 'unknown' | 'empty' | 'absent'
-  /** Builds a request with ids of another tenant in its path, query or body. */
+  /** Builds a request with another tenant's ids in its path, query or body. */
   path?: () => string
   body?: () => unknown
   headers?: () => Record<string, string>
@@ -133,7 +133,7 @@ const table: Record<string, Row> = {
   'POST /webhooks/{webhook_id}/replay': { needs: 'admin', theirs: 'unknown', body: () => ({ from_sequence: 1 }) },
 }
 
-// Routes of the tus protocol, which the OpenAPI document does not describe.
+// Routes for the tus protocol, which the OpenAPI document does not describe.
 const uploads: Record<string, Row> = {
   'POST /uploads': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.creation(ids.context) },
   'GET /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown' },
@@ -141,7 +141,7 @@ const uploads: Record<string, Row> = {
   'DELETE /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.any },
 }
 
-test('the access table of this test has one row per documented route', async () => {
+test('the access table has one row per documented route', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   // Upload links are excluded because their token is the only credential and scopes do not apply.
   const withScopes = Object.entries(documented).filter(([path]) => path.startsWith('/api/v1'))
@@ -184,7 +184,7 @@ describe('scopes by route', () => {
     }
   })
 
-  test.each(rows)('enforces the required scope of %s', async (route, row) => {
+  test.each(rows)('enforces the required scope for %s', async (route, row) => {
     for (const kind of ['key', 'user'])
       for (const scope of scopes) {
         const answer = await call(callers.get(`${kind} ${scope}`)!, route, row)
@@ -212,7 +212,7 @@ describe('tenant isolation by route', () => {
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
       expect(toStatusAndCode(answer)).toEqual([404, 'not_found'])
-      // The response for an id of another tenant must equal that for an unknown id.
+      // The response to another tenant's id must equal the response to an unknown id.
       const [method, path] = route.split(' ') as [string, string]
       const unknownIds = {
         key: 'key_00000000000000000000000000',
@@ -240,7 +240,7 @@ describe('tenant isolation by route', () => {
     for (const secret of hidden()) expect(told).not.toContain(secret)
   })
 
-  test('REST requests with ids of another tenant change no data', async () => {
+  test("REST requests with another tenant's ids change no data", async () => {
     expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
     expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
       display_name: 'Hidden name',

@@ -111,7 +111,7 @@ test('an adopted file has the same events, audit log entry and receipt as an upl
   expect(receipt.status).toBe(200)
 })
 
-test('a second adoption registers no object twice and skips objects of deleted files', async () => {
+test('a second adoption does not register objects again and skips objects of deleted files', async () => {
   const { file_id: fileId } = (await listFiles())['short.txt']!
   expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
   const { result } = await adopt('import')
@@ -122,7 +122,7 @@ test('a second adoption registers no object twice and skips objects of deleted f
   expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
 })
 
-test('a dry run of an adoption reports the same verdicts and changes nothing', async () => {
+test('an adoption dry run reports the same verdicts and changes nothing', async () => {
   await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const before = [
@@ -143,7 +143,7 @@ test('a dry run of an adoption reports the same verdicts and changes nothing', a
   ]).toEqual(before)
 })
 
-test('quarantines infected objects on request without an event for an accepted file', async () => {
+test('quarantines infected objects on request without creating an event for an accepted file', async () => {
   await writeObjects({ 'infected/an infected document.txt': eicar, 'infected/clean.txt': 'clean', 'infected/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const test = await adopt('infected', '--quarantine', '--dry-run')
@@ -195,7 +195,7 @@ test('an adoption stops when the quota is full, keeps the object, and continues 
   expect(finished.error).toBeUndefined()
 })
 
-test('adopts objects with unusual names but no objects from a folder with a similar name', async () => {
+test('adopts objects with unusual names but skips those in a similarly named folder', async () => {
   const names = [
     '+49 30 1234.txt',
     '!important document.txt',
@@ -241,7 +241,7 @@ test('reports an object with an unsupported name as failed and adopts the other 
 test.each([
   ['of another store', 'file:///somewhere/else', "It must be a tenant's folder in the object store"],
   ['without a tenant', `file://ROOT/import`, 'such as file://'],
-  ['of all files of a tenant', 'file://ROOT/TENANT', "It must be a tenant's folder"],
+  ['of a whole tenant folder', 'file://ROOT/TENANT', "It must be a tenant's folder"],
   ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
 ])('rejects adoption from the URL %s', async (_, url, message) => {
   const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]
@@ -254,7 +254,7 @@ test('rejects an adoption with a missing URL, two URLs or an invalid rate', asyn
   await expect(adopt('import', '--mb-per-second', '0')).rejects.toThrow('--mb-per-second is')
 })
 
-test('adopts objects in a bucket in place and deletes no rejected object', async () => {
+test('adopts bucket objects in place and does not delete rejected objects', async () => {
   const standIn = await S3StandIn.start()
   const bucketEnv = {
     STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,

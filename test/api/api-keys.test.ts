@@ -70,7 +70,7 @@ test('stores the scopes, expiry and metadata of a new API key and computes its e
   })
 })
 
-test('treats null in a request to create an API key as an omitted field', async () => {
+test('treats null fields as omitted when creating an API key', async () => {
   const data = getData(
     await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
     created,
@@ -171,7 +171,7 @@ describe('status transitions', () => {
   )
 })
 
-test('lists API keys newest first, by page and by status', async () => {
+test('lists API keys newest first, with paging and a status filter', async () => {
   const own = await world.tenant()
   const keys = [own.admin.id]
   for (const name of ['a', 'b', 'c']) keys.push((await own.key(['upload'], { name })).id)

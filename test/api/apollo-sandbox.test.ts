@@ -4,7 +4,7 @@ import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { type TestTenant, World } from '../support/world.js'
 
-// Sends the requests of Apollo Sandbox from this origin, with the headers named in its preflight request.
+// Sends the same requests as Apollo Sandbox from this origin, with the headers listed in its preflight request.
 const origin = 'https://studio.apollographql.com'
 const sandboxHeaders = ['authorization', 'apollo-require-preflight', 'apollographql-client-name', 'x-apollo-operation-name']
 
@@ -32,7 +32,7 @@ describe(`Apollo Sandbox with CORS_ORIGINS=${origin}`, () => {
     })
   const authorization = () => ({ Authorization: `Bearer ${tenant.admin.credential}` })
 
-  test('allows the preflight request with all headers of Apollo Sandbox', async () => {
+  test('allows the preflight request with all headers that Apollo Sandbox sends', async () => {
     const response = await fetch(`${world.url}/graphql`, {
       method: 'OPTIONS',
       headers: {

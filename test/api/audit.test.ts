@@ -160,7 +160,7 @@ test('an audit entry keeps the scopes that the key had at the time of the action
   })
 })
 
-test('records a rejected request only as a security entry of the audit log', async () => {
+test('records a rejected request only as a security entry in the audit log', async () => {
   // Excludes security entries because they are written after the response.
   const count = async () => {
     const sql = "SELECT count(*)::int AS entries FROM audit_logs WHERE tenant_id = $1 AND audit_type <> 'security'"
@@ -173,7 +173,7 @@ test('records a rejected request only as a security entry of the audit log', asy
   await tenant.admin.patch('/tenant', { name: 'Acme' })
   await tenant.admin.delete('/files/file_x')
   await (await tenant.user(['metadata'])).delete('/files/file_x')
-  // Creating the user and signing in create one audit entry each.
+  // User creation and sign-in each create one audit entry.
   expect(await count()).toBe(before + 2)
 })
 
@@ -217,7 +217,7 @@ describe('lists of entries', () => {
     expect(await history('file', key.id, own)).toEqual([])
   })
 
-  test('pages through the audit entries of one entity', async () => {
+  test('pages through the audit entries for one entity', async () => {
     const first = getData(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
     expect(first.pagination).toEqual({
       page: 1,

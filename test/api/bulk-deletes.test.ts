@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns the results in request 
   expect(toStatusAndCode(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a bulk deletion deletes the other files if an id is unknown, malformed, deleted or from another tenant', async () => {
+test('a bulk deletion deletes the other files if an id is unknown, malformed, deleted or belongs to another tenant', async () => {
   const other = await world.tenant()
   await other.context('notes')
   const foreign = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id

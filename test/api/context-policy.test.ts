@@ -73,7 +73,7 @@ test('sets and clears the retention period and the number of days that deleted f
   expect(getData(await tenant.admin.patch(getPolicyPath('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('audits a policy change but not an update without effect', async () => {
+test('audits a policy change but not an update that changes nothing', async () => {
   const { context_id } = await tenant.context('audited')
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
   getData(await tenant.admin.patch(getPolicyPath('audited'), { reject_encrypted_files: true }))
@@ -106,7 +106,7 @@ test('returns the policy as a field of the context and updates it with a GraphQL
   expect(rejected.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('rejects active content with its own reason and counts it as a corrupt file', async () => {
+test('rejects active content with a specific reason and counts it as a corrupt file', async () => {
   await tenant.context('plain', anyDocument)
   getData(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('plain'), { reject_active_content: true }))
@@ -123,7 +123,7 @@ test('rejects active content with its own reason and counts it as a corrupt file
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('rejects an encrypted file with its own reason, even if scanning is disabled', async () => {
+test('rejects an encrypted file with a specific reason, even if scanning is disabled', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   getData(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   getData(await tenant.admin.patch(getPolicyPath('open'), { reject_encrypted_files: true }))

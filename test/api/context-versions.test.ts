@@ -14,7 +14,7 @@ const versionsOf = async (contextKey: string, query = '') =>
   getItems(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
-test('a context starts with version 1, and each change of its rules or policy creates a version', async () => {
+test('a context starts with version 1, and each change to its rules or policy creates a version', async () => {
   await tenant.context('changing')
   getData(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   getData(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
@@ -46,7 +46,7 @@ test('a context starts with version 1, and each change of its rules or policy cr
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('a change without effect or of an unversioned field creates no context version', async () => {
+test('an update that changes nothing or only an unversioned field creates no context version', async () => {
   await tenant.context('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -105,7 +105,7 @@ test('lists context versions newest first with a next-page link over REST and Gr
   })
 })
 
-test('concurrent changes of a context create consecutive versions without gaps or duplicates', async () => {
+test('concurrent changes to a context create consecutive versions without gaps or duplicates', async () => {
   await tenant.context('raced')
   const sizes = [1, 2, 3, 4, 6, 7, 8, 9]
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))

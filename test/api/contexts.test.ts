@@ -148,6 +148,6 @@ test('deletes a context only if it contains no files', async () => {
   getData(await tenant.admin.delete(`/files/${file_id}`))
   getData(await tenant.admin.delete('/contexts/held'))
   expect(toStatusAndCode(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
-  // A deleted context key can be reused without inheriting the usage of the old context.
+  // A deleted context key can be reused without inheriting the old context's usage.
   expect(await tenant.context('held')).toMatchObject({ storage_used_bytes: 0 })
 })

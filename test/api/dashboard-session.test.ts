@@ -48,7 +48,7 @@ describe('POST /session', () => {
     for (const part of token.split('.')) expect(JSON.stringify(body)).not.toContain(part)
   })
 
-  test('sets the Secure attribute of the session cookie if the client uses HTTPS', async () => {
+  test('sets the Secure attribute on the session cookie if the client uses HTTPS', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
     const response = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(response.headers.getSetCookie()[0]).toMatch(/; Secure$/)
@@ -292,7 +292,7 @@ describe('the dashboard page', () => {
     '/assets/nothing.js',
     '/assets/..%2Findex.html',
     '/assets/constructor',
-  ])('returns no dashboard page at %s to clients other than browsers', async (path) => {
+  ])('does not return the dashboard page at %s to clients other than browsers', async (path) => {
     const { status, body } = await world.unauthenticated.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })

@@ -43,7 +43,7 @@ test('returns the documented status for every error code', () => {
   })
 })
 
-// Routes of the specification and its documented extensions.
+// Covers the routes in the specification and its documented extensions.
 test('serves exactly the routes in the specification', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
@@ -215,7 +215,7 @@ test.each([
 
 describe('JSON bodies', () => {
   test.each(routes.filter(({ method, body }) => method !== 'GET' && !body))(
-    'rejects a body for $method $path and names the members of the body',
+    'rejects a body for $method $path with an unknown member and names the member',
     async ({ method, path }) => {
       const place = path.replace(/\{\w+\}/g, 'x')
       const response = await tenant.admin.rest(method, place, { why: 'x' })
@@ -336,7 +336,7 @@ test('returns an unexpected error without details and logs its full details', as
   expect(world.log.text).toContain('an internal detail')
 })
 
-test('a HEAD response has the headers of the GET response without a body', async () => {
+test('a HEAD response has the same headers as the GET response and no body', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },

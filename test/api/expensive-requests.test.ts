@@ -47,7 +47,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts the cost of a REST request for an hourly chart of a year', () =>
+  test('counts the cost of a REST request for a one-year hourly chart', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
@@ -107,7 +107,7 @@ describe('expensive requests of one tenant', () => {
   }
 
   test.each(Object.keys(chartBy))(
-    'queues expensive requests of a tenant over %s without delaying other requests',
+    "queues a tenant's expensive requests over %s without delaying other requests",
     async (door) => {
       const [tenant, other] = [await world.tenant(), await world.tenant()]
       const charts = holdCharts()

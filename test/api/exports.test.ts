@@ -34,7 +34,7 @@ function parseCsv(text: string): string[][] {
   return rows
 }
 
-test('exports call logs as NDJSON with the entries of the list, excluding the export itself', async () => {
+test('exports call logs as NDJSON with the same entries as the list, excluding the export itself', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
   const response = await tenant.admin.get('/stats/logs/export')
   expect(response.status).toBe(200)
@@ -47,7 +47,7 @@ test('exports call logs as NDJSON with the entries of the list, excluding the ex
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('exports call logs as CSV with a header row, escaped formulas and the values of the list', async () => {
+test('exports call logs as CSV with a header row, escaped formulas and the same values as the list', async () => {
   const filter = 'status=success&operation=metadata'
   const response = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -60,7 +60,7 @@ test('exports call logs as CSV with a header row, escaped formulas and the value
   expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
-test('exports audit logs as NDJSON and CSV with the filters of the list', async () => {
+test('exports audit logs as NDJSON and CSV with the same filters as the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
   expect(parseNdjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('excludes rows of other tenants from an export', async () => {
+  test("excludes other tenants' rows from an export", async () => {
     const other = await world.tenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -181,7 +181,7 @@ describe('a large export', () => {
   })
 
   test('limits the number of concurrent exports', async () => {
-    // The slot of a disconnected client is freed only after its connection closes.
+    // A disconnected client's slot is freed only after its connection closes.
     const startExport = async () => {
       let response = await open()
       while (response.statusCode !== 200) response = await open()
@@ -193,7 +193,7 @@ describe('a large export', () => {
     expect(rejected.body.error.details).toEqual({ retry_after: 1 })
     const problem = await large.admin.get('/stats/logs/export', { accept: 'application/problem+json' })
     expect([problem.status, problem.headers.get('retry-after')]).toEqual([429, '1'])
-    // Exports of another tenant have a separate limit.
+    // Another tenant's exports have a separate limit.
     expect((await tenant.admin.get('/stats/logs/export')).status).toBe(200)
     for (const response of running) response.destroy()
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)

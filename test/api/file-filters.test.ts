@@ -241,7 +241,7 @@ test('lists only files in the allowed contexts for a restricted key with any fil
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test('excludes files of other tenants from filtered lists', async () => {
+test("excludes other tenants' files from filtered lists", async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
@@ -273,7 +273,7 @@ test.each([
   expect(getInvalidFields(await key.get(`/files?${query}`))).toEqual(fields)
 })
 
-test('rejects a cursor from a file list with another sort order', async () => {
+test('rejects a cursor from a file list with a different sort order', async () => {
   const response = await key.get('/files?sort=size_bytes&page_size=5')
   const after = new URL(getNextLink(response)!, 'http://x').searchParams.get('after')!
   expect(getInvalidFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
@@ -302,7 +302,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a list of more than ten thousand files reports at most 10,000, and its connection has no total', async () => {
+  test('a filtered list reports at most 10,000 files, and a filtered connection with more has no total', async () => {
     const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])

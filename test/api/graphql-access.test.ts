@@ -27,7 +27,7 @@ afterAll(() => world.close())
 interface Row {
   /** Scope that the root field requires. */
   needs: Scope | 'any' | 'public'
-  /** Expected result if the arguments name ids of another tenant. */
+  /** Expected result if the arguments contain another tenant's ids. */
   theirs: 'unknown' | 'empty' | 'absent'
   /** Arguments and selection, in which `$key`, `$file`, `$user` and `$context` belong to the other tenant. */
   asks: string
@@ -168,7 +168,7 @@ function callRootField(caller: Caller, kind: string, field: string, { asks, uplo
 
 describe('scopes by root field', () => {
   const callers = new Map<string, Caller>()
-  // Rows have separate users because signOut ends the session and other fields require a password.
+  // Each row has a separate user because signOut ends the session and other fields require a password.
   const callerOf = async (kind: string, scope: Scope, field: string) => {
     if (kind === 'user' && field === 'signOut') return mine.user([scope])
     const name = `${kind} ${scope}`
@@ -176,7 +176,7 @@ describe('scopes by root field', () => {
     return callers.get(name)!
   }
 
-  test.each(rows)('enforces the required scope of the GraphQL %s %s', async (kind, field, row) => {
+  test.each(rows)('enforces the required scope for the GraphQL %s %s', async (kind, field, row) => {
     // Public fields are not called with each scope because sign-in attempts are rate-limited.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
@@ -224,7 +224,7 @@ describe('tenant isolation by root field', () => {
       expect(told).not.toContain(secret)
   })
 
-  test('GraphQL requests with ids of another tenant change no data', async () => {
+  test("GraphQL requests with another tenant's ids change no data", async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

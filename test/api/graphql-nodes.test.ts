@@ -49,12 +49,12 @@ const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
 describe('node finds an object of any type by its id', () => {
-  test.each(types)('the node query returns an object of the type %s by its id', async (type) => {
+  test.each(types)('the node query returns an object of type %s by its id', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)("the node query returns null for another tenant's object of the type %s", async (type) => {
+  test.each(types)("the node query returns null for another tenant's object of type %s", async (type) => {
     const response = await find(other.admin, ids[type]!)
     expect([getGraphqlCode(response), response.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
@@ -67,7 +67,7 @@ describe('node finds an object of any type by its id', () => {
     AuditLog: 'admin',
     User: 'admin',
   }
-  test.each(Object.entries(needs))('the node query for an object of the type %s requires the scope %s', async (type, scope) => {
+  test.each(Object.entries(needs))('the node query for an object of type %s requires the scope %s', async (type, scope) => {
     const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
     expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
     expect(getGraphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
@@ -96,7 +96,7 @@ describe('node finds an object of any type by its id', () => {
   })
 })
 
-test('every item of every GraphQL list has an id for client caches', async () => {
+test('every item in every GraphQL list has an id for client caches', async () => {
   const { body } = await user.graphql(`{
     files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
     callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }

@@ -250,7 +250,7 @@ describe('an error response has the media type that the client accepts', () => {
     return parts
   }
   const ofJson = { 'content-type': 'application/json' }
-  /** Requests that are rejected before execution because of document, body, type, size or credential. */
+  /** Requests that are rejected before execution because of their document, body, type, size or credential. */
   const rejections: Record<string, [number, (headers: Record<string, string>) => Promise<ApiResponse>]> = {
     'an invalid document': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
     'a document that is too long': [

@@ -79,7 +79,7 @@ describe('returns the values of REST in camelCase', () => {
     ['apiCallsByContext', '/stats/by-context/api-calls', ''],
     ['filesByContext', '/stats/by-context/files', ''],
   ]
-  test.each(pairs)('GraphQL returns the values of REST in camelCase for %s', async (field, path, args) => {
+  test.each(pairs)('GraphQL returns the same values as REST, with camelCase names, for %s', async (field, path, args) => {
     const fill = (text: string) => text.replaceAll('KEY', keyId).replaceAll('FILE', fileId)
     const expected = getData(await user.get(fill(path)))
     const data = await request(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)

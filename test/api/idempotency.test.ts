@@ -38,7 +38,7 @@ describe('POST /files/upload', () => {
     ])
   })
 
-  test('rejects a reused Idempotency-Key with different content, name, context or metadata with 409', async () => {
+  test('returns 409 for a reused Idempotency-Key with different content, name, context or metadata', async () => {
     const key = createKeyHeader()
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
     const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
@@ -58,7 +58,7 @@ describe('POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed upload releases its Idempotency-Key for any request', async () => {
+  test('a failed upload releases its Idempotency-Key for reuse by any request', async () => {
     const key = createKeyHeader()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await countFiles(tenant.admin)).toBe(before + 1)
   })
 
-  test('another or restarted replica on the same database also replays the stored response', async () => {
+  test('a different or restarted replica on the same database replays the stored response', async () => {
     const key = createKeyHeader()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)

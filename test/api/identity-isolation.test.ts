@@ -41,10 +41,10 @@ async function createOwner(content: string): Promise<Owner> {
   return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })
 }
 
-/** Returns all ids and secrets of a tenant, which no other tenant may receive. */
+/** Returns a tenant's ids and secrets, which no other tenant may receive. */
 const listIdsAndSecrets = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
 const hasNothingOf = (response: ApiResponse, other: Owner) => {
-  // Error messages may repeat ids that the caller itself sent.
+  // Error messages may repeat ids that the caller sent.
   const text = JSON.stringify(response.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
   expect(listIdsAndSecrets(other).filter((mark) => text.includes(mark))).toEqual([])
 }

@@ -131,7 +131,7 @@ describe('the life cycle of a key', () => {
     } finally {
       Object.assign(pool, { query, connect })
     }
-    // The notification listener and the refresh of signing keys may execute a few queries.
+    // The notification listener and the signing key refresh may execute a few queries.
     expect(queries).toBeLessThanOrEqual(3)
   })
 })

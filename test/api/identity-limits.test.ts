@@ -104,7 +104,7 @@ describe('rate limit per minute', () => {
       })
     }))
 
-  test('limits the requests of a user, and those of a tenant to five times that limit', () =>
+  test('limits the requests of each user, and the requests of each tenant to five times that limit', () =>
     runInOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
@@ -136,7 +136,7 @@ test('limits failed credentials per address and never rejects valid credentials'
     expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
   }))
 
-/** Counts executions of a named statement by the service. */
+/** Counts how often the service executes a named statement. */
 function countStatements({ database: { pool } }: Pick<World, 'database'>, name: string): () => number {
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown
   let count = 0
@@ -235,7 +235,7 @@ describe('concurrent uploads', () => {
     expect(await Promise.all(held.slice(2).map(finish))).toEqual(Array(8).fill(201))
   })
 
-  test('accepts 64 concurrent uploads of one key by default', async () => {
+  test('accepts 64 concurrent uploads with one key by default', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => startUpload(world.url, tenant.admin)))

@@ -58,7 +58,7 @@ describe('a key restricted to some contexts', () => {
     expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
   })
 
-  test('a restricted key is also restricted in GraphQL, including relations and connections', async () => {
+  test('GraphQL enforces the contexts of a restricted key, including in relations and connections', async () => {
     const observed = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,

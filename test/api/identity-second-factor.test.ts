@@ -92,7 +92,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test('a second factor is removed with one of its codes, or by an admin, which ends the sessions of the user', async () => {
+  test("a user can remove a second factor with a code, and removal by an admin ends the user's sessions", async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -272,7 +272,7 @@ describe('wrong codes of the second factor', () => {
 })
 
 describe('a tenant that requires a second factor', () => {
-  test('limits sessions without a second factor to its setup if the tenant requires one', async () => {
+  test('limits sessions without a second factor to setting one up if the tenant requires it', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const user = await tenant.user(['metadata', 'admin'])

@@ -63,7 +63,7 @@ describe('active sessions', () => {
     expect((await queryData(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
-  test('only an admin of the same tenant can list and end the sessions of other users', async () => {
+  test("only an admin of the same tenant can list and end other users' sessions", async () => {
     const user = await tenant.user(['metadata'])
     const userId = await getUserId(user)
     for (const [by, code] of [
@@ -80,7 +80,7 @@ describe('active sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('ends sessions individually or all together and audits both as actions of the user', async () => {
+  test('ends sessions individually or all together and audits both as user actions', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await getUserId(user)
     const [second, third] = [await signInAgain(user), await signInAgain(user)]
@@ -97,7 +97,7 @@ describe('active sessions', () => {
     ])
   })
 
-  test("a user can end the user's own sessions and receives 404 for sessions of other users", async () => {
+  test("users can end their own sessions and receive 404 for other users' sessions", async () => {
     const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await signInAgain(user)
     const { mySessions } = await queryData(other, `{ mySessions { ${fields} } }`)
@@ -110,7 +110,7 @@ describe('active sessions', () => {
 })
 
 describe('passwords', () => {
-  test('a password reset by an admin shows the new password once and ends every session of the user', async () => {
+  test("a password reset by an admin shows the new password once and ends all of the user's sessions", async () => {
     const user = await tenant.user(['metadata'])
     const userId = await getUserId(user)
     const { resetUserPassword } = await queryData(

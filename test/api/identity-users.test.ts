@@ -69,7 +69,7 @@ describe('an admin', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test("an admin's changes of scopes and status apply to users immediately and are audited", async () => {
+  test("an admin's changes to scopes and status apply to users immediately and are audited", async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
     const id = await getUserId(user)
@@ -88,7 +88,7 @@ describe('an admin', () => {
     const entries = (await listAudits(tenant, id))
       .filter(({ audit_type }: Record<string, unknown>) => audit_type !== 'security')
       .map(({ action, details }: Record<string, unknown>) => [action, details])
-    // An update without effect is not audited.
+    // An update that changes nothing is not audited.
     expect(entries.slice(0, 3)).toEqual([
       ['enabled', { previous_status: 'disabled', new_status: 'active' }],
       ['disabled', { previous_status: 'active', new_status: 'disabled' }],
@@ -97,7 +97,7 @@ describe('an admin', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test("rejects an admin's attempt to revoke the admin's own access", async () => {
+  test('prevents admins from revoking their own access', async () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
     const id = await getUserId(admin)
@@ -129,7 +129,7 @@ describe('an admin', () => {
 })
 
 describe('actions of a user', () => {
-  test('audits user actions over REST and GraphQL with the name and email at that time', async () => {
+  test("audits user actions over REST and GraphQL with the user's name and email at that time", async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
     const id = await getUserId(user)
@@ -245,7 +245,7 @@ test('deletes a tenant with all its data only if the request repeats its name', 
     const remaining = await world.database.pool.query(`SELECT count(*) FROM ${table} WHERE tenant_id = $1`, [tenant.tenantId])
     expect([table, Number(remaining.rows[0].count)]).toEqual([table, 0])
   }
-  // The blob of the deleted file is due for removal, while leased paths become due later.
+  // The deleted file's blob is due for removal, while leased paths become due later.
   const garbage = await world.database.pool.query('SELECT count(*) FROM blob_garbage WHERE tenant_id = $1 AND due_at <= now()', [
     tenant.tenantId,
   ])

@@ -23,7 +23,7 @@ const countFiles = async (tenant: TestTenant): Promise<number> =>
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const verifyStorage = () => world.app.services.storageHealth.verify({ deep: true })
 
-/** Opens a transaction that holds the locks of the statement `lock` until `release` is called. */
+/** Opens a transaction that holds the locks acquired by the statement `lock` until `release` is called. */
 async function holdLock(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -100,7 +100,7 @@ test('two uploads with one Idempotency-Key store one file, even if the first one
   const head = await lockHead(tenant)
   const first = upload(tenant, headers)
   await waitForLockedSession()
-  // Simulates a replica that was frozen until the lease of its key ended.
+  // Simulates a replica that was frozen until its Idempotency-Key lease expired.
   const { rowCount } = await query(`UPDATE idempotency_keys SET leased_until = now() - interval '1 second' WHERE key = 'frozen'`)
   expect(rowCount).toBe(1)
   const second = upload(tenant, headers)
@@ -154,10 +154,10 @@ describe('responses wait for older decisions', () => {
     ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
     ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
-  test.each(changes)('responds to %s only when no older decision can still commit', async (_what, change) => {
+  test.each(changes)('responds to %s only after ledger transactions already in progress have ended', async (_what, change) => {
     const tenant = await createTenant()
     const { id } = await tenant.key(['upload'])
-    // Simulates another replica that has decided a group but not yet committed it.
+    // Simulates another replica that has processed a group of entries but not yet committed it.
     const older = await holdLock(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let responded = false
     const response = change(tenant, id).finally(() => {
@@ -176,7 +176,7 @@ describe('the rules of an upload', () => {
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('applies the rules at commit time, even if they changed after the validation', async () => {
+  test('applies the rules at commit time, even if they changed after validation', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)

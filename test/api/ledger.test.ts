@@ -29,7 +29,7 @@ function countCodes(responses: ApiResponse[]): Record<string, number> {
 }
 const createText = (bytes: number) => 'a'.repeat(bytes)
 
-test('fifty concurrent uploads on two replicas fill the quota of a context exactly', async () => {
+test("fifty concurrent uploads on two replicas fill a context's quota exactly", async () => {
   const tenant = await world.tenant()
   await tenant.context('edge', { storage_quota_mb: 1 })
   const responses = await Promise.all(
@@ -41,7 +41,7 @@ test('fifty concurrent uploads on two replicas fill the quota of a context exact
   expect((await tenant.admin.get('/contexts/edge')).body.data.storage_used_bytes).toBe(megabyte)
   const rejected = await tenant.admin.upload('edge', 'last.txt', 'x')
   expect(rejected.body.error).toMatchObject({ code: 'quota_exceeded', details: { remaining_bytes: 0, size_bytes: 1 } })
-  // A rejection because of the quota does not count as a blocked file, and freed bytes can be reused.
+  // A quota rejection does not count as a blocked file, and freed bytes can be reused.
   expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   const stored = responses.find(({ status }) => status === 201)!.body.data.file_id
   await tenant.admin.delete(`/files/${stored}`)
@@ -49,7 +49,7 @@ test('fifty concurrent uploads on two replicas fill the quota of a context exact
   expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
 })
 
-test('fifty concurrent uploads to two contexts fill the quota of a tenant exactly', async () => {
+test("fifty concurrent uploads to two contexts fill a tenant's quota exactly", async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   await tenant.context('one')
   await tenant.context('two')
@@ -161,7 +161,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   const storage = (await tenant.admin.get('/stats/charts/storage')).body.data.data_points.at(-1)
   expect(storage).toMatchObject({ total_bytes: held.bytes, files_count: held.n })
 
-  // Rejected uploads of keys are logged with their code, and those of users are only counted.
+  // Rejected uploads by keys are logged with their error code, and those by users are only counted.
   const blocked = await world.database.pool.query(
     `SELECT error_code AS code, count(*) AS n FROM call_logs WHERE tenant_id = $1 AND error_code IN ('invalid_extension', 'size_exceeded', 'blank_file', 'corrupt_file', 'virus_detected') GROUP BY 1`,
     [tenant.tenantId],
@@ -173,7 +173,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   )
 })
 
-test('counts rejected uploads and downloads of a user although they are not logged as calls', async () => {
+test("counts a user's rejected uploads and downloads although they are not logged as calls", async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const user = await tenant.user(['upload', 'download'])

@@ -33,7 +33,7 @@ describe('filters', () => {
     await two.upload('notes', 'a.txt', 'x')
     await two.get('/files')
   })
-  // Queries as a user because requests of users are not logged as calls.
+  // Queries as a user because users' requests are not logged as calls.
   const list = async (query: string) => {
     const user = await reader()
     const { data, pagination } = getData(await user.get(`/stats/logs?${query}`))

@@ -202,7 +202,7 @@ test('every route returns documented errors for a missing credential or scope an
   }
 })
 
-/** Returns values outside the limits of a schema. */
+/** Returns values that violate a schema's limits. */
 function createInvalidValues(schema: Json): unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, type } = schema as Record<
     string,
@@ -399,7 +399,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
   }
 })
 
-test('rows, columns and errors of exports match their OpenAPI description', async () => {
+test('export rows, columns and errors match their OpenAPI descriptions', async () => {
   const weak = await tenant.key(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -421,7 +421,7 @@ test('rows, columns and errors of exports match their OpenAPI description', asyn
   }
 })
 
-test('texts, tiles and errors of the transparency log match their OpenAPI description', async () => {
+test('transparency log texts, tiles and errors match their OpenAPI descriptions', async () => {
   const weak = await tenant.key(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
@@ -441,7 +441,7 @@ test('texts, tiles and errors of the transparency log match their OpenAPI descri
   }
 })
 
-test('every response of an upload link matches its OpenAPI description', async () => {
+test('every upload link response matches its OpenAPI description', async () => {
   const unknown = await tenant.admin.post('/upload-links', { context: 'nowhere' })
   expect([unknown.status, api.findMismatches('createUploadLink', unknown)]).toEqual([404, []])
   const link = await LinkClient.create(tenant.admin, 'notes', { max_files: 4, origins: ['https://example.com'] })

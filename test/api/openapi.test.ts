@@ -6,7 +6,7 @@ import { DocumentedApi } from '../support/documented.js'
 import { type ApiResponse, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
-/** Schema and examples of a request or response body in one media type. */
+/** Schema and examples for a request or response body in one media type. */
 interface Described {
   schema: Json
   example?: unknown
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Visits every `$ref` and nested schema of a part of the document. */
+/** Visits every `$ref` and nested schema in a part of the document. */
 function walk(part: unknown, visit: (node: Json) => void): void {
   if (typeof part !== 'object' || part === null) return
   if (!Array.isArray(part)) visit(part as Json)
@@ -267,7 +267,7 @@ test('the page at /docs loads its files from the service with a policy that forb
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('serves no other files of the package below /docs', async () => {
+test('serves no other files from the Swagger UI package under /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
@@ -296,7 +296,7 @@ test('the front page without a dashboard links to REST and GraphQL and has an ic
   expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('in production, every link of the front page returns a page', async () => {
+test('in production, every link on the front page returns a page', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)

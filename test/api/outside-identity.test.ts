@@ -94,7 +94,7 @@ describe('a token of the external provider', () => {
     expect(await Promise.all(tokens.map(getStatus))).toEqual(Array(6).fill(200))
   })
 
-  test('records actions with an external token as actions of its user', async () => {
+  test('attributes actions with an external token to its user', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
@@ -106,7 +106,7 @@ describe('a token of the external provider', () => {
     ])
   })
 
-  test('rejects an external token of a disabled user and returns 403 for a suspended tenant', async () => {
+  test('rejects an external token for a disabled user and returns 403 for a suspended tenant', async () => {
     const tenant = await world.tenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
     const caller = world.as(await sign())
@@ -129,7 +129,7 @@ describe('a token of the external provider', () => {
       id,
     })
     expect((await caller.get('/files')).status).toBe(200)
-    // Claims in a token replace the stored values of the user.
+    // Claims in a token replace the user's stored values.
     const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
     expect(toStatusAndCode(await less.get('/files'))).toEqual([403, 'forbidden'])
   })

@@ -38,7 +38,7 @@ const stored = async (fileId: string): Promise<string> => {
   return (world.app.services.storage as LocalStorage).getFilePath(rows[0].blob_path)
 }
 
-test('renders a preview of an image upright as WebP without metadata in both sizes', async () => {
+test('renders upright WebP previews of an image in both sizes, without metadata', async () => {
   const photo = sharp({ create: { width: 2000, height: 1000, channels: 3, background: 'red' } })
   // EXIF orientation 6 means that the camera was rotated by 90 degrees.
   const jpeg = await photo
@@ -176,7 +176,7 @@ test('renders no preview if the stored bytes are not an image or PDF or exceed t
   const padded = Buffer.concat([content, Buffer.alloc(size - content.length)])
   const replace = async (name: string, bytes: Buffer | string) => {
     const fileId = await upload(name, padded, 'unchecked')
-    // Preview rendering must not trust the declared type or the checks of the upload.
+    // Preview rendering must not trust the declared type or the upload checks.
     await writeFile(await stored(fileId), Buffer.concat([Buffer.from(bytes), Buffer.alloc(size)]).subarray(0, size))
     return fileId
   }

@@ -13,10 +13,10 @@ afterAll(() => world.close())
 
 type Query = (...args: unknown[]) => unknown
 
-/** Counts SELECT statements of `act`. The minimum of several runs excludes periodic statements. */
+/** Counts SELECT statements while `act` runs. Using the minimum of several runs excludes periodic statements. */
 const reads = async (act: () => Promise<unknown>) => Math.min(await readsOnce(act), await readsOnce(act), await readsOnce(act))
 
-/** Counts SELECT statements while `act` runs, without those of the ledger, whose grouping varies. */
+/** Counts SELECT statements while `act` runs, excluding the ledger's, whose grouping varies. */
 async function readsOnce(act: () => Promise<unknown>): Promise<number> {
   const { pool } = world.database
   let count = 0
@@ -117,7 +117,7 @@ describe('relations return the correct objects', () => {
     }
   })
 
-  test('a GraphQL relation does not bypass a missing scope of the key', async () => {
+  test('a GraphQL relation does not bypass a scope that the key lacks', async () => {
     const key = await tenant.key(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',

@@ -63,7 +63,7 @@ describe('when the signatures of the scanner change', () => {
       files_quarantined: 0,
       files_failed: 0,
     })
-    // A second run scans no file because each file is scanned once per version of the signatures.
+    // A second run scans no file because each file is scanned once per signature version.
     await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })

@@ -87,7 +87,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(elsewhere, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('the quota error for a key restricted to contexts does not reveal the bytes of the tenant', async () => {
+  test("the quota error for a key restricted to contexts does not reveal the tenant's usage", async () => {
     const { tenant, tus } = await createTenant(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, createBytes(3 * megabyte))
@@ -153,7 +153,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(other, 0, createBytes(2 * megabyte))).status).toBe(204)
   })
 
-  test('bytes reserved by a killed process stop counting at the next request of the resumable upload', async () => {
+  test('bytes reserved by a killed process stop counting at the next request for the resumable upload', async () => {
     const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)

@@ -127,7 +127,7 @@ describe('an upload in several requests is rejected with the same errors as an u
   })
 })
 
-test('reports all errors in the creation of a resumable upload in one failed call', async () => {
+test('reports all errors in a resumable upload creation request in one response and logs it as failed', async () => {
   const response = await tus.create('', '', 10, {
     'upload-metadata': uploadMetadata({ filename: '..', context: '', metadata: '[1]' }),
     'upload-length': '-1',
@@ -148,7 +148,7 @@ test('reports all errors in the creation of a resumable upload in one failed cal
 })
 
 describe('an upload belongs to the credential that created it', () => {
-  test('returns 404 for a resumable upload to every credential except its own, without logging a call', async () => {
+  test("returns 404 for a resumable upload to every credential except its creator's, without logging a call", async () => {
     const maker = new Tus(await tenant.key(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
@@ -202,7 +202,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('deletes the bytes of an expired upload and reports them as neither garbage nor drift before', async () => {
+  test('deletes the bytes of an expired upload, which are not reported as a mismatch before it expires', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()

@@ -72,7 +72,7 @@ test('does not start with an object store that does not verify checksums', async
   await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' stores content that does not match its checksum.")
 })
 
-test('the command `storage prove` reports each guarantee and leaves no object', async () => {
+test('the `storage prove` command reports each guarantee and leaves no object', async () => {
   const before = [...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
   const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
@@ -81,7 +81,7 @@ test('the command `storage prove` reports each guarantee and leaves no object', 
   expect([...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))).toEqual(before)
 })
 
-test('the command `storage prove` fails if the store does not verify checksums', async () => {
+test('the `storage prove` command fails if the store does not verify checksums', async () => {
   standIn.ignoresHashes = true
   const { result, error } = await runAdmin('storage', 'prove')
   const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }

@@ -17,7 +17,7 @@ const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const getStats = async (caller: Caller) => getData(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => insertUsage(world, tenant, days, columns)
 
-test('the statistics of a new tenant contain every documented field with zeros', async () => {
+test('the statistics of a new tenant contain every documented field with value zero', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   expect(await getStats(user)).toEqual({

@@ -21,7 +21,7 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   })
   afterAll(() => world.close())
 
-  /** Returns the type of the first received event or the close reason of the connection. */
+  /** Returns the type of the first received event, or the reason for closing the connection. */
   const subscribe = async (origin: string | undefined, connectionParams: Record<string, string>): Promise<string> => {
     class PageSocket extends WebSocket {
       constructor(address: string, protocols: string[]) {
@@ -43,19 +43,19 @@ describe('the cookie of the dashboard in a WebSocket', () => {
   }
   const dashboard = { 'X-Assay-Request': 'dashboard' }
 
-  test('the dashboard cookie authenticates a WebSocket from a page of the service', async () => {
+  test("the dashboard cookie authenticates a WebSocket from a page on the service's origin", async () => {
     expect(await subscribe(world.url, dashboard)).toMatch(/^\w+\.\w+$/)
   })
 
-  test('the dashboard cookie does not authenticate a WebSocket from a page of another origin', async () => {
+  test('the dashboard cookie does not authenticate a WebSocket from a page on another origin', async () => {
     expect(await subscribe('https://evil.example', dashboard)).toMatch(/^Missing credential/)
   })
 
   test.each([
-    ['of another port', () => 'http://127.0.0.1:1', dashboard],
+    ['on another port', () => 'http://127.0.0.1:1', dashboard],
     ['with the origin null', () => 'null', dashboard],
     ['without an origin', () => undefined, dashboard],
-    ['without the header of the dashboard', () => world.url, {}],
+    ['without the dashboard header', () => world.url, {}],
   ])('the dashboard cookie does not authenticate a WebSocket from a page %s', async (_case, origin, params) => {
     expect(await subscribe(origin(), params as Record<string, string>)).toMatch(/^Missing credential/)
   })

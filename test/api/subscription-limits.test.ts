@@ -49,7 +49,7 @@ describe('before connection_ack', () => {
     ['a pong', [{ type: 'pong', payload: payloads }]],
     ['a subscription', [{ type: 'subscribe', id: '1', payload: { query: 'subscription { events { type } }' } }]],
     ['a second message', [{ type: 'connection_init' }, { type: 'ping', payload: payloads }]],
-  ])('closes a WebSocket connection that sends %s before connection_ack without a response', async (_what, messages) => {
+  ])('closes a WebSocket connection without a response if it sends %s before connection_ack', async (_what, messages) => {
     const { opened, closed, messages: received, send } = connect()
     await opened
     for (const message of messages) send(message)
@@ -87,7 +87,7 @@ describe('before connection_ack', () => {
 })
 
 describe('after connection_ack', () => {
-  test('responds to a WebSocket ping without its payload, and to a ping frame', async () => {
+  test('responds to a WebSocket ping message without echoing its payload, and to a ping frame', async () => {
     const { socket, send, messages } = await authenticate()
     send({ type: 'ping', payload: payloads })
     await once(socket, 'message')

@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** A command of the tour with its documented output. */
+/** A command in the tour with its documented output. */
 interface Step {
   typed: string
   shown: string

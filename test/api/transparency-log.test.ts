@@ -33,7 +33,7 @@ async function getBytes(caller: Caller, path: string): Promise<Buffer> {
 const formatIndex = (place: number) => String(place).padStart(3, '0')
 const formatTile = (from: number, size: number) => formatIndex(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
 
-/** Reads the first `size` log entries in the same way as an auditor. */
+/** Reads the first `size` log entries as an auditor would. */
 async function readEntries(caller: Caller, size: number): Promise<string[]> {
   const entries: string[] = []
   for (let from = 0; from < size; from += 256) {
@@ -159,7 +159,7 @@ describe('responses of the log', () => {
     }
   })
 
-  test('a key restricted to some contexts cannot read the transparency log of the tenant', async () => {
+  test("a key restricted to some contexts cannot read the tenant's transparency log", async () => {
     await tenant.context('notes')
     const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
     expect(toStatusAndCode(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
@@ -286,7 +286,7 @@ describe('a token for an auditor', () => {
     expect(both.status).toBe(401)
   })
 
-  test('an auditor token cannot read the transparency log of a suspended tenant', async () => {
+  test("an auditor token cannot read a suspended tenant's transparency log", async () => {
     const other = await world.tenant()
     const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)

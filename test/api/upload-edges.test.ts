@@ -65,7 +65,7 @@ describe('before the body is read', () => {
     expect((await tenant.admin.get('/stats')).body.data.security.by_reason.size_exceeded).toBeGreaterThan(0)
   })
 
-  test('rejects an upload larger than the remaining quota of the tenant before reading the body', async () => {
+  test("rejects an upload larger than the tenant's remaining quota before reading the body", async () => {
     const small = await uploads.world.tenant({ quotaMb: 1 })
     await small.context('notes', { max_file_size_mb: 1 })
     const client = await sendHeaders(small.admin, 2 * megabyte, { Expect: '100-continue' })
@@ -132,7 +132,7 @@ describe('while the body is streamed', () => {
     expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
   })
 
-  test('rejects a client that stops sending with a JSON error and logs its call', async () => {
+  test('sends a JSON error to a client that stops sending, and logs its call', async () => {
     const before = await uploads.countUploadCalls()
     const client = await sendHeaders(tenant.admin, 2 * megabyte)
     await client.send(head(true))
@@ -228,7 +228,7 @@ describe('the connection after an early response', () => {
   })
 
   test('does not time out a client during a slow validation', async () => {
-    // Queues enough validations that the last one waits longer than the idle time-out of a client.
+    // Queues enough validations that the last one waits longer than the client idle time-out.
     const responses = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),
     )

@@ -75,7 +75,7 @@ test('parallel retries with one Idempotency-Key at two replicas store one file a
   const key = { 'idempotency-key': 'repeated-in-parallel' }
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => clients[n % 2]!.put('a.txt', 'hello', key)))
   const stored = answers.filter(({ status }) => status === 201)
-  // Each of the other requests sees a used-up link or the first request in progress.
+  // Each of the other requests arrives after the link is used up or while the first request is in progress.
   for (const { status } of answers) expect([201, 404, 409]).toContain(status)
   expect(new Set(stored.map(({ body }) => body.data.file_id)).size).toBe(1)
   expect((await used.put('a.txt', 'hello', key)).body.data.file_id).toBe(stored[0]!.body.data.file_id)
@@ -309,7 +309,7 @@ describe('upload link tokens', () => {
     expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 
-  test('an upload link token never appears in the log of the service', async () => {
+  test('an upload link token never appears in the service log', async () => {
     const used = await link()
     await used.put('a.txt', 'hello')
     await used.rules()

@@ -55,7 +55,7 @@ describe('POST /upload-links', () => {
     expect(rows[0].token_hash).toHaveLength(32)
   })
 
-  test('rejects upload link limits above those of the context with 400 and names each field', async () => {
+  test("rejects upload link limits above the context's limits with 400 and names each field", async () => {
     const { status, body } = await tenant.admin.post('/upload-links', {
       context: 'notes',
       max_size_mb: 6,
@@ -123,14 +123,14 @@ describe('an upload through a link', () => {
     expect(data.metadata).toEqual({ order: 7, note: 'mine' })
   })
 
-  test('an uploader cannot choose another context than that of the link', async () => {
+  test("an uploader cannot choose a context other than the link's", async () => {
     const used = await link()
     const form = await used.post('a.txt', 'hello', { context: 'other' })
     expect([form.status, form.body.error.details.fields[0].field]).toEqual([400, 'context'])
     await expect(used.beginTus('a.txt', 5, { context: 'other' })).rejects.toThrow(/upload link determines the context/)
   })
 
-  test('stores a resumable upload through a link and returns the response again after it was lost', async () => {
+  test('stores a resumable upload through a link and returns the response again if it was lost', async () => {
     const used = await link()
     const path = await used.beginTus('a.txt', 10)
     expect((await used.patch(path, 0, 'hello')).status).toBe(204)
@@ -153,11 +153,11 @@ describe('an upload through a link', () => {
     expect([first.status, second.status]).toEqual([201, 201])
     expect(second.body.data).toEqual(first.body.data)
     expect((await used.put('a.txt', 'hello', { 'idempotency-key': 'twice' })).status).toBe(404)
-    // Idempotency-Keys of an uploader and of the link's creator are independent.
+    // The Idempotency-Keys of an uploader and the link's creator are independent.
     expect((await tenant.admin.upload('notes', 'b.txt', 'other', { headers: key })).status).toBe(201)
   })
 
-  test("an upload through a link is subject to every check of the context and to the link's narrower limits", async () => {
+  test("an upload through a link is subject to the context's checks and the link's narrower limits", async () => {
     const used = await link({ max_files: 5, allowed_extensions: ['.TXT'], max_size_mb: 1 })
     const rejected = async (name: string, content: string) => {
       const { status, body } = await used.put(name, content)
@@ -322,7 +322,7 @@ describe('a link', () => {
     expect(body.data.file.uploadLink).toBeNull()
   })
 
-  test('GraphQL returns an upload link directly and as the link of its file', async () => {
+  test('GraphQL returns an upload link directly and through its files', async () => {
     const { body } = await tenant.admin.graphql(
       'mutation ($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { linkId url uploadLink { id } } }',
       { input: { context: 'notes', maxFiles: 2 } },
@@ -361,7 +361,7 @@ describe('a link', () => {
   })
 })
 
-/** Sets the expiry of a link to a past time. */
+/** Sets the link's expiry to a time in the past. */
 async function expire({ id }: LinkClient): Promise<void> {
   await world.database.pool.query(`UPDATE upload_links SET expires_at = now() - interval '1 s' WHERE link_id = $1`, [id])
 }

@@ -6,7 +6,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-/** Buffers of uploads passed to the store, which the test reads late, like a slow store. */
+/** Upload buffers passed to the store. The test reads them late, like a slow store. */
 let stored: Buffer[] = []
 const { put } = LocalStorage.prototype
 const storing = jest.spyOn(LocalStorage.prototype, 'put')

@@ -14,7 +14,7 @@ afterAll(() => world.close())
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
 describe('GET /uploader.js', () => {
-  test('serves the web component at /uploader.js to pages of any origin, even without the dashboard', async () => {
+  test('serves the web component at /uploader.js to pages on any origin, even without the dashboard', async () => {
     const { status, headers, body } = await world.unauthenticated.raw('/uploader.js')
     expect(status).toBe(200)
     expect(Object.fromEntries(headers)).toMatchObject({

@@ -133,7 +133,7 @@ describe('sizes', () => {
 })
 
 describe('quotas', () => {
-  test('accepts uploads until they exactly fill the quota of a context', async () => {
+  test("accepts uploads until they exactly fill a context's quota", async () => {
     const own = await world.tenant()
     await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
     await own.context('large')
@@ -143,7 +143,7 @@ describe('quotas', () => {
     getData(await own.admin.upload('small', 'b.txt', 'x'.repeat(10)), uploaded)
     getData(await own.admin.upload('large', 'b.txt', 'x'.repeat(11)), uploaded)
     expect(getData(await own.admin.get('/contexts/small')).storage_used_bytes).toBe(megabyte)
-    // A rejection because of the quota does not count as a blocked file.
+    // A quota rejection does not count as a blocked file.
     expect(getData(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
@@ -188,7 +188,7 @@ describe('Idempotency-Key', () => {
     expect(getItems(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('a repeated Idempotency-Key returns the created context again but rejects the creation of another key', async () => {
+  test('a repeated Idempotency-Key returns the created context again but rejects a repeated creation of an API key', async () => {
     const own = await world.tenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

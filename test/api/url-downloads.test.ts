@@ -49,7 +49,7 @@ describe('a download URL stops working with', () => {
     expect(await status(url)).toBe(403)
   })
 
-  test('a download URL stops working with the user that created it but survives rotation of its key', async () => {
+  test('a download URL stops working when its creator is disabled, but not when the API key that created it is rotated', async () => {
     const user = await tenant.user(['download'])
     const url = await urlBy(user)
     expect(await status(url)).toBe(200)
@@ -129,7 +129,7 @@ test('logs and counts each use of a download URL with address and user agent but
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts a download URL once and logs each of its fetches', async () => {
+test('counts a download URL once and logs every request to it', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

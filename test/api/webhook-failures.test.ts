@@ -30,7 +30,7 @@ async function openReceiver(): Promise<WebhookReceiver> {
   return created
 }
 
-/** Creates a webhook sender with the given retry intervals, like another replica. */
+/** Creates a webhook sender with the given retry intervals, as another replica would. */
 function createSender(retrySeconds?: number[], on = world): WebhookSender {
   const { webhookSender } = openWebhooks(
     { ...on.app.services, db: on.database, onError: (error) => failures.push(error), ...(retrySeconds && { retrySeconds }) },
@@ -248,7 +248,7 @@ describe('a failed delivery attempt', () => {
     expect(sent).toBeLessThan(50_000_000)
   })
 
-  test('a receiver that never responds delays no other webhook of any tenant', async () => {
+  test("a receiver that never responds does not delay any tenant's other webhooks", async () => {
     createSender([60])
     receiver.reply = () => {}
     const good = await openReceiver()
@@ -278,7 +278,7 @@ test("a tenant occupies at most 16 delivery slots so that other tenants' webhook
   await receiver.until(() => maxOpen >= 16)
   const [other, witness] = [await world.tenant(), await openReceiver()]
   await createWebhook(witness, other.admin)
-  // Each poll of the sender claims due deliveries of both tenants.
+  // Each poll by the sender claims due deliveries for both tenants.
   for (let round = 1; round <= 5; round++) {
     await appendEvents(world, other.tenantId, [{}])
     await witness.atLeast(round)
@@ -328,11 +328,11 @@ describe('several replicas', () => {
     for (const each of receivers) expect(each.sequences).toEqual(all)
   })
 
-  test('replicas send no events of a suspended tenant until it is resumed', async () => {
+  test('replicas do not send events for a suspended tenant until it is resumed', async () => {
     createSender()
     const id = await createWebhook()
     const { tenants } = world.app.services
-    // Waits for the event of the suspension, so that later deliveries start after it.
+    // Waits for the suspension event so that later deliveries start after it.
     const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
     const { last } = (await world.database.pool.query<{ last: number }>(written, [tenant.tenantId])).rows[0]!
     await until(

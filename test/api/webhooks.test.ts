@@ -84,7 +84,7 @@ describe('management of webhooks', () => {
     ])
   })
 
-  test('audits changes of a webhook with only the host of its URL', async () => {
+  test("audits webhook changes with only the URL's host", async () => {
     await tenant.context('invoices')
     const { webhook_id: id } = await createWebhook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -125,7 +125,7 @@ describe('management of webhooks', () => {
 })
 
 describe('sent events', () => {
-  test('sends webhook events for uploads, rejected uploads, deletions and changes of the webhook', async () => {
+  test('sends webhook events for uploads, rejected uploads, deletions and webhook changes', async () => {
     await tenant.context('notes')
     const { webhook_id: id, secret } = await createWebhook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')

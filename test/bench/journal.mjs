@@ -110,7 +110,7 @@ function getCpuMs({ pid, database }) {
   return ticks * 10
 }
 
-/** Compares backend CPU per upload of the function with and without events on one connection. */
+/** Compares the backend CPU time per upload of the ledger function with and without events, on one connection. */
 async function compareFunctions(client, tenantId, uploadOf) {
   await removeEvents(client, 'ledger_move_without')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')

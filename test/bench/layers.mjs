@@ -23,7 +23,7 @@ const root = new URL('../..', import.meta.url).pathname
 const warmUpCalls = 2000
 const small = 10 * 1024
 
-/** Layers by the path below dist/ or the package of a frame. The first match counts. */
+/** Layers by the path below dist/ or the package of a stack frame. The first match applies. */
 const layers = [
   ['response', /^dist\/api\/(rest\/envelope|bodies\/long-lists)/],
   ['body', /^dist\/(api\/bodies|api\/rest\/upload-form|platform\/spool)\/?|^(busboy|streamsearch)$/],

@@ -52,7 +52,7 @@ try {
   for (let n = 0; n < Math.max(...counts); n++) replicas.push(await startReplica(tenants))
   for (const delay of delays) for (const flight of flights) await compare(delay, flight)
   if ('locked'.includes(values.only)) await measureLockedTenant()
-  // Removes call rows of the other two implementations, which do not count them.
+  // Removes call rows written by the other two implementations, which do not count them.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
   console.log(`\ncounters_drift at the end: ${await countCounterErrors(admin, { tenantId: null, callsSince: null })}`)
 } finally {
@@ -154,7 +154,7 @@ async function printLine(name, flight, work) {
   console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(cpu).join('')}`)
 }
 
-/** Measures entries of 255 tenants on two replicas while another tenant's lock is held. */
+/** Measures the entry rate of 255 tenants on two replicas while another tenant's lock is held. */
 async function measureLockedTenant() {
   await delayCommits(0)
   for (const isLocked of [false, true]) {

@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
     scanner: { type: 'string', default: 'yara:' },
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
-    // Node.js options of the service process.
+    // Node.js options for the service process.
     node: { type: 'string', default: startFlags(root).join(' ') },
     env: { type: 'string', multiple: true, default: [] },
   },
@@ -113,7 +113,7 @@ function upload(size) {
   })
 }
 
-/** Uploads a file in two requests of the tus protocol. */
+/** Uploads a file in two tus requests. */
 async function uploadResumably(size) {
   const metadata = `filename ${btoa(`a.${options.extension}`)},context ${btoa('memory')}`
   const protocol = { 'Tus-Resumable': '1.0.0' }

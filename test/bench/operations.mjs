@@ -46,7 +46,7 @@ const text = (size) => {
   return Buffer.from(part.repeat(Math.ceil(size / part.length)).slice(0, size))
 }
 const side = (bytes) => Math.round(Math.sqrt(bytes / 3))
-/** Noise does not compress, so the size of the image equals that of its pixels. */
+/** Noise does not compress, so the image file is as large as its pixels. */
 const picture = (bytes) =>
   sharp(randomBytes(side(bytes) ** 2 * 3), { raw: { width: side(bytes), height: side(bytes), channels: 3 } })
     .png()
@@ -61,7 +61,7 @@ const contents = {
   'text 100 MiB': { name: 'large.txt', files: await several(2, () => text(100 * 1024 * 1024)) },
 }
 
-/** Starts the service of the clone at `folder` with tenants and contexts. */
+/** Starts the service from the clone at `folder` with tenants and contexts. */
 async function openService(folder) {
   const service = await startService({}, startFlags(folder), join(folder, 'dist', 'main.js'))
   const tenants = []
@@ -176,7 +176,7 @@ for (const each of Object.values(sides)) {
   await Promise.all(Array.from({ length: 32 }, fill))
 }
 
-// Operations by name, each of which sends one call to a server.
+// Operations by name. Each sends one call to a server.
 
 const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
 const mixed = (reads) => (side) => (with_) =>
@@ -257,5 +257,5 @@ for (const [name, operation] of Object.entries(operations)) {
   removeBlobsSince(prepared)
 }
 agent.destroy()
-// The minimal server stops first because it uses the PostgreSQL of the service.
+// The minimal server stops first because it uses the service's PostgreSQL.
 for (const each of [sides.bare, sides.assay, sides.before]) await each?.stop()

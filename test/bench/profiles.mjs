@@ -89,7 +89,7 @@ async function clientOf({ url, key }) {
   return { get, upload, urlOf, small, large }
 }
 
-/** Prints the profile of the measured seconds without the shutdown. */
+/** Prints the profile of the measured seconds, excluding the shutdown. */
 function printProfile(name, rate, folder, endMs) {
   const own = new Map()
   let busy = 0

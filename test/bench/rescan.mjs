@@ -86,7 +86,7 @@ async function measurePlainScan(paths) {
   return (performance.now() - began) / 1000
 }
 
-/** Generates text from words, which clamd scans like any text. */
+/** Generates text from words, which clamd scans like ordinary text. */
 function generateText(bytes, seed) {
   const line = `${seed} what stands in a file of this kind is read by people, and now and then by no one at all\n`
   return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes)

@@ -21,7 +21,7 @@ const neighbours = Number(process.argv[4] ?? 0)
 const pagesOnly = process.argv[5] === 'pages'
 const counters = 1.5
 const elsewhere = 3
-// A numbered page of files scans an index from the nearer end to the middle of the list.
+// Reading a numbered page scans an index from the nearer end, at most to the middle of the list.
 const deepPageMs = 150
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-bench-scale-'))

@@ -273,7 +273,7 @@ async function verifyRecords({ databaseUrl, url, env, record, world }) {
   for (const { what, logged, other } of sides)
     if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)
 
-  // Simulates an hour so that work interrupted by a kill is due.
+  // Simulates the passage of an hour so that work interrupted by a kill is due.
   await database.query(`UPDATE blob_garbage SET due_at = now()`)
   const swept = await command(env, 'sweep')
   const verified = await command(env, 'verify', '--deep')

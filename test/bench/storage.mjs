@@ -96,7 +96,7 @@ async function expectStatus(status, got) {
   return got
 }
 
-/** Returns the speed of a transfer in MB (10^6 bytes) per second. */
+/** Returns the transfer speed in MB (10^6 bytes) per second. */
 async function curl(...parameters) {
   const format = '\n%{http_code} %{size_upload} %{size_download} %{time_total} %{time_pretransfer}'
   const { stdout } = await promisify(execFile)('curl', ['-sS', '-H', 'Expect:', '-w', format, ...parameters])

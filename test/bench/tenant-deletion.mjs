@@ -70,7 +70,7 @@ async function seed() {
   await client.end()
 }
 
-/** Measures request latencies of the other tenant in milliseconds while `work` runs. */
+/** Measures the other tenant's request latencies in milliseconds while `work` runs. */
 async function measure(headers, work) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const times = { upload: [], list: [], metadata: [] }

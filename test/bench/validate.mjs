@@ -42,7 +42,7 @@ function createValidation(extension, files, on) {
   }
 }
 
-/** Returns CPU seconds of this process with its threads and of running pool processes. */
+/** Returns the CPU seconds used by this process, its threads and running pool processes. */
 function cpuSeconds() {
   const { user, system } = process.cpuUsage()
   const ticks = pool.processes.map((pid) => {
@@ -84,7 +84,7 @@ try {
     const all = await measure(files, createValidation(extension, files, true), inFlight)
     const off = await measure(files, createValidation(extension, files, false), inFlight)
     const [library, open] = bareReaders[extension] ?? []
-    // Verdicts of the library are ignored because some files of a folder are damaged.
+    // The library's verdicts are ignored because some files in a folder may be damaged.
     const bare =
       open &&
       (await measure(

@@ -6,7 +6,7 @@ import { extname, join, relative } from 'node:path'
 
 const [folder, file, against] = process.argv.slice(2)
 if (!file) throw new Error('Usage: node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
-// DIST selects another build, such as one without a part of a reader.
+// DIST selects another build, such as one in which part of a reader is removed.
 const from = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
 const { decodeImage } = await import('@assay/formats/image/libvips')
 const { decodeImagesWith } = await import('@assay/formats/image')

@@ -86,7 +86,7 @@ async function runBenchmark() {
       `  a bare loop over 1, 8, 20 connections: ${[await measureBareLoop(port, 1), await measureBareLoop(port, 8), await measureBareLoop(port, 20)].join(', ')}`,
     )
     for (const replicas of [1, 2]) {
-      // The first service creates the API key of the first start.
+      // The first service creates the initial API key.
       while (services.length < replicas) services.push(await startService(env))
       await run(1)
       console.log(
@@ -135,7 +135,7 @@ async function measureBareLoop(port, connections) {
   return Math.round((count * 1000) / (performance.now() - began))
 }
 
-/** Appends events in one statement like the ledger, with dummy hashes of the correct number. */
+/** Appends events in one statement, as the ledger does, with the correct number of dummy hashes. */
 function append(db, tenantId, events) {
   return db.query(
     `WITH head AS (UPDATE tenant_heads SET journal_length = journal_length + $2,

@@ -116,7 +116,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(await header.getAttribute('aria-sort')).toBe('descending')
   })
 
-  test('the file list selects and deselects all files of the page', async () => {
+  test('the file list selects and deselects all files on the page', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?search=.pdf' })
     await row(page, 'paper.pdf').waitFor()
     await page.getByLabel('Select paper.pdf').check()
@@ -128,7 +128,7 @@ describeWith('chromium')('files in the dashboard', () => {
     await page.getByText('2 selected').waitFor({ state: 'detached' })
   })
 
-  /** Drags a file over an element and drops it like a file from the desktop. */
+  /** Drags a file over an element and drops it as if it came from the desktop. */
   const drop = async (page: Page, selector: string, name: string, onDrag: () => Promise<unknown> = async () => {}) => {
     const transfer = await page.evaluateHandle(
       `(() => { const transfer = new DataTransfer(); transfer.items.add(new File(['dropped'], '${name}')); return transfer })()`,

@@ -82,7 +82,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Ruled files' }).waitFor()
   })
 
-  test('saves and clears the retention period of a context in the dashboard', async () => {
+  test("saves and clears a context's retention period in the dashboard", async () => {
     const { context_id } = await tenant.context('aging', { scan_for_viruses: false })
     const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
@@ -107,7 +107,7 @@ describeWith('chromium')('file lifecycle in the dashboard', () => {
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })
 
-  test('hides the trash without the delete scope and holds without the admin scope', async () => {
+  test('hides the trash from users without the delete scope and holds from users without the admin scope', async () => {
     const id = await upload('seen.txt')
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()

@@ -61,7 +61,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
   const getKeys = async () => JSON.stringify((await world.unauthenticated.raw('/.well-known/jwks.json')).body)
   const upload = async (name: string, content: string) =>
     (await tenant.admin.upload('notes', name, content)).body.data.file_id as string
-  /** Drops files onto the verification area, as from the file manager of the operating system. */
+  /** Drops files onto the verification area, as if dragged from the operating system's file manager. */
   const drop = async (page: Page, ...files: { name: string; content: string }[]) => {
     const dataTransfer = await page.evaluateHandle((given) => {
       const browser = globalThis as unknown as {

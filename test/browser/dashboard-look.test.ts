@@ -11,7 +11,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Paths of all pages with a selector that matches when the page is complete. */
+/** Path of each page, with a selector that matches when the page is complete. */
 const views = [
   ['/', '.plot-bars a'],
   ['/files', 'td'],
@@ -71,7 +71,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
   // Color rules are selected by name because axe's color tag also contains AAA rules.
   const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
 
-  /** Returns the serious and critical accessibility violations of a page. */
+  /** Returns the serious and critical accessibility violations on a page. */
   async function barriers(page: Page, of: 'all' | 'colours' = 'all'): Promise<string[]> {
     await page.evaluate(axe)
     const options = { resultTypes: ['violations'], ...(of === 'colours' && { runOnly: colourRules }) }

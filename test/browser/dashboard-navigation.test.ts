@@ -103,7 +103,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     expect(await page.getByRole('dialog').count()).toBe(1)
   })
 
-  test("a click on a list row opens the item's details or the page of the context", async () => {
+  test("a click on a list row opens the item's details or the context's page", async () => {
     const key = await tenant.key(['metadata'], { name: 'Reader' })
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     const row = (name: string) => page.getByRole('row').filter({ hasText: name })

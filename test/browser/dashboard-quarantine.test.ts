@@ -43,7 +43,7 @@ describeWith('chromium')('quarantine and rescan in the dashboard', () => {
     await page.getByRole('link', { name: '2', exact: true }).click()
     await row(page, 'one.txt').getByText('Test.Tomorrow').waitFor()
     await row(page, 'two.txt').waitFor()
-    // The page of an infected file names the virus too.
+    // The infected file's page also names the virus.
     await page.goto('/files?search=one.txt')
     await row(page, 'one.txt').getByText('Quarantined').waitFor()
     await page.getByRole('link', { name: 'one.txt' }).click()

@@ -27,7 +27,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()
 
-  // Collects requests of a page that the service rejects because of a missing scope.
+  // Collects a page's requests that the service rejects because of a missing scope.
   const collectRejections = (page: Page) => {
     const codes: string[] = []
     page.on('response', async (response) => {
@@ -107,7 +107,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.goto(`/#welcome=${await world.app.services.welcomes.createWelcomeToken(userId)}`)
     await page.getByText(email).waitFor()
     expect(page.url()).not.toContain('welcome')
-    // A valid link replaces the session of another user. An invalid link changes nothing.
+    // A valid link replaces another user's session. An invalid link changes nothing.
     const other = await dashboard.user(tenant, ['metadata'])
     await page.goto(`/#welcome=${await world.app.services.welcomes.createWelcomeToken(other.userId)}`)
     await page.getByText(other.email).waitFor()
@@ -262,7 +262,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
     await page.context().request.post('/session', { data: { email, password } })
-    // Delays the responses to requests of the new user.
+    // Delays the responses to the new user's requests.
     await page.route('**/graphql', (route) => {
       if (route.request().postDataJSON().operationName === 'Me') return route.continue()
     })

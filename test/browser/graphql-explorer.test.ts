@@ -42,7 +42,7 @@ describeWith('chromium')('the GraphQL explorer in a browser', () => {
   }
 
   const editors = { query: 'Query Editor', variables: 'Variables', headers: 'Headers' }
-  /** Replaces the text of a visible editor. */
+  /** Replaces the text in a visible editor. */
   const write = async (page: Page, editor: keyof typeof editors, text: string) => {
     await page.locator(`section[aria-label="${editors[editor]}"] .graphiql-editor:not(.hidden) .CodeMirror`).click()
     await page.keyboard.press('Control+A')

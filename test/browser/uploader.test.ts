@@ -175,7 +175,7 @@ describeWith('chromium')('<assay-uploader> on a page of another origin', () => {
     expect(await visitor.button('Take a photo').count()).toBe(0)
   })
 
-  test('the upload widget pauses and resumes at the received bytes', async () => {
+  test('the upload widget pauses an upload and resumes it after the last received byte', async () => {
     const used = await link()
     const proxy = await openProxy()
     await open({ url: proxy.url + used.path })

@@ -127,7 +127,7 @@ export const allowed = (error: unknown): string[] | undefined =>
   }, 600_000)
 })
 
-/** Serves the files of a folder over HTTP. */
+/** Serves the files in a folder over HTTP. */
 async function serve(folder: string): Promise<Server> {
   const types: Record<string, string> = { html: 'text/html', js: 'text/javascript', css: 'text/css' }
   const server = createServer((request, response) => {

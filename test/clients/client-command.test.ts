@@ -60,7 +60,7 @@ test('the login command stores the URL and key with mode 0600 after the service 
   expect((await runAssay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
 })
 
-test('the commands upload, ls, get and rm handle a file from upload to deletion', async () => {
+test('the `upload`, `ls`, `get` and `rm` commands upload, list, download and delete a file', async () => {
   await writeFile(join(folder, 'a.txt'), 'hello')
   const uploaded = await runForJson(['upload', 'a.txt', '--context', 'notes', '--metadata', '{"page":1}'])
   expect(uploaded).toMatchObject({ status: 0, rows: [{ original_filename: 'a.txt', size_bytes: 5 }] })
@@ -89,7 +89,7 @@ test('the upload command reports rejected files, continues with the others, and 
   expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
 })
 
-test('the commands keys and logs create, disable and list objects', async () => {
+test('the `keys` command creates, disables and lists API keys, and the `logs` command lists calls', async () => {
   const created = await runForJson(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
   expect(created.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
   const id = created.rows[0].api_key_id
@@ -123,7 +123,7 @@ test('the command line exits with status 2 for invalid arguments or an unreachab
   )
 })
 
-test('the command line names the file of a local error as text and as JSON', async () => {
+test('the command line names the affected file in a local error, as text and as JSON', async () => {
   const missing = ['upload', 'missing.txt', '--context', 'notes']
   expect(await runAssay(missing)).toEqual({ status: 2, out: '', err: "'missing.txt' does not exist. (ENOENT)\n" })
   const { status, err } = await runAssay([...missing, '--json'])
@@ -157,7 +157,7 @@ test('the link command creates, lists and revokes upload links, and upload --lin
   expect([revoked.status, revoked.out]).toEqual([1, expect.stringMatching(/^linked\.txt\trejected\tnot_found\t/)])
 })
 
-test('the commands receipt and verify prove a stored file offline', async () => {
+test('the `receipt` and `verify` commands prove a stored file offline', async () => {
   await writeFile(join(folder, 'proven.txt'), 'proven')
   const { file_id } = (await runForJson(['upload', 'proven.txt', '--context', 'notes'])).rows[0]
   await writeFile(join(folder, 'receipt.jws'), (await runAssay(['receipt', file_id])).out)

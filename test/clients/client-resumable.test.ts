@@ -52,7 +52,7 @@ test('the client library uploads a large file in several requests and resumes af
   expect(await countFiles()).toBe(1)
 })
 
-test('the client library throws why a resumable upload was rejected before its first or after its last byte', async () => {
+test('the client library throws the rejection reason of a resumable upload before its first byte or after its last', async () => {
   const client = openClient(world.url)
   const getRejection = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-/** Returns exit status and output of a program, even if it fails. */
+/** Returns a program's exit status and output, even if it fails. */
 const getOutcome = (running: Promise<{ stdout: string }>) =>
   running.then(
     ({ stdout }) => ({ status: 0, stdout }),

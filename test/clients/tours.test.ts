@@ -26,7 +26,7 @@ interface Step {
   shown: string
 }
 
-/** Returns the code blocks of a tour, each with its documented output. */
+/** Returns the code blocks in a tour, each with its documented output. */
 function listSteps(page: string, language: string): Step[] {
   const text = readFileSync(new URL(`docs/${page}`, root), 'utf8')
   const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind, content]) => ({ kind, content: content! }))

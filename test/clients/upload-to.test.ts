@@ -160,7 +160,7 @@ test('uploadTo starts again if the upload to resume no longer exists', async () 
   expect((await downloadContent(file.file_id)).toString()).toBe('text')
 })
 
-test('uploadTo sends no file if the signal is aborted before or during the check of the rules', async () => {
+test('uploadTo sends no file if the signal is aborted before or during the rule check', async () => {
   const { url, link_id } = await createLink()
   const file = new File(['x'], 'a.txt')
   await expect(uploadTo(url, file, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')

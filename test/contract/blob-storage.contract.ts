@@ -11,7 +11,7 @@ import { breaking, inFile, inMemory, noise, readBytes } from './contents.js'
 /** A blob store whose backend a test can stop. */
 export interface StoreUnderTest {
   storage: BlobStorage
-  /** Makes the backend of the store unavailable. */
+  /** Makes the store's backend unavailable. */
   down(): Promise<void>
   up(): Promise<void>
   /** Lists leftover temporary files and sessions, and connections after `storage.close()`. */
@@ -73,7 +73,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('reads blob ranges that include both ends', async () => {
+    test('reads blob ranges with inclusive bounds', async () => {
       const bytes = noise(1000)
       await put('a/b', bytes)
       expect(await read('a/b', { start: 10, end: 19 })).toEqual(bytes.subarray(10, 20))
@@ -150,7 +150,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('distinguishes blob paths with common prefixes and sorts them by bytes', async () => {
+    test('distinguishes blob paths with common prefixes and lists them in byte order', async () => {
       const paths = [
         'images/a',
         'images-2/a',

@@ -65,7 +65,7 @@ describe('an external provider', () => {
     return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}), ...header }).sign(provider.keys[by])
   }
 
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts tokens of an external provider by %s', async (by) => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts tokens that an external provider signs with %s', async (by) => {
     expect(await authenticate(here, await signed({}, by))).toEqual({
       outcome: 'actor',
       actor: {
@@ -82,7 +82,7 @@ describe('an external provider', () => {
     })
   })
 
-  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens of an external provider by %s', async (by) => {
+  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens that an external provider signs with %s', async (by) => {
     expect(await authenticate(here, await signed({}, by))).toMatchObject({
       message: 'This token is signed with an unsupported algorithm.',
     })
@@ -156,7 +156,7 @@ describe('an external provider', () => {
     ).toThrow(/JWT_ISSUER/)
   })
 
-  test('queries the user once per external token, and again after a change of the user', async () => {
+  test('queries the user once per external token, and again after a change to the user', async () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
     // Polls because a stalled machine bypasses the cache.

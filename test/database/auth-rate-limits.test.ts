@@ -37,7 +37,7 @@ const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('calls', () => {
-  test('limits the calls of one key per minute with 429 and a wait time without affecting other keys', () =>
+  test('limits the calls per minute of one key, returns 429 with a wait time, and does not affect other keys', () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
       const first = await limits.countCall(actor('key_1'))
@@ -56,7 +56,7 @@ describe('calls', () => {
       expect(await limits.countCall(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test('limits the calls of all keys of a tenant to five times the limit per key', () =>
+  test("limits the combined calls of a tenant's keys to five times the limit per key", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -65,7 +65,7 @@ describe('calls', () => {
       expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test('calls of a key above its limit do not count towards the limit of its tenant', () =>
+  test("calls above a key's limit do not count towards its tenant's limit", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       await countOutcomes(50, () => limits.countCall(actor('key_mad')))

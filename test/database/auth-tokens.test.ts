@@ -60,7 +60,7 @@ describe('sign-in with a password', () => {
     await waitUntil(async () => (await authenticate(there, token)).outcome === 'rejected')
   })
 
-  test('rejects a session of a disabled user, and returns 403 for one of a suspended tenant', async () => {
+  test("rejects a disabled user's session, and returns 403 for a suspended tenant's session", async () => {
     const tenant = await world.tenant()
     const { token, userId } = await signedIn(here, tenant)
     await authenticate(here, token)
@@ -200,7 +200,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('rejects a token signed with a foreign key under an unknown, known or missing kid', async () => {
+  test('rejects a token signed with a foreign key and an unknown, known or missing kid', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }
@@ -213,7 +213,7 @@ describe('forged tokens of the service', () => {
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
-  test('rejects a token signed with a key of another purpose', async () => {
+  test('rejects a token signed with a key for another purpose', async () => {
     const { id } = await here.signing.download_url.current()
     const mine = generateKeyPairSync('ed25519').privateKey
     expect(await authenticate(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({

@@ -38,7 +38,7 @@ beforeAll(async () => {
           : midnight - random() * 2 * day
     calls.push({
       at: new Date(Math.floor(at)),
-      // Calls of the third key and deletions are rare.
+      // Calls with the third key and deletions are rare.
       apiKeyId: random() < 0.01 ? keys[2]! : pick(keys.slice(0, 2)),
       operation: random() < 0.02 ? 'delete' : pick(['upload', 'download', 'metadata']),
       status: random() < 0.1 ? 'failure' : 'success',
@@ -165,7 +165,7 @@ test('returns the newest calls separately for each of several keys', async () =>
   )
 })
 
-test('returns no calls of another tenant', async () => {
+test('returns no calls from another tenant', async () => {
   const foreign = { ...books.key, tenantId: newId('ten') }
   expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])

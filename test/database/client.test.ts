@@ -57,7 +57,7 @@ test('reads timestamps with millisecond precision in any year', async () => {
   expect(rows).toEqual(all.map((text) => ({ moment: new Date(text) })))
 })
 
-test('Prisma shares the connection pool of the service', async () => {
+test("Prisma shares the service's connection pool", async () => {
   expect(await database.prisma.tenant.count()).toBe(0)
   expect(database.pool.totalCount).toBeLessThanOrEqual(2)
   expect(
@@ -112,7 +112,7 @@ describe('an outage', () => {
     await other.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
     )
-    // Waits until the pool detects closed connections, because a later statement would fail like a running one.
+    // Waits until the pool detects the closed connections, because a statement sent earlier would fail.
     while (database.pool.totalCount > 0) await sleep(10)
     await other.end()
     expect(warnings).toContain('A database connection was lost.')

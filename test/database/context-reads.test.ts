@@ -11,7 +11,7 @@ afterAll(() => books.close())
 
 const createService = () => new FileContextService({ db: books.database, ledger: books.ledger(), maxUploadMb: 50 })
 
-test('concurrent reads of a tenant share a statement, and each caller gets its own context', async () => {
+test('concurrent reads for a tenant share a statement, and each caller gets its own context', async () => {
   const created = await Promise.all(['alpha', 'beta'].map((key) => books.context(key)))
   const service = createService()
   const query = jest.spyOn(books.database.pool, 'query')

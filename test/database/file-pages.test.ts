@@ -116,7 +116,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
 test.each([
   ['no filter', 5],
   ['a context', 5],
-  // Each context adds at most one statement limit.
+  // Each context adds at most the row limit of one statement.
   ['several contexts', 2 * 101],
 ])('a page of %s reads at most half of the index entries, and the last page reads at most %d', async (name, maxLastRows) => {
   const filter = { tenantId: books.tenantId, ...filters[name]!() }

@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-/** Counts the file rows that a list statement reads, including filtered ones. */
+/** Counts the file rows that a list statement reads, including those that it filters out. */
 async function read(search: Search, after: SortPosition | undefined): Promise<number> {
   const requested: { text: string; values: unknown[] }[] = []
   const query = (text: string, values: unknown[]) => {

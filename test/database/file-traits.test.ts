@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-/** Stores new reports like a rescan. */
+/** Stores new reports as a rescan does. */
 async function storeReports(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
   await client.query(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,

@@ -66,7 +66,7 @@ describe('a page reads no more rows than it returns, at any depth', () => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('a page of two event types, one of them rare, after %d reads a bounded number of rows', async (after) => {
+  test.each(places)('a page of one common and one rare event type after %d reads a bounded number of rows', async (after) => {
     // The statement reads at most one page per type plus the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
@@ -88,7 +88,7 @@ test('a page of events returns the last position read so that no event is read t
   expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
 })
 
-test('a page omits events of other contexts and advances its position past them', async () => {
+test('a page omits events from other contexts and advances its position past them', async () => {
   const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
   expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
   expect(through).toBe(limit)

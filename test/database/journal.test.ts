@@ -122,7 +122,7 @@ test('four ledgers write one journal without gaps, and rejected entries leave no
   )
 })
 
-test('creates one event for each crossing of a quota threshold', async () => {
+test('creates one event each time a quota threshold is crossed', async () => {
   const small = await LedgerFixture.open({ quotaMb: 1 })
   const context = await small.context('wide')
   const commit = async (entry: Entry) => small.ledger().commit(entry)

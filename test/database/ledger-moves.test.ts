@@ -29,7 +29,7 @@ async function commitWhileAnotherLeads(
 const listTransactions = (contextId: string) =>
   books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('commits the pending entries of four ledgers in one transaction and returns each ledger its results', async () => {
+test('commits the pending entries of four ledgers in one transaction and returns its results to each ledger', async () => {
   const context = await books.context('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
@@ -62,12 +62,12 @@ test('deletes a file once if two ledgers delete it in the same transaction', asy
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test('commits pending entries of a dead process with the next move, regardless of their age', async () => {
+test("commits a dead process's pending entries with the next move, regardless of their age", async () => {
   const context = await books.context('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
     const { outcomes, end } = await commitWhileAnotherLeads([entry])
-    // Simulates pending moves of a dead process.
+    // Simulates a dead process's pending moves.
     await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()
     expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })

@@ -176,7 +176,7 @@ test('concurrent uploads, deletions and downloads of the same files on four ledg
     for (let times = 0; times < 6; times++) entries.push(books.download(upload))
     entries.push(books.deletion(upload), books.deletion(upload), await books.upload(context, 3))
   }
-  // Entries in different orders would cause deadlocks if locks were not sorted.
+  // Entries in different orders would cause deadlocks if locks were not acquired in a fixed order.
   const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
   expect([...new Set(outcomes.map(getCode))].sort()).toEqual(['done', 'not_found'])
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 40, bytes: 120 })

@@ -80,7 +80,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('migrates the shards of a Citus cluster one after the other', async () => {
+  test('migrates the shards of a Citus cluster one at a time', async () => {
     const database = await emptyDatabase()
     const mode = `current_setting('citus.multi_shard_modify_mode', true)`
     await migrate(database.url, createFolderWithMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
@@ -112,7 +112,7 @@ describe('migrations', () => {
 })
 
 describe('a database of another version', () => {
-  test('rejects a database of a newer version in one sentence', async () => {
+  test('rejects a database from a newer version with a one-sentence error', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, createFolderWithMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
@@ -181,14 +181,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('a migration waits for a transaction that locks the table without blocking others for long', async () => {
+  test('a migration waits for a transaction that locks its table and does not block others for long', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, createFolder('held', table))
     const holder = new pg.Client({ connectionString: database.url })
     await holder.connect()
     await holder.query('BEGIN; SELECT * FROM big LIMIT 1')
     const migrated = migrate(database.url, add(join(scratch, 'held'), 'held_next', 'ALTER TABLE big ADD COLUMN more int'))
-    // Waits behind ALTER TABLE until ALTER TABLE times out.
+    // The count query waits behind ALTER TABLE until ALTER TABLE times out.
     await waitFor(
       database.url,
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE big%' AND wait_event_type = 'Lock'`,

@@ -17,7 +17,7 @@ const keepDays = 40
 
 let books: LedgerFixture
 beforeAll(async () => {
-  // The test avoids the end of an hour because expired rows are counted by full hours.
+  // The test avoids the end of an hour because expired rows are counted in full hours.
   await avoidHourEnd()
   books = await LedgerFixture.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
@@ -92,7 +92,7 @@ test('retention removes expired rows from logs and totals, drops expired months,
   expect((await deleteExpiredLogs(database.pool, horizons)).rows).toBe(0)
 })
 
-test('retention skips a month that is being read until the next run', async () => {
+test('retention skips a month that is being read and drops it in the next run', async () => {
   const month = getMonthStart(new Date(), 2)
   const { name } = toPartition(month)
   const reader = await books.database.pool.connect()

@@ -79,7 +79,7 @@ test('a later sweep deletes the paths claimed by a sweep that crashed', async ()
   expect(await countJournal()).toBe(0)
 })
 
-test('retries a blob that the store fails to delete after a minute, with the reason', async () => {
+test('postpones the deletion of a blob that the store fails to delete and reports the reason', async () => {
   const { storage } = createStore(async (path) => {
     if (path === 'ten_x/7') throw new Error('no response within 10 ms')
   })

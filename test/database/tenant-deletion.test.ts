@@ -28,7 +28,7 @@ async function createTenant(files: number): Promise<TestTenant> {
 
 const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
 
-/** Returns the tables that still contain rows of the tenant. */
+/** Returns the tables that still contain rows for the tenant. */
 async function listTablesWithRows(tenantId: string): Promise<string[]> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
@@ -68,7 +68,7 @@ test('two processes that delete the same tenant both report the total number of 
   expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
 })
 
-test('concurrent calls during a tenant deletion leave no rows of the tenant and no wrong counters', async () => {
+test('concurrent calls during a tenant deletion leave no rows for the tenant and no wrong counters', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await createTenant(1_200)
@@ -89,7 +89,7 @@ test('concurrent calls during a tenant deletion leave no rows of the tenant and 
     await tenants.delete(tenant.tenantId, tenant.name)
     deleted = true
     await Promise.all(calls)
-    // A fold discards the counts of the last calls.
+    // A fold discards the counts from the last calls.
     await fold.foldNow({ everyTenant: true })
     expect(await listTablesWithRows(tenant.tenantId)).toEqual([])
   }
@@ -134,7 +134,7 @@ test('an interrupted tenant deletion is completed and cannot be undone by resumi
   await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })
 
-/** Opens a transaction that locks a file of the tenant. */
+/** Opens a transaction that locks one of the tenant's files. */
 async function openLockingTransaction(tenant: TestTenant): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()

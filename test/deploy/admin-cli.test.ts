@@ -92,7 +92,7 @@ describe('with a running service', () => {
       created_at: expect.stringMatching(/Z$/),
     })
 
-    // Polls because the service receives changes of other processes after a short delay.
+    // Polls because the service receives other processes' changes after a short delay.
     const waitForStatus = async (status: number) => {
       while ((await caller.get('/files')).status !== status) await sleep(20)
     }
@@ -216,7 +216,7 @@ describe('with a running service', () => {
     expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
   })
 
-  test('the admin command verify reports a mismatch through its exit status', async () => {
+  test('the `admin verify` command reports a mismatch through its exit status', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data

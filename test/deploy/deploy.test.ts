@@ -149,7 +149,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
           for (const label of [...metric.labels, ...grouped])
             expect([expression, known]).toEqual([expression, expect.arrayContaining([label])])
         }
-      // Every metric of the service must appear on a dashboard.
+      // Every metric that the service exports must appear on a dashboard.
       expect(metrics.map(({ name }) => name).filter((name) => name.startsWith('assay_') && !shown.has(name))).toEqual([])
     })
   },
@@ -193,7 +193,7 @@ describe('the image', () => {
 
 describeWith('clamd')('clamd.conf', () => {
   test('clamd accepts the provided clamd.conf', async () => {
-    // Replaces paths in the configuration with those of the test.
+    // Replaces paths in the configuration with the test's paths.
     const settings = text('deploy/kubernetes/clamd.conf')
       .split('\n')
       .filter((line) => line !== '' && !/^(#|Foreground|TCP|LocalSocket|DatabaseDirectory)/.test(line))

@@ -5,7 +5,7 @@ import { distributedTables, localTables, referenceTables } from '../../src/platf
 import { installCitusStandIn } from '../support/citus-stand-in.js'
 import { World } from '../support/world.js'
 
-// Citus is not available to tests, so a fake rejects what Citus rejects (test/support/citus-stand-in.ts).
+// Citus is not available to tests, so a fake rejects the same operations as Citus (test/support/citus-stand-in.ts).
 
 let world: World
 let client: pg.Client
@@ -74,7 +74,7 @@ test('distributes an empty database, keeps all foreign keys without ON UPDATE CA
   expect(await select('SELECT FROM calls')).toHaveLength(calls)
 })
 
-test('keeps the tables of the service on the coordinator and creates immutable functions on every node', async () => {
+test('keeps service-wide tables on the coordinator and creates immutable functions on every node', async () => {
   await runDistribute()
   for (const table of localTables)
     expect([...(await listPlacements('reference')), ...(await listPlacements('distributed'))]).not.toContain(table)

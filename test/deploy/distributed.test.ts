@@ -42,7 +42,7 @@ const acrossTenants: Record<string, RegExp> = {
   'the command line lists tenants with their bytes': /^SELECT t\.tenant_id .* FROM tenant_heads h JOIN tenants t/s,
 }
 
-/** Statements that insert rows of several tenants, which a distributed database receives per tenant. */
+/** Statements that insert rows for several tenants. A distributed database receives one statement per tenant instead. */
 const groupsOfTenants: Record<string, RegExp> = {
   'calls of all tenants share a commit': /^WITH calls AS \(\s*INSERT INTO call_logs/,
   'as do reserved paths': /^INSERT INTO blob_garbage .* FROM unnest\(\$1::text\[\], \$2::text\[\]\) AS reserved/,
@@ -188,7 +188,7 @@ describeIf(existsSync(here('node_modules')), 'their parser is not installed (npm
       expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])
     })
 
-    test('every listed statement exception is still needed', () => {
+    test('every listed exception to the statement rules is still needed', () => {
       const unused = Object.entries({ ...acrossTenants, ...groupsOfTenants }).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )

@@ -8,7 +8,7 @@ const isWithoutZone = (node) => getLastName(node?.FuncCall?.funcname) === 'timez
 // PostgreSQL types a constant or parameter directly without a conversion at run time.
 const isTyped = (node) => node?.A_Const !== undefined || node?.ParamRef !== undefined
 
-/** Returns description and volatility of an expression that is not IMMUTABLE. */
+/** Returns the description and volatility of an expression that is not IMMUTABLE. */
 function describeVolatility(kind, node, volatility) {
   if (kind === 'SQLValueFunction') return { what: 'CURRENT_TIMESTAMP or a similar value', level: 's' }
   if (kind === 'FuncCall') {

@@ -36,7 +36,7 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 const convert = () => runCommand(['migrate', '--from-prerelease'], { DATABASE_URL: database.url })
 
-/** Returns the rows of all tables that the conversion keeps, without renamed lease columns. */
+/** Returns the rows of all tables that the conversion keeps, excluding renamed lease columns. */
 async function readRows(): Promise<Record<string, unknown>> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
@@ -108,7 +108,7 @@ test('a converted pre-release database serves files, counters, journal, uploads 
   }
 })
 
-test('rejects a database that cannot be converted in one sentence and leaves it unchanged', async () => {
+test('rejects a database that cannot be converted with a one-sentence error and leaves it unchanged', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await readRows()

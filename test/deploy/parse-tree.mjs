@@ -2,7 +2,7 @@
 
 const isStatement = (kind) => /^(Select|Update|Delete|Insert)Stmt$/.test(kind)
 
-/** Yields every node of a tree as [kind, node]. `nested` includes the nodes of nested statements. */
+/** Yields every node in a tree as [kind, node]. `nested` includes the nodes of nested statements. */
 export function* walkNodes(tree, { nested = false } = {}) {
   if (tree === null || typeof tree !== 'object') return
   for (const [kind, node] of Object.entries(tree)) {
@@ -28,7 +28,7 @@ export function getColumn(node, variables) {
 /** Returns the last part of a qualified name, such as `now` for `pg_catalog.now`. */
 export const getLastName = (names) => names?.at(-1)?.String?.sval
 
-/** Yields INSERT, UPDATE and DELETE statements of a tree, including nested ones, as [kind, statement]. */
+/** Yields the INSERT, UPDATE and DELETE statements in a tree, including nested ones, as [kind, statement]. */
 export function* findChanges(tree) {
   for (const [kind, node] of walkNodes(tree, { nested: true })) if (/^(Update|Delete|Insert)Stmt$/.test(kind)) yield [kind, node]
 }

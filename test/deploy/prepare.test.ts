@@ -30,7 +30,7 @@ test.each([
   for (const path of ['package.json', 'package-lock.json', 'scripts'])
     cpSync(join(root, path), join(clone, path), { recursive: true })
   const npm = join(clone, 'npm.js')
-  // The fake npm ignores the first Ctrl-C, like npm.
+  // The fake npm ignores the first Ctrl-C, like the real npm.
   writeFileSync(
     npm,
     `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,

@@ -28,7 +28,7 @@ test('prisma generate needs only the installed files and no network', async () =
   for (const path of findNeededPackages(prismaOnly, isUnusedDependency)) {
     if (path === '') continue
     const from = join(root, path)
-    // Nested packages are separate entries of the list.
+    // Nested packages are separate entries in the list.
     const filter = async (file: string) => {
       const inside = file.slice(from.length)
       if ((await stat(file)).isDirectory()) return !inside.includes('/node_modules')

@@ -1,7 +1,7 @@
 /** A statement or function that Citus rejected, with the expected finding. */
 export interface RejectedStatement {
   statement?: string
-  /** Complete definition of a PL/pgSQL function. */
+  /** Complete PL/pgSQL function definition. */
   definition?: string
   finding: string
 }

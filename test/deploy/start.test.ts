@@ -135,7 +135,7 @@ describe('the first start', () => {
 })
 
 describe('a failed start prints one sentence, ends with status 1, and leaves no files or processes', () => {
-  test('a start with a port in use fails with one sentence', async () => {
+  test('a start with a port in use fails with a one-sentence error', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
     await once(other, 'listening')
@@ -148,7 +148,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a start with a DATA_DIR in use fails with one sentence', async () => {
+  test('a start with a DATA_DIR in use fails with a one-sentence error', async () => {
     const env = await environment()
     const first = await start(env)
     const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
@@ -159,14 +159,14 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('a start with an invalid variable fails with one sentence', async () => {
+  test('a start with an invalid variable fails with a one-sentence error', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a start with an unreachable database fails with one sentence', async () => {
+  test('a start with an unreachable database fails with a one-sentence error', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),

@@ -39,7 +39,7 @@ const readable = ({ query, parseMode }) => {
 const usesTables = (query) =>
   [...walkNodes(parseSync(query), { nested: true })].some(([kind]) => kind === 'RangeVar' || kind === 'relation')
 
-/** Checks the statements of a function body with the function's variables. */
+/** Checks the statements in a function body with the function's variables. */
 function checkFunction({ name, language, definition, body }) {
   if (language === 'sql') return [checkStatement(`${name}: ${body}`, new Set(), body)]
   const parsed = parsePlPgSQLSync(definition)
@@ -52,7 +52,7 @@ function checkFunction({ name, language, definition, body }) {
   const findings = expressions.map((each) => checkStatement(`${name}: ${each.query}`, variables, readable(each)))
   for (const _ of findNodes(parsed, 'PLpgSQL_stmt_dynexecute'))
     findings.push({ statement: `${name}: EXECUTE`, found: ['cannot be read'] })
-  // A trigger runs on the node of a shard, which cannot plan statements of the trigger.
+  // A trigger runs on the node that stores the shard, and that node cannot plan the trigger's statements.
   if (/\bRETURNS trigger\b/i.test(definition) && expressions.some((each) => usesTables(readable(each))))
     findings.push({ statement: `${name}: trigger`, found: ['runs a statement in a trigger'] })
   return findings

@@ -117,7 +117,7 @@ function* checkInsert({ relation, cols, selectStmt }, { tables, ctes, variables 
   if (!isCte && ties.get(from) !== 'one') yield `inserts into ${relation.relname} for several tenants`
 }
 
-/** Yields findings for the statements of a tree. `ctes` contains names that outer statements define. */
+/** Yields findings for the statements in a tree. `ctes` contains names that outer statements define. */
 export function* checkTenants(tree, rules, ctes = new Set()) {
   if (tree === null || typeof tree !== 'object') return
   for (const [kind, statement] of Object.entries(tree)) {

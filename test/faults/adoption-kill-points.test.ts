@@ -32,7 +32,7 @@ test.each([['adoption.claimed'], ['commit.begun'], ['commit.durable'], ['adoptio
     await writeFiles(root, Object.fromEntries(names.map((name) => [path(name), `content of ${name} for ${point}`])))
     const words = ['admin', 'adopt', '--context', 'notes', '--report', report, `file://${root}/${tenant.tenantId}/${folder}`]
     expect((await runCommand(words, { ...commandEnv(world), FAULT_POINT: point })).status).toBeNull()
-    // Registered files and remaining objects must add up to all objects.
+    // Registered files and remaining objects must add up to the total number of objects.
     const registered = (await countFiles()) - files
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
       ...healthy,

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals'
 import { type Attacked, attack } from '../support/attack.mjs'
 import { freePort } from '../support/free-port.js'
 
-// Short form of `npm run attack` with assertions that do not depend on machine load.
+// Short version of `npm run attack` with assertions that do not depend on machine load.
 let attacked: Attacked
 beforeAll(async () => {
   const counts = { stalled: 60, drips: 80, chunks: 6, idle: 100 }

@@ -255,7 +255,7 @@ describe('regular expressions do not backtrack', () => {
     ['a path', (text) => tenant.admin.get(`/files/${encodeURIComponent(text.slice(0, 4000))}`)],
   ]
 
-  test.each(attempts)('regular expressions do not backtrack in %s', async (_what, attempt) => {
+  test.each(attempts)('regular expressions in %s do not backtrack', async (_what, attempt) => {
     const cpu = async (text: string) => {
       const before = process.cpuUsage()
       const response = await attempt(text)
@@ -265,7 +265,7 @@ describe('regular expressions do not backtrack', () => {
     }
     await cpu('x')
     const harmless = Math.max(await cpu('x'), await cpu(`x${'é'.repeat(1000)}`))
-    // A backtracking pattern would take minutes, any other only the time to read the input.
+    // A backtracking pattern would take minutes. Any other pattern takes only the time to read the input.
     for (const text of strings) expect(await cpu(text)).toBeLessThan(harmless * 20 + 2_000)
   })
 })

@@ -47,7 +47,7 @@ describe('headers of a client', () => {
     ])
   })
 
-  test('rejects a request with two Host headers among two thousand others', async () => {
+  test('rejects a request with two Host headers among two thousand other headers', async () => {
     const between = Array.from({ length: 2_100 }, () => 'a:b')
     const response = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
     expect([response.status, response.body.error?.details]).toEqual([
@@ -140,7 +140,7 @@ test('rejects one Upload variable used in two fields as a client error', async (
   }
 })
 
-test('a key restricted to some contexts cannot read the totals of its tenant', async () => {
+test("a key restricted to some contexts cannot read its tenant's totals", async () => {
   const small = await world.tenant()
   await small.context('inbox')
   await small.admin.patch('/tenant', { storage_quota_mb: 1 })
@@ -176,7 +176,7 @@ describe('an address from a proxy', () => {
 })
 
 describe('information for unauthorized clients', () => {
-  test('hides the addresses of the scanner and the store from unauthorized clients', async () => {
+  test('hides scanner and store addresses from unauthorized clients', async () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')

@@ -47,7 +47,7 @@ const upload = (caller: Caller, content: Buffer, key: string) =>
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** Runs a sweep that treats an hour as passed. */
+/** Runs a sweep as if an hour had passed. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -75,7 +75,7 @@ async function expectStoredOnceAfterRetry(before: number, content: Buffer, key: 
 }
 
 const small = 10_000
-// Size of an upload with two chunks.
+// Size of an upload that needs two chunks.
 const large = 8 * 1024 * 1024 + 1
 const uploadSteps: [point: string, size: number][] = [
   ['upload.journaled', small],
@@ -103,7 +103,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [small, 'upload', 0, false],
   [small, 'upload', 0, true],
   [large, 'chunk', 0, true],
-  // Row for the last chunk.
+  // The last chunk of a large upload.
   [large, 'chunk', 1, false],
   [large, 'chunk', 1, true],
 ]

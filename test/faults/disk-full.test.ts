@@ -111,7 +111,7 @@ async function waitForStoreStatus(status: 'up' | 'down'): Promise<void> {
   expect(await getStorageStatus()).toBe(status)
 }
 
-/** Limits files of the service to 1 MiB, which simulates a full disk on any machine (EFBIG instead of ENOSPC). */
+/** Limits files that the service writes to 1 MiB, which simulates a full disk on any machine (EFBIG instead of ENOSPC). */
 async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
   for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
@@ -122,7 +122,7 @@ async function testFileSizeLimit(what: 'store' | 'data'): Promise<void> {
   await expectCleanStop()
 }
 
-test('a file size limit of the process returns 503, leaves no data, and still accepts smaller files', () =>
+test("an upload above the process's file size limit gets 503 and leaves no data, and smaller files are accepted", () =>
   testFileSizeLimit('data'))
 
 // Without permission to mount disks, these tests use the file size limit instead.

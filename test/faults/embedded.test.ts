@@ -27,7 +27,7 @@ async function query(url: string, sql: string) {
   return (await client.query(sql).finally(() => client.end())).rows
 }
 
-/** Starts another process that holds the database open like a service. */
+/** Starts another process that keeps the database open as a service does. */
 async function startOtherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
   const module = new URL('../../dist/platform/db/open-database.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
@@ -77,7 +77,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test('the embedded PostgreSQL rejects other users by owner-only socket and lock files', async () => {
+  test('the embedded PostgreSQL rejects other users with owner-only socket and lock files', async () => {
     const where = createPlace()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('rejects a database cluster of another major version with instructions', async () => {
+  test('rejects a database cluster from another major version with instructions', async () => {
     const where = createPlace()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')

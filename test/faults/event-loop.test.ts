@@ -48,7 +48,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-/** Returns the minimum over several runs of the longest callback. */
+/** Returns the duration of the longest callback, as the minimum over several runs. */
 async function measureLongestCallback(work: () => Promise<unknown>, options: { split?: boolean } = {}): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let time = 0; time < repetitions && least >= maxMs; time++)
@@ -84,7 +84,7 @@ describe('no callback of an upload takes 10 ms', () => {
     const content = await heavy[extension]!()
     const blockedMs = await measureLongestCallback(async () => {
       const response = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
-      // The verdict must result from the content instead of a time-out or size limit.
+      // The verdict must be based on the content, not on a time-out or size limit.
       expect(response.body.data?.outcome).toBe('accepted')
     })
     expect(blockedMs).toBeLessThan(maxMs)
@@ -126,7 +126,7 @@ describe('no request body takes 10 ms', () => {
     expect(blockedMs).toBeLessThan(maxMs)
   })
 
-  test('no event loop callback takes 10 ms for an hourly chart of a year', async () => {
+  test('no event loop callback takes 10 ms for a one-year hourly chart', async () => {
     const chart = async () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)

@@ -67,7 +67,7 @@ async function writeSubjectToken(): Promise<{ file: string }> {
   return { file }
 }
 
-/** Uses short time-outs and retries on a machine that stalls. */
+/** Retries because the time-outs are short and the machine may stall. */
 async function retryUntilSuccess<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; tries < 5; tries++) {
     try {
@@ -146,7 +146,7 @@ describe('tokens', () => {
     expect(calls('exchange')).toBe(exchanged)
   })
 
-  test('reports the bucket as unavailable with the message of STS if STS rejects a token', async () => {
+  test('reports the bucket as unavailable with the STS error message if STS rejects a token', async () => {
     await configureFederation(await writeSubjectToken())
     identity.subjectToken = 'another'
     await expect(open().getSize('a/b')).rejects.toMatchObject({

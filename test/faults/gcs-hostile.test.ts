@@ -5,7 +5,7 @@ import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
-// Tests responses that Google should not send or that a proxy sends. Only tests that say so wait for a time-out.
+// Tests responses that Google should not send or that a proxy sends. Time-outs are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -31,7 +31,7 @@ const isStored = async (path: string, bytes: Buffer) => (await readBytes(await s
 const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
 const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
 
-// Node.js reports this response neither by `response` nor by `error` and removes the request time-out.
+// For this response, Node.js emits neither `response` nor `error` and removes the request time-out.
 const switching: Fault = { kind: 'status', status: 101, headers: { Connection: 'Upgrade', Upgrade: 'x' }, body: '' }
 
 const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
@@ -74,7 +74,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a bucket upload keeps another object at its path, even if the bytes are equal', async () => {
+  test('a bucket upload does not overwrite another object at its path, even if the bytes are equal', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)

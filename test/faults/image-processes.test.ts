@@ -27,7 +27,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
   return inspector
 }
 
-/** Creates a valid TIFF followed by the misbehaviour that the decoder shows. */
+/** Creates a valid TIFF followed by the name of the failure that the decoder simulates. */
 const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([complete, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
@@ -129,7 +129,7 @@ describe('a native crash during image decoding affects only that image', () => {
 })
 
 describe('image processes', () => {
-  test('starts image processes with the first image, at most as many as workers', async () => {
+  test('starts image processes when the first image arrives, at most one per worker', async () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
@@ -154,7 +154,7 @@ describe('image processes', () => {
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(timer)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
-    // One of the two image processes exceeded the limit and was ended.
+    // One of the two image processes exceeded the limit and was terminated.
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
@@ -190,7 +190,7 @@ describe('image processes', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('image processes receive neither secrets nor Node.js options of the service', async () => {
+  test("image processes do not inherit the service's secrets or Node.js options", async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
@@ -236,7 +236,7 @@ describe('image processes', () => {
     expect(await real.inspect(submission('a.tif', complete))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('image processes remove only folders of killed services on this host', async () => {
+  test('image processes remove only the folders that killed services left on this host', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))

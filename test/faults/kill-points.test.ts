@@ -41,7 +41,7 @@ const uploadSteps = steps('upload', 'store', 'commit')
 const refusalSteps = steps('refusal')
 const deleteSteps = steps('delete', 'commit')
 
-// Upload sizes that use memory always, memory if declared, and a temporary file.
+// Sizes of uploads that are always kept in memory, kept in memory only if declared, and stored in a temporary file.
 const [small, medium, large] = [10_000, 700_000, 5_000_000]
 const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
   point.startsWith('store.')
@@ -57,7 +57,7 @@ const expected: string[] = [...uploadKills.map(([point]) => point), ...refusalSt
 const started: Promise<Service>[] = []
 const ahead = 2
 
-/** Starts a service that dies at the kill point, with a client. */
+/** Starts a service that is killed at the kill point, and a client for it. */
 async function startUntilKilled(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
   const index = expected.indexOf(faultPoint)
   const next = expected.slice(0, index + 1 + ahead)
@@ -71,7 +71,7 @@ async function start(faultPoint: string): Promise<Service> {
   return Service.start({ ...env, PORT: await freePort(), FAULT_POINT: faultPoint })
 }
 
-/** Simulates an hour, after which journal entries are due and leases of killed replicas have ended. */
+/** Simulates the passage of an hour, after which journal entries are due and leases of killed replicas have expired. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -170,8 +170,8 @@ test('an acknowledged upload survives a later kill, and the next start removes t
   expect((await runCommand(['admin', 'verify', '--deep'], env)).status).toBe(0)
 })
 
-test('every kill point of the service has a test', () => {
-  // Other test files in this folder cover the kill points of these groups.
+test('every kill point in the service has a test', () => {
+  // Other test files in this folder cover the kill points in these groups.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

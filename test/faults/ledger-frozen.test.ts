@@ -5,7 +5,7 @@ import pg from 'pg'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
-// `world` is the replica to which clients retry requests of a frozen replica.
+// `world` is the replica on which clients retry requests that a frozen replica did not complete.
 let world: World
 let other: Service
 let tenant: TestTenant
@@ -69,7 +69,7 @@ test('stores one file if a replica freezes past its Idempotency-Key lease and th
   const headers = { 'idempotency-key': 'frozen' }
   const release = await openTransaction(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
-  // Freezes the replica during a move because otherwise it would return the stored result of the key.
+  // Freezes the replica during a move because it would otherwise return the key's stored result.
   await until(async () => {
     await until(waiting)
     other.child.kill('SIGSTOP')
@@ -91,7 +91,7 @@ test('stores one file if a replica freezes past its Idempotency-Key lease and th
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a replica commits the pending entries of a frozen replica and returns the response to the client', async () => {
+test("a replica commits a frozen replica's pending entries and returns the response to the client", async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await openTransaction('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const megabyte = 1 << 20
 
-/** Returns rejections and rows after these groups without time-dependent and random values, then rolls back. */
+/** Moves these groups, rolls back, and returns the rejections and rows without time-dependent and random values. */
 async function commitAndRollBack(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
   const rejections: object[] = []

@@ -19,14 +19,14 @@ afterEach(async () => expect(await world.app.services.storageHealth.verify()).to
 
 const rounds = Array.from({ length: 12 }, (_, at) => at)
 
-/** Creates a context with a policy, and a function that uploads to alternating replicas. */
+/** Creates a context with a policy and returns a function that uploads to alternating replicas. */
 async function context(contextKey: string, policy: object) {
   await tenant.context(contextKey, { scan_for_viruses: false })
   expect((await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy)).status).toBe(200)
   return async () => (await tenant.admin.upload(contextKey, 'a.txt', 'ten bytes.')).body.data.file_id as string
 }
 
-/** Returns the same caller at the other replica. */
+/** Returns a caller with the same credential for the other replica. */
 const elsewhere = () => other.as(tenant.admin.credential)
 const getPlaces = async (fileId: string): Promise<string[]> => {
   const { rows } = await world.database.pool.query<{ place: string }>(
@@ -87,7 +87,7 @@ test('a concurrent deletion and restore leave a file in exactly one state', asyn
   }
 })
 
-test('a restored file survives a concurrent purge of the trash', async () => {
+test('a restored file survives a concurrent trash purge', async () => {
   const upload = await context('lowered', { trash_days: 7 })
   for (const _ of rounds.slice(0, 4)) {
     const id = await upload()
@@ -99,7 +99,7 @@ test('a restored file survives a concurrent purge of the trash', async () => {
   }
 })
 
-test('an acknowledged increase of the trash period applies to all files in the trash', async () => {
+test('an acknowledged increase in the trash period applies to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })

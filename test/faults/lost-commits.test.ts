@@ -59,7 +59,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
     })
 
-    test('reports that the outcome of creating a context, key, webhook or log share is unknown after a lost COMMIT', async () => {
+    test('reports that the outcome of creating a context, API key, webhook or auditor token is unknown after a lost COMMIT', async () => {
       const name = `lost_${when}`
       const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
       expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))

@@ -53,7 +53,7 @@ const asMount = (folder: string) => [
 ]
 
 describe('a store', () => {
-  test('accepts uploads of any size if the store is another mount of the file system of DATA_DIR', async () => {
+  test('accepts uploads of any size if the store is another mount of the DATA_DIR file system', async () => {
     if (!(await canMount(store))) return
     const caller = await run({ under: asMount(store) })
     for (const bytes of [1000, 300_000, 5_000_000]) {
@@ -69,7 +69,7 @@ describe('a store', () => {
 })
 
 describe('the folder of temporary files', () => {
-  test('recreates a deleted folder of temporary files and keeps foreign files in it', async () => {
+  test('recreates a deleted temporary folder and keeps files of other programs in it', async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})

@@ -45,7 +45,7 @@ async function sweep(): Promise<{ removed: number; reasons: string[] }> {
   const { removed } = await sweeper.sweep()
   return { removed, reasons }
 }
-// The due time lies far enough in the past for clock adjustments during the test.
+// The due time is far enough in the past to tolerate clock adjustments during the test.
 const makeDue = () => query("UPDATE blob_garbage SET due_at = now() - interval '1 minute'")
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
@@ -61,7 +61,7 @@ async function runReplica(
   try {
     const caller = other.as(tenant.admin.credential)
     await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
-    // Locks of a transaction last until PostgreSQL detects the closed connection.
+    // A transaction's locks last until PostgreSQL detects the closed connection.
     while ((await query(openTransactions)).length > 0) await sleep(10)
   } finally {
     await other.close()
@@ -129,7 +129,7 @@ test('sweeps keep the file if the response to its commit is lost', async () => {
 })
 
 test('adds a path to the garbage journal once without postponing it or waiting for a running commit', async () => {
-  // A due time in the past for the clock of any process.
+  // This due time is in the past on the clock of every process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [missing, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
     string,

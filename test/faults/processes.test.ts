@@ -34,7 +34,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
 
 const headers = { authorization: `Bearer ${key}` }
 
-/** Returns the worker processes of a service. */
+/** Returns a service's worker processes. */
 function listWorkers(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
   return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))
@@ -139,7 +139,7 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
-  test('two processes together accept the upload limit of one process and reject more uploads with 429', async () => {
+  test('two processes share the upload limit of one process and reject further uploads with 429', async () => {
     const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
     await makeContext(service)
     // One credential can use a quarter of the upload slots, which is one of four slots per process.
@@ -183,7 +183,7 @@ describe('two processes on one port', () => {
     const callers = Array.from({ length: 6 }, () => startCaller(service))
     await until(async () => callers.every(({ observed }) => observed.answered > 5))
     const [victim, other] = listWorkers(service)
-    // The process stays stopped until the others continue, so that each of its connections loses a call.
+    // The process stays stopped until the others continue, so that each connection to it loses a call.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ observed }) => observed.answered)
     await until(async () => callers.some(({ observed }, at) => observed.answered > stopped[at]! + 20))
@@ -194,7 +194,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ observed }, at) => observed.answered > responded[at]! + 5))
     const observed = await Promise.all(callers.map((each) => each.stop()))
     expect(observed.flatMap(({ rejected }) => rejected)).toEqual([])
-    // Each connection of the killed process loses one call and no later call.
+    // Each connection to the killed process loses one call and no later call.
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
     expect(observed.map(({ lost }) => lost)).toEqual(before)
@@ -263,7 +263,7 @@ describe('two processes on one port', () => {
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
 
-  test('all processes exit with one sentence and status 1 if one of them cannot start', async () => {
+  test('all processes exit with a one-sentence error and status 1 if one of them cannot start', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }

@@ -49,7 +49,7 @@ const notFailing = (error: unknown) => {
   throw error
 }
 
-/** Simulates a minute so that work of a dead process is due. */
+/** Simulates the passage of a minute so that a dead process's work is due. */
 async function makeWorkDue(): Promise<void> {
   await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
   await world.database.pool.query(`UPDATE quarantine SET move_due_at = now() - interval '1 second' WHERE move_due_at IS NOT NULL`)

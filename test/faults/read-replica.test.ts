@@ -6,7 +6,7 @@ import { type ApiResponse, Caller, type TestTenant, World } from '../support/wor
 
 let databases: ReplicatedDatabase
 let world: World
-/** Another replica of the service that uses the same databases. */
+/** Another service replica that uses the same databases. */
 let other: World
 let tenant: TestTenant
 
@@ -75,7 +75,7 @@ describe('reads from a replica', () => {
     await until(async () => age(await request()) === '0')
   })
 
-  test('counts reads by the database server that returned them', async () => {
+  test('counts reads per database server in the metrics', async () => {
     await getFromReplica('/files')
     const counted = await tenant.admin.raw('/metrics')
     expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
@@ -90,7 +90,7 @@ describe('reads from a replica', () => {
 })
 
 describe('written data is read back', () => {
-  test('clients read their own writes on any replica of the service', async () => {
+  test('clients read their own writes on any service replica', async () => {
     let served = 0
     // A lagging replica is not used for a second, so more rounds may be needed.
     for (let count = 0; count < 30 || served === 0; count++) {

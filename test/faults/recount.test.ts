@@ -6,7 +6,7 @@ import { testDatabase } from '../support/database.js'
 
 const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
 
-// `npm run soak` runs the long form of this test.
+// `npm run soak` runs the long version of this test.
 test('logs every acknowledged call once after repeated kill -9, and counters equal a recount', async () => {
   const { url } = await testDatabase()
   const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {

@@ -112,7 +112,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
       try {
         const tenant = await world.tenant()
         const { clean, infected } = await uploadAll(tenant)
-        // Simulates scans by an older version of the service, because built-in rules change only with a release.
+        // Simulates scans by an older service version, because built-in rules change only with a release.
         await world.database.pool.query(
           `UPDATE validation_reports SET report = jsonb_set(report, '{engine,signaturesVersion}', '"older"') WHERE tenant_id = $1`,
           [tenant.tenantId],

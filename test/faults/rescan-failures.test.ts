@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('a file for which the scanner fails', () => {
-  test('a file that cannot be scanned delays no other file and is incomplete after three attempts', async () => {
+  test('a file that cannot be scanned does not delay other files and is incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.context(context)
     const others = [await uploadFile('first', 'a.txt', 'one'), await uploadFile('second', 'b.txt', 'two')]
     const file = await uploadFile('first', 'c.txt', poison)
@@ -98,7 +98,7 @@ describe('a file for which the scanner fails', () => {
       evidence: { attempts: 3, scan_failed: true },
     })
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
-    // New signatures scan the failing file successfully.
+    // With new signatures, the failing file is scanned successfully.
     await waitForRescanStatus({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -124,7 +124,7 @@ describe('a file for which the scanner fails', () => {
     await waitForRescanStatus({ status: 'up' })
   })
 
-  test('scans a failing file three times per version of the signatures', async () => {
+  test('scans a failing file three times per signature version', async () => {
     await tenant.context('notes')
     const file = await uploadFile('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {
@@ -194,7 +194,7 @@ describe('a file for which the scanner fails', () => {
 })
 
 describe('a file in the store that cannot be read', () => {
-  test('a stored file that cannot be read delays no other file of a rescan', async () => {
+  test('a stored file that cannot be read does not delay other files in a rescan', async () => {
     await tenant.context('notes')
     const [damaged, complete] = [await uploadFile('notes', 'a.txt', 'broken'), await uploadFile('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)

@@ -39,7 +39,7 @@ async function countReports(): Promise<number[]> {
   return [...new Set(rows.map((row) => row.reports))]
 }
 
-/** Both replicas must start with some files, because otherwise the first replica could scan all files. */
+/** Each replica waits until the other has opened a file, because otherwise the first replica could scan all files. */
 async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[]> {
   const stores = [world, second].map(({ app }) => app.services.storage)
   const open = stores.map((storage) => storage.open)
@@ -58,7 +58,7 @@ async function runOnBothReplicas(work: () => Promise<number[]>): Promise<number[
   })
 }
 
-test('two replicas share the rescan of a context and scan no file twice', async () => {
+test('two replicas share the rescan of a context and never scan a file twice', async () => {
   await upload('shared', 100)
   await clamd.updateSignatures(world, second)
   const { requests: requested } = clamd.daemon
@@ -87,7 +87,7 @@ test('a replica with older signatures leaves the rescan to other replicas', asyn
   }
 })
 
-test('another replica continues the rescan of a killed replica from its position', async () => {
+test("another replica continues a killed replica's rescan from its position", async () => {
   const files = await upload('killed', 60)
   const before = (await countReports())[0]!
   await clamd.updateSignatures(world, second)

@@ -9,7 +9,7 @@ import { findResidue } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type ApiResponse, Caller, type TestTenant, World } from '../support/world.js'
 
-// The same process goes through all faults and must never leave residue.
+// One process is exposed to all faults and must never leave residue.
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
 let world: World
@@ -142,7 +142,7 @@ async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promis
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)('an upload leaves no residue if its client disconnects while the bucket has its %s', async (call, size) => {
+] as const)('an upload leaves no residue if its client disconnects during a bucket %s request', async (call, size) => {
   const leaving = new AbortController()
   const { response } = await holdUpload(call, false, () => {
     const form = new FormData()
@@ -182,7 +182,7 @@ test('shutdown closes every connection, removes its folder, and prints nothing',
   expect((await service.stop()).status).toBe(0)
   expect(await findResidue({ spool: [spool], faults: () => service.faults })).toEqual([])
   while (bucketWorld.bucket.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
-  // The garbage journal lists all remaining blobs of the faults.
+  // The garbage journal lists all blobs that remain after the faults.
   expect(await world.app.services.storageHealth.verify()).toMatchObject({
     filesWithoutBlob: 0,
     blobsWithoutFile: 0,

@@ -104,7 +104,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await expectAgreement()
   })
 
-  test('bytes received before kill -9 are available to another replica and after a restart', async () => {
+  test('bytes received before kill -9 are available to other replicas and after a restart', async () => {
     const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
@@ -140,7 +140,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await tus.patch(path, 0, content.subarray(0, 100_000))
     await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
     await service.ended
-    // The lease of a killed process on its Idempotency-Key must expire first.
+    // The killed process's lease on its Idempotency-Key must expire first.
     await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     const offset = await tus.offset(path)
     if (offset < content.length) {

@@ -4,7 +4,7 @@ import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
 
-// The fake server responds immediately, so only tests that say so wait for a time-out.
+// The fake server responds immediately, so time-outs are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -86,7 +86,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   })
 })
 
-test('an S3 upload retries content that changes during the transfer once, then rejects it', async () => {
+test('an S3 upload whose content changes during the transfer is retried once and then rejected', async () => {
   standIn.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
   await storage.put('a/b', inMemory(small), type)
   expect(count('put')).toBe(2)
@@ -124,7 +124,7 @@ test.each<S3Call>(['list', 'create', 'complete', 'copy'])('repeats an S3 %s requ
   expect(count(call)).toBeGreaterThanOrEqual(2)
 })
 
-test('a truncated S3 download fails instead of ending early', async () => {
+test('a truncated S3 download fails instead of ending without an error', async () => {
   await storage.put('a/b', inMemory(large), type)
   standIn.plan('get', { kind: 'cut' })
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
@@ -164,7 +164,7 @@ describe('the proof of a store', () => {
     await proved.close()
   })
 
-  test('retries the proof of an S3 store after an outage and stores its success', async () => {
+  test('retries the proof of an S3 store after an outage and does not repeat it after it succeeds', async () => {
     const proved = openStore({ ...patient, callMs: 1000 }, { requireProof: true })
     await standIn.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)

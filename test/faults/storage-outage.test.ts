@@ -138,7 +138,7 @@ describe('an unavailable bucket', () => {
 })
 
 describe('unavailable IAM, which signs without a local key', () => {
-  test('URLs are unavailable with a logged reason while IAM is unavailable, but uploads succeed', async () => {
+  test('creating download URLs fails with a logged reason while IAM is unavailable, but uploads succeed', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentityEmulator.start(createServiceAccount())
     // Replaces the key with credentials that sign through IAM, whose host name cannot resolve (RFC 2606).

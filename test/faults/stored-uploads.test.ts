@@ -125,7 +125,7 @@ test('stores the blob under the new path if the storage path template changes du
   await expectWhole(tenant, 2)
 })
 
-/** Runs a sweep that treats an hour as passed, and expects no garbage. */
+/** Runs a sweep as if an hour had passed, and expects no garbage. */
 async function sweepLater(): Promise<void> {
   await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`, [])
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
@@ -224,7 +224,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('SIGTERM leaves no data of an upload that exceeds the grace period', async () => {
+  test('SIGTERM leaves no data from an upload that exceeds the grace period', async () => {
     const tenant = await newTenant()
     const { service, response } = await startTerminatedUpload(tenant, '1')
     await expect(response).rejects.toThrow()

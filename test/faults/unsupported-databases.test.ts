@@ -39,7 +39,7 @@ describe('unsupported databases', () => {
     'an unknown database that emulates PostgreSQL': 'PostgreSQL 14.1',
   }
 
-  test.each(Object.entries(versions))('rejects a start on %s in one sentence', async (product, version) => {
+  test.each(Object.entries(versions))('rejects a start on %s with a one-sentence error', async (product, version) => {
     const database = await createDatabaseWithVersion(version)
     const { status, stdout, stderr } = await Service.run({
       PORT: await freePort(),

@@ -26,7 +26,7 @@ afterAll(() => world.close())
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const countFiles = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-/** Simulates an hour, after which journal entries are due and leases of killed replicas have ended. */
+/** Simulates the passage of an hour, after which journal entries are due and leases of killed replicas have expired. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')

@@ -52,7 +52,7 @@ test('delivers committed events even if every sending process is killed', async 
     const service = await startReplica()
     await receiver.atLeast(heldAt)
     await service.stop('SIGKILL')
-    // Simulates half a minute, after which delivery leases have ended.
+    // Simulates the passage of half a minute, after which delivery leases have expired.
     await world.database.pool.query('UPDATE webhook_positions SET leased_until = now() WHERE lease_token IS NOT NULL')
   }
   receiver.reply = replyWith(204)

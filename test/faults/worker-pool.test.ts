@@ -42,7 +42,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 describe('files of different owners are scheduled in turn', () => {
-  test.each([1, 2])('a file does not wait for all earlier files of another owner with %d workers', async (workers) => {
+  test.each([1, 2])("with %d workers, a file does not wait for all of another owner's earlier files", async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {
@@ -51,7 +51,7 @@ describe('files of different owners are scheduled in turn', () => {
     }
     const many = Array.from({ length: 8 }, () => run('many'))
     await run('few')
-    // With two workers, the second worker processes several files of the other owner in the meantime.
+    // With two workers, the second worker processes several of the other owner's files in the meantime.
     expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
     await Promise.all(many)
     expect(done).toHaveLength(9)

@@ -28,7 +28,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
 
 const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 const ready = "export const describeEngine = () => ({ version: '0.0', rules: 0 });"
-/** Returns the running scan processes below `parent`, without zombies. */
+/** Returns the running scan processes below `parent`, excluding zombies. */
 async function listProcesses(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
   return stdout.split('\n').flatMap((line) => {

@@ -40,7 +40,7 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     return names
   }
 
-  test.each(Object.keys(carriers))('accepts no container with a malware marker in %s', async (carrier) => {
+  test.each(Object.keys(carriers))('never accepts a container with a malware marker in %s', async (carrier) => {
     expect(await accepted(smallRows(carrier))).toEqual([])
   })
 
@@ -48,7 +48,7 @@ function findsEveryMarker(open: () => Promise<OpenedScanner>): void {
     expect(await accepted([row])).toEqual([])
   })
 
-  test('accepts no Brotli file as fully scanned', async () => {
+  test('never reports a Brotli file as fully scanned', async () => {
     expect(await accepted(brotliRows)).toEqual([])
   })
 }

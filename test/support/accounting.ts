@@ -41,7 +41,7 @@ export class LedgerFixture {
     return books
   }
 
-  /** Opens a ledger with its own pool, like another replica. */
+  /** Opens a ledger with its own pool, as another replica would. */
   ledger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
     const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
     this.databases.push(database)
@@ -250,7 +250,7 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
   }
 }
 
-// Sets the counters of a tenant that has none.
+// Sets the counters for a tenant that has none.
 const countSeeded = `
 INSERT INTO usage_counters (tenant_id, subject, grain, bucket, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure, delete_success, delete_failure)
 SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', 'delete']

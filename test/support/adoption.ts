@@ -5,7 +5,7 @@ import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import type { World } from './world.js'
 
-/** Environment of an operator command that runs beside the service of `world`. */
+/** Environment for an operator command that runs alongside the service in `world`. */
 export const commandEnv = (world: World, env: Record<string, string> = {}): Record<string, string> => ({
   DATABASE_URL: world.databaseUrl,
   MASTER_KEY: world.config.masterKey!.toString('base64'),

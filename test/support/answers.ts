@@ -55,7 +55,7 @@ export function getInvalidFields(response: ApiResponse): string[] {
 /** Returns the code of the first GraphQL error, or undefined. */
 export const getGraphqlCode = (response: ApiResponse): string | undefined => response.body.errors?.[0]?.extensions?.code
 
-/** Returns the items of a page and checks its shape. */
+/** Returns the items on a page and checks its shape. */
 export function getItems(response: ApiResponse) {
   const data = getData(response)
   expect(Object.keys(data).sort()).toEqual(['data', 'pagination'])

@@ -1,5 +1,5 @@
 // Attacks a local service with stalled downloads, slow uploads, one-byte-chunk bodies and idle sockets, and measures a valid
-// client of the same tenant.
+// client from the same tenant.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { startWatched } from './watched-service.mjs'
 
 /**
- * Returns results of the valid client, the service and the attackers after `notes` attackers received a response or were closed.
+ * Returns results of the valid client, the service and the attackers after `notes` attackers have received a response or been
+ * disconnected.
  */
 export async function attack({ counts, seed, calls, notes = {}, port }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
@@ -29,7 +30,7 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
     const started = countResponses('started')
     attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
     await started
-    // Latency is measured without event loop monitoring, which costs a third of the event loop.
+    // Latency is measured without event loop monitoring, which would consume a third of the event loop's time.
     const observed = await measureValidClient(client, service.pid, calls)
     const { worstHold, worstTurn } = await service.watch(async () => {
       const watched = await measureValidClient(client, service.pid, Math.ceil(calls / 4))
@@ -75,7 +76,7 @@ function upload(client, name, content) {
   return client('POST', '/api/v1/files/upload', form)
 }
 
-/** Runs consecutive calls, of which every tenth is an upload. Memory is that of the main process. */
+/** Runs consecutive calls, every tenth of which is an upload. Memory figures cover only the main process. */
 async function measureValidClient(client, pid, calls) {
   const metadata = []
   const live = []

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals'
 import { exchange } from './raw-exchange.js'
 import type { TestTenant, World } from './world.js'
 
-// Warnings about database connections that a busy machine causes, independent of the attack.
+// Database connection warnings that a busy machine causes regardless of the attack.
 const busyMachine = ['A database connection was lost.', 'A background task failed. The service retries it.']
 
 /** Checks that the service responds and has logged no errors or warnings. */

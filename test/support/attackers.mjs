@@ -19,7 +19,7 @@ function stop() {
   process.disconnect()
 }
 
-/** Waits until the given number of attackers of each kind received a response or were closed. */
+/** Waits until the given number of attackers of each kind have received a response or been disconnected. */
 function waitForCounts(notes, done) {
   noted = () => {
     if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return

@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A proxy before the service that closes each connection after a number of bytes. */
+/** A proxy in front of the service that closes each connection after a number of bytes. */
 export class BreakingProxy {
   #breaks: number[] = []
   broken = 0
@@ -30,7 +30,7 @@ export class BreakingProxy {
     this.broken = 0
   }
 
-  /** Forwards a number of bytes of each connection, then stalls the connection. */
+  /** Forwards a number of bytes on each connection, then stalls it. */
   stallAfter(bytes: number): void {
     this.#held = bytes
   }

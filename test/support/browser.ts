@@ -4,7 +4,7 @@ import { programPath } from './real-parts.js'
 // A long time-out for loaded machines. No test measures time.
 export const timeoutMs = 60_000
 
-/** Starts Chromium from Debian. */
+/** Launches the Chromium installed from the Debian package. */
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: programPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 

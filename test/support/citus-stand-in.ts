@@ -1,7 +1,7 @@
 import pg from 'pg'
 
 /**
- * Installs a fake of the extension citus in a single-node test database. Its functions record their calls and reject what Citus
+ * Installs a fake citus extension in a single-node test database. Its functions record their calls and reject what Citus
  * 13.2 rejects: ON UPDATE CASCADE of the tenant, triggers, keys without the tenant, and distributed tables. Like Citus, it
  * adopts local tables with a foreign key to a reference table. It moves no rows. `failing` names a table whose distribution
  * fails.

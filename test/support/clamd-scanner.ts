@@ -4,7 +4,7 @@ import { type ClamdEmulator, type Script, startClamdEmulator } from './scripted-
 
 const opened: { close(): Promise<void> }[] = []
 
-/** Closes the daemons and scanners of a test. */
+/** Closes the daemons and scanners that a test started. */
 export async function closeAll(): Promise<void> {
   for (const each of opened.splice(0).reverse()) await each.close()
 }
@@ -15,7 +15,7 @@ export async function startDaemon(script: Script, listen: 'tcp' | 'unix' = 'tcp'
   return daemon
 }
 
-/** Creates a scanner for these daemons, which trusts their limits by default. */
+/** Creates a scanner that uses these daemons and by default trusts their limits. */
 export function createScanner(daemons: ClamdEmulator[], options: ClamdOptions = {}): ClamdScanner {
   const scanner = new ClamdScanner(
     daemons.map(({ url }) => parseClamdUrl(url)),

@@ -7,7 +7,7 @@ import type { TestTenant, World } from './world.js'
 
 const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
 
-/** A browser that records forbidden actions of its pages. */
+/** A browser that records problems on its pages. */
 export class Dashboard {
   /** Console errors, uncaught errors and requests to other hosts. */
   readonly problems: string[] = []
@@ -22,7 +22,7 @@ export class Dashboard {
     return new Dashboard(browser, world)
   }
 
-  /** Closes the pages of a test and returns their problems. */
+  /** Closes a test's pages and returns their problems. */
   async endTest(): Promise<string[]> {
     await Promise.all(this.browser.contexts().map((context) => context.close()))
     return this.problems.splice(0)

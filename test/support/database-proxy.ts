@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
 
-/** A proxy before PostgreSQL that injects faults: outages, and connections lost at a ledger move. */
+/** A proxy in front of PostgreSQL that injects faults: outages, and connections lost at a ledger move. */
 export class DatabaseProxy {
   /** Disconnects at the next move, before the move or its response is forwarded. */
   cutAtMove: 'before' | 'after' | undefined

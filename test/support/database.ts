@@ -10,7 +10,7 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** Creates an empty migrated database from the template of the run. */
+/** Creates an empty migrated database from this test run's template. */
 export async function testDatabase(): Promise<TestDatabase> {
   return create('assay')
 }
@@ -33,7 +33,7 @@ async function create(template: string): Promise<TestDatabase> {
   return { url: withDatabaseName(server, name), drop: () => runOnServer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
-/** Returns the PostgreSQL of the run, which starts on first use (test/support/global-setup.mjs). */
+/** Returns the URL of this test run's PostgreSQL, which starts on first use (test/support/global-setup.mjs). */
 async function serverUrl(): Promise<string> {
   const folder = process.env.ASSAY_TEST_DATABASE
   if (!folder) throw new Error('The test database is not running. Run the tests with npm test.')

@@ -15,7 +15,7 @@ export async function canMount(place: string): Promise<boolean> {
   return new Promise((resolve) => child.once('error', () => resolve(false)).once('close', (status) => resolve(status === 0)))
 }
 
-/** A mounted disk, accessed through /proc of its process. */
+/** A mounted disk, accessed through its process's /proc directory. */
 export class SmallDisk {
   readonly root: string
   readonly #ballast: string

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 
-/** Recounts the files of a tenant after a test has inserted rows, because the service counts only through its own statements. */
+/** Recounts a tenant's files after a test has inserted rows, because the service counts only through its own statements. */
 export async function countFiles(pool: Pick<Pool, 'query'>, tenantId: string): Promise<void> {
   const counts = [
     ['file_groups', 'context_id, uploaded_by, content_type'],

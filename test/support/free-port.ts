@@ -24,7 +24,7 @@ export async function freePort(): Promise<string> {
   }
 }
 
-/** Returns whether no worker of this run has used the port (test/support/global-setup.mjs). */
+/** Returns whether no worker in this run has used the port (test/support/global-setup.mjs). */
 function isFirst(port: number): boolean {
   try {
     writeFileSync(join(process.env.ASSAY_TEST_DATABASE!, `port-${port}`), '', { flag: 'wx' })

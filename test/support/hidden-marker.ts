@@ -20,7 +20,7 @@ const sevenZipWith =
     sevenZip({ 'a.txt': bytes }, switches)
 const file = (bytes: Buffer) => ({ name: 'A.TXT', bytes })
 
-/** Containers that compress or encrypt their content, by name. Tests combine each with each carrier. */
+/** Containers that compress or encrypt their content, by name. Tests combine each container with each carrier. */
 const packers: Record<string, Make> = {
   zip: (bytes) => createZip({ name: 'a.txt', bytes }),
   'zip, Deflate64': zipWith('-mm=Deflate64'),
@@ -203,7 +203,7 @@ export const smallRows = (carrier: string): HiddenMarker[] =>
 
 const largeCarriers = ['no other file', 'a zip', 'a mail', 'a PDF', 'an Outlook message']
 
-/** The unpacked content of these files exceeds the limits of the daemon with low limits. */
+/** The unpacked content of these files exceeds the limits of the daemon that is configured with low limits. */
 export const largeRows: HiddenMarker[] = [
   ...largeCarriers.flatMap((carrier) => ['zip', '7z', 'gzip', 'xz', 'bzip2'].map((packer) => row(packer, carrier, 4_000_000))),
   ...largeCarriers.map((carrier) => row('zip in 7z', carrier, 4_000_000)),

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { timeoutMs } from './browser.js'
 
-/** Event of the web component as received by a customer's page. */
+/** A web component event as received by a customer's page. */
 export interface UploaderEvent {
   type: string
   detail: Record<string, unknown>
@@ -11,7 +11,7 @@ export interface UploaderEvent {
 
 const eventTypes = ['ready', 'error', 'start', 'accepted', 'rejected', 'failed', 'canceled', 'complete']
 
-/** Web server of a customer on a separate origin, which serves the same page at all paths. */
+/** A customer's web server on a separate origin, which serves the same page at all paths. */
 export class HostServer {
   html = ''
 
@@ -31,7 +31,7 @@ export class HostServer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
-  /** Serves a page with the web component. `script` is the URL of the component on the service. */
+  /** Serves a page with the web component. `script` is the component's URL on the service. */
   show(linkUrl: string, { attributes = '', head = '', body = '' } = {}): void {
     const { origin } = new URL(linkUrl)
     this.html = `<!doctype html><html lang="en"><title>Customer</title>${head}
@@ -92,7 +92,7 @@ export class Visitor {
       .locator('[part=choose-input]')
       .setInputFiles(files.map(({ name, content }) => ({ name, mimeType: '', buffer: Buffer.from(content) })))
 
-  /** Locates the list item of a file. */
+  /** Locates a file's list item. */
   file = (name: string) => this.page.locator('[part~=file]', { hasText: name })
 
   button = (name: string) => this.page.getByRole('button', { name, exact: true })

@@ -1,9 +1,9 @@
-// Readers that fail in every way. Validation workers load them as `readerModule`.
+// Readers that fail in different ways. Validation workers load them as `readerModule`.
 import { existsSync, writeFileSync } from 'node:fs'
 
 const valid = { sound: true, notes: [], evidence: {} }
 
-/** Crashes on the first file and succeeds later. The text of the file is the path of its marker. */
+/** Crashes on the first file and succeeds later. The file contains the path of its marker. */
 const firstTime = (source, then) => {
   const mark = source.readAll(4096).toString('utf8').trim()
   if (existsSync(mark)) return valid

@@ -94,7 +94,7 @@ export async function openIdentityWorld() {
       return { userId, tenantId, sessionId }
     },
 
-    /** Executes a change like another replica, with statement and notification in one transaction. */
+    /** Executes a change as another replica would, with statement and notification in one transaction. */
     async change(kind: IdentityKind, id: string, sql: string): Promise<void> {
       const client = await pool.connect()
       await client.query('begin')
@@ -112,7 +112,7 @@ export async function openIdentityWorld() {
   }
 }
 
-/** Polls a condition until shortly before the time limit of the test. */
+/** Polls a condition until shortly before the test's time limit. */
 export async function waitUntil(holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + 60_000
   while (!(await holds())) {

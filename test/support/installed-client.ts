@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const clients = join(root, 'test', 'clients')
-/** Packages of other projects that client tests use, such as bundlers, installed separately from the service. */
+/** Third-party packages that client tests use, such as bundlers, installed separately from the service. */
 export const tools = join(clients, 'node_modules')
 
 interface Run {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { computeCompleteSubtreeRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
 
-/** Adds events to the journal of a tenant until it has the given length. */
+/** Adds events to a tenant's journal until it has the given length. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
   const client = await pool.connect()
   try {

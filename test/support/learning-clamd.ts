@@ -45,7 +45,7 @@ export class UpdatableClamd {
   }
 
   get #said(): string {
-    // The version of the signatures determines their date.
+    // The signature version determines the signature date.
     const day = new Date(Date.UTC(2026, 10, 22 + this.#version - 27_900)).toUTCString()
     return `ClamAV 1.4.6/${this.#version}/${day}`
   }

@@ -3,7 +3,7 @@ import type { World } from './world.js'
 
 const day = 86_400_000
 
-/** Moves the upload of a file back by a number of days in all tables, and returns the new file id. */
+/** Moves a file's upload back by a number of days in all tables, and returns the new file id. */
 export async function moveUploadBack(
   { database: { pool } }: Pick<World, 'database'>,
   fileId: string,
@@ -17,7 +17,7 @@ export async function moveUploadBack(
   return older
 }
 
-/** Moves the deletion of a file back by a number of days. */
+/** Moves a file's deletion back by a number of days. */
 export const moveDeletionBack = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
   pool.query('UPDATE trash SET deleted_at = deleted_at - make_interval(days => $2) WHERE file_id = $1', [fileId, days])
 

@@ -61,7 +61,7 @@ async function watch() {
         await post('Profiler.start')
       }
       if (split) hook.enable()
-      // Excludes the work of the measurement itself.
+      // Excludes work done by the measurement.
       await later()
       watching = true
       found = nothing()
@@ -96,11 +96,11 @@ const minReportedMs = 3
 const nothing = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
 const later = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-// Returns milliseconds of the clock that the V8 profiler uses.
+// Returns the time in milliseconds on the clock that the V8 profiler uses.
 const clock = () => Number(process.hrtime.bigint()) / 1e6
 const performanceStart = clock() - performance.now()
 
-/** Returns a function that reads the CPU milliseconds of this thread. */
+/** Returns a function that reads this thread's CPU time in milliseconds. */
 async function threadClock() {
   const { emitWarning } = process
   // Suppresses the warning that WASI is experimental.

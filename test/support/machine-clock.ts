@@ -12,7 +12,7 @@ class MovedDate extends Machine {
   }
 }
 
-/** Moves the clock of this process ahead or back by `ms`. 0 resets the clock. */
+/** Moves this process's clock forward or back by `ms`. 0 resets the clock. */
 export function setMachineClock(ms: number): void {
   aheadMs = ms
   globalThis.Date = ms === 0 ? Machine : (MovedDate as DateConstructor)

@@ -1,4 +1,4 @@
-/** A part of a multipart body that may be malformed. */
+/** A multipart body part that may be malformed. */
 export interface Part {
   name?: string
   filename?: string

@@ -52,7 +52,7 @@ export class RawClient {
     return this.send(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
   }
 
-  /** Returns the next response, including 1xx. Throws if the connection ends before. */
+  /** Returns the next response, including 1xx. Throws if the connection ends first. */
   async readResponse(): Promise<RawResponse> {
     for (;;) {
       const complete = this.#parse()

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 /** An HTTP connection with raw bytes for requests that clients cannot send. */
 export class RawHttp {
   private text = ''
-  /** Resolves also after a reset because the response may have arrived before. */
+  /** Also resolves after a reset because the response may have arrived before it. */
   readonly #closed: Promise<unknown>
 
   private constructor(private readonly socket: Socket) {

@@ -16,7 +16,7 @@ export interface RealClamd {
   configFile: string
   /** Resolves when the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
-  /** Stops the process with SIGSTOP, like on an overloaded machine. */
+  /** Stops the process with SIGSTOP, as if on an overloaded machine. */
   freeze(): void
   /** Restarts clamd with the same settings, port and socket. */
   restart(): Promise<void>
@@ -57,7 +57,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     await exited
   }
   const start = async () => {
-    // Without `User`, clamd runs as the user of the test, including root.
+    // Without `User`, clamd runs as the user who runs the test, including root.
     daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
     await waitForPing(daemon, unixUrl)

@@ -11,7 +11,7 @@ export const reportText = 'A report.\n'
 /** Returns the claims of a receipt without verifying its signature. */
 export const parseClaims = (receipt: string) => decodeJwt(receipt) as unknown as Receipt
 
-/** A service with one tenant, the context `notes` and a temporary folder, open during the tests of a file. */
+/** A service with one tenant, the context `notes` and a temporary folder, open while a test file runs. */
 export class ReceiptSetup {
   readonly folder = mkdtempSync(join(tmpdir(), 'assay-receipts-'))
   world!: World

@@ -51,7 +51,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await Promise.all(found)).flat()
 }
 
-/** Records unhandled errors of this process, because Jest gives tests a copy of `process` without events. */
+/** Records unhandled errors in this process, because Jest gives tests a copy of `process` without events. */
 export function watchUnhandledErrors(): { faults: () => string[]; stop(): void } {
   const real = runInThisContext('process') as NodeJS.Process
   const observed: string[] = []

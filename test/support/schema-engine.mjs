@@ -70,7 +70,7 @@ class MigrationAdapter extends PrismaPg {
   }
 }
 
-// Type id of the one-byte PostgreSQL type "char", which is read as text, and Prisma's type for a character.
+// Type id of PostgreSQL's one-byte "char" type, which is read as text, and Prisma's type for a character.
 const oneByte = 18
 const text = 25
 const character = 6

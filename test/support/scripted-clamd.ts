@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { eicar } from './eicar.js'
 import { freePort } from './free-port.js'
 
-/** Behavior of the daemon for a stream. By default, it detects the EICAR string. */
+/** How the daemon handles a stream. By default, it detects the EICAR string. */
 export interface Script {
   /** Response at the end of the stream, with or without NUL. The connection closes afterwards. */
   response?: string | ((stream: Buffer) => string)
@@ -15,7 +15,7 @@ export interface Script {
   hold?: boolean
   /** Closes the connection after this number of stream bytes. */
   dieAfter?: number
-  /** Size limit of a stream, above which the daemon responds with an error and closes, like StreamMaxLength. */
+  /** Stream size limit, above which the daemon responds with an error and closes the connection, like StreamMaxLength. */
   limit?: number
   /** Delivery of the size limit error while bytes are in transit: followed by a reset, or replaced by one. */
   limitResponse?: 'reset behind' | 'lost'
@@ -140,7 +140,7 @@ function serve(socket: Socket, daemon: ClamdEmulator): void {
 
 const word = 'INSTREAM size limit exceeded. ERROR\0'
 
-/** Closes with unread data like clamd, which the operating system turns into a reset. */
+/** Closes the connection with unread data, as clamd does, which makes the operating system send a reset. */
 function rejectLongStream(socket: Socket, daemon: ClamdEmulator, received: number): void {
   socket.pause()
   socket.removeAllListeners('data')

@@ -1,4 +1,4 @@
-// Slow files start first so that cores are not idle at the end of the run.
+// Slow test files start first so that no cores are idle at the end of the run.
 const slow = [
   'faults/resumable-replicas',
   'faults/chaos/chaos',

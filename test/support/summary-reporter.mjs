@@ -13,12 +13,12 @@ export default class SummaryReporter {
     const lines = [`Ran ${listed(countBy(ran, ({ folder }) => folder.replace(/\..*/, ''))) || 'nothing'}.`]
     for (const [reason, count] of countBy(skipped, getSkipReason)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
     if (skipped.length === 0) lines.push('Skipped none.')
-    // Printed after Jest's summary, which follows all reporters.
+    // Printed at exit because Jest prints its summary after all reporters.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
   }
 }
 
-/** Returns 'api' for a file in test/api, and 'packages' for the tests of the packages. */
+/** Returns 'api' for a file in test/api, and 'packages' for package tests. */
 function getFolder(path) {
   const [top, folder] = relative(root, path).split(sep)
   return top === 'packages' ? top : folder

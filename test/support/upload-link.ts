@@ -1,14 +1,14 @@
 import { uploadMetadata } from './tus.js'
 import { type ApiResponse, Caller } from './world.js'
 
-/** A client of an upload link, whose only credential is the token in the URL. */
+/** An upload link client, whose only credential is the token in the URL. */
 export class LinkClient {
   readonly path: string
   readonly #client: Caller
 
   constructor(
     readonly url: string,
-    /** Data of the response that created the link. */
+    /** Data in the response that created the link. */
     readonly link: Record<string, unknown>,
     base = new URL(url).origin,
   ) {
@@ -31,7 +31,7 @@ export class LinkClient {
     return new LinkClient(body.data.url, body.data, by.url)
   }
 
-  /** Returns a client of the same link at another replica. */
+  /** Returns a client for the same link at another replica. */
   at(url: string): LinkClient {
     return new LinkClient(this.url, this.link, url)
   }

@@ -3,7 +3,7 @@ import type { TestTenant, World } from './world.js'
 const hour = 3_600_000
 const day = 24 * hour
 
-/** Inserts usage counters of another day, like the ledger. */
+/** Inserts usage counters for another day, as the ledger does. */
 export async function insertUsage(
   world: World,
   tenant: TestTenant,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const watch = new URL('./loop-watch.mjs', import.meta.url).href
 
-/** Resolves when the service listens. `env` requires at least PORT and DATA_DIR. */
+/** Resolves when the service listens. `env` must contain at least PORT and DATA_DIR. */
 export async function startWatched(env) {
   const child = fork(main, [], {
     // `npm start` sets the same flags.

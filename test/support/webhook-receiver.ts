@@ -36,7 +36,7 @@ export class WebhookReceiver {
   static async open(): Promise<WebhookReceiver> {
     const server = createServer((request, response) => void receiver.#receive(request, response))
     const receiver = new WebhookReceiver(server)
-    // Uses a new port because undelivered events of an earlier receiver are still retried.
+    // Uses a new port because undelivered events for an earlier receiver are still retried.
     await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
     return receiver
   }
@@ -83,7 +83,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Appends events to a journal like the ledger and returns the last sequence number. */
+/** Appends events to a journal as the ledger does, and returns the last sequence number. */
 export async function appendEvents(
   world: Pick<World, 'database'>,
   tenantId: string,

@@ -158,7 +158,7 @@ export class World {
     return new Caller(this.url, undefined)
   }
 
-  /** Client with the key of the first tenant. */
+  /** Client with the first tenant's key. */
   get first(): Caller {
     return new Caller(this.url, this.app.firstRun?.apiKey)
   }

@@ -37,7 +37,7 @@ const linking = createPdf([
   ],
 ])
 
-/** Creates a Word document with an additional relationship of its main part. */
+/** Creates a Word document with an additional relationship in its main part. */
 const related = (type: string, target: string, mode = 'External') => {
   const parts = docx()
   const rels = String(parts['word/_rels/document.xml.rels'])
@@ -51,7 +51,7 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('the evidence names active content', () => {
-  test('reports active content of accepted and rejected files, even if the context accepts damage', async () => {
+  test('reports active content in accepted and rejected files, even if the context accepts damage', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -69,7 +69,7 @@ describe('the evidence names active content', () => {
     }
   })
 
-  test('reports active content of documents within archives', async () => {
+  test('reports active content in documents within archives', async () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]
     expect(await runSearch('zip', createZip({ name: 'a.docm', bytes: inside }))).toEqual(named)
@@ -94,13 +94,13 @@ describe('the evidence names active content', () => {
     expect(await runSearch('tgz', gzipSync(tar))).toEqual(named)
     expect(await runSearch('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
     expect(await runSearch('zip', createZip({ name: 'inner.zip', bytes: zip }))).toEqual(named)
-    // HTML in a document is part of its text.
+    // In a Word document, HTML is part of the document's text.
     if (name === 'a.html') return
     const document = packed({ ...docx(), [`word/media/${name}`]: bytes })
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('reports active content of a gzipped page with any name but not of harmless or damaged content', async () => {
+  test('reports active content in a gzipped page with any name but not in harmless or damaged content', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
@@ -127,7 +127,7 @@ describe('the evidence names active content', () => {
     expect(many).toMatchObject({ notes: ["the member '4.html' was not searched for active content"] })
   })
 
-  test('reports active content of a PDF', async () => {
+  test('reports active content in a PDF', async () => {
     expect(await runSearch('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await runSearch('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
     expect(await runSearch('pdf', pdfWithAttachment())).toEqual(['attachment'])
@@ -137,7 +137,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('pdf', linking)).toBeUndefined()
   })
 
-  test('reports active content of an SVG', async () => {
+  test('reports active content in an SVG', async () => {
     expect(
       await runSearch('svg', svg('<script>1</script><g onclick="a()"/><foreignObject/><a href=" javascript:b()"/>')),
     ).toEqual(['script', 'event handler', 'foreignObject', 'javascript: link'])
@@ -146,7 +146,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('svgz', gzipSync(svg('<a href="https://example.com"/>')))).toBeUndefined()
   })
 
-  test('reports active content of Office documents', async () => {
+  test('reports active content in Office documents', async () => {
     const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
     expect(await runSearch('docm', withMacros)).toEqual(['VBA macros'])
     expect(await runSearch('docx', packed({ ...docx(), 'word/embeddings/oleObject1.bin': 'x' }))).toEqual(['embedded object'])
@@ -183,7 +183,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', withBody(field(' PAGE \\* MERGEFORMAT ')))).toBeUndefined()
   })
 
-  test('reports active content of spreadsheets', async () => {
+  test('reports active content in spreadsheets', async () => {
     const link = '<externalLink xmlns="x"><ddeLink ddeService="cmd" ddeTopic="/c calc"/></externalLink>'
     expect(await runSearch('xlsx', packed({ ...xlsx(), 'xl/externalLinks/externalLink1.xml': link }))).toEqual(['DDE link'])
     expect(await runSearch('xlsm', packed({ ...xlsx(), 'xl/macrosheets/sheet1.xml': '<x/>' }))).toEqual(['XLM macros'])
@@ -196,14 +196,14 @@ describe('the evidence names active content', () => {
     expect(await runSearch('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
   })
 
-  test('reports active content of rich text', async () => {
+  test('reports active content in rich text', async () => {
     const rich = (inside: string) => Buffer.from(`{\\rtf1\\ansi ${inside} Hello}`)
     expect(await runSearch('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
     expect(await runSearch('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])
     expect(await runSearch('rtf', rich('{\\field{\\*\\fldinst HYPERLINK "https://example.com"}}'))).toBeUndefined()
   })
 
-  test('reports active content of web pages', async () => {
+  test('reports active content in web pages', async () => {
     const page = (inside: string) => Buffer.from(`<!doctype html><html><body>${inside}</body></html>`)
     expect(await runSearch('html', page('<script src=a.js></script>'))).toEqual(['script'])
     expect(await runSearch('html', page('<p onclick="a()">text</p>'))).toEqual(['event handler'])

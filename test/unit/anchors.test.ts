@@ -84,7 +84,7 @@ describe('string anchors', () => {
     )
   })
 
-  test('anchor search reports every string that shares a prefix', () => {
+  test('anchor search reports every match of anchor strings with a common prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.findAnchors(Buffer.from(text))]).toEqual(alike)
@@ -99,7 +99,7 @@ describe('string anchors', () => {
 describe('countNonTextControls', () => {
   const isCounted = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
 
-  test.each([0, 1, 2, 3])('counts control characters next to every other byte, %i bytes after an aligned address', (by) => {
+  test.each([0, 1, 2, 3])('counts control characters next to other bytes, %i bytes past an aligned address', (by) => {
     const wrong: string[] = []
     for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
       for (let byte = 0; byte < 256; byte++) {
@@ -109,7 +109,7 @@ describe('countNonTextControls', () => {
     expect(wrong).toEqual([])
   })
 
-  test('counts control characters in groups of four bytes exactly as one by one', () => {
+  test('counting control characters four bytes at a time gives the same result as byte by byte', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
         expect(countNonTextControls(copyUnaligned(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)

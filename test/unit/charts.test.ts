@@ -30,7 +30,7 @@ test('weekly chart points start on Monday, even for a Sunday and across years', 
   expect(days('weekly', null, '2026-03-04T00:00:00.000Z')).toHaveLength(5)
 })
 
-test('a chart of a year contains every day', () => {
+test('a one-year chart contains every day', () => {
   const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
   expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
 })

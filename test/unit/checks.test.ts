@@ -147,7 +147,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('rejects a truncated upload as size_exceeded after the check of its name', async () => {
+  test('rejects a truncated upload as size_exceeded after checking its name', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',

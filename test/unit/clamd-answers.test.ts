@@ -46,7 +46,7 @@ describe('responses of clamd', () => {
     expect(parseScanResponse(line)).toMatchObject(meaning)
   })
 
-  test('parses a clamd version with and without its database', () => {
+  test('parses a clamd version with and without a database version', () => {
     expect(parseVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
       name: 'ClamAV',
       version: '1.4.6',

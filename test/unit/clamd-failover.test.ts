@@ -10,7 +10,7 @@ import { describeWith } from '../support/real-parts.js'
 const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
 
-/** Creates content that awaits `interrupt` at a position of its first read. */
+/** Creates content that awaits `interrupt` at a given position in its first read. */
 function createInterruptedContent(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
   let reads = 0
   const content: Content = {

@@ -78,7 +78,7 @@ describe('scan coverage', () => {
     expect((await of(false)).incomplete).toBeUndefined()
   })
 
-  test('reports an incomplete scan of a damaged OLE file', async () => {
+  test('reports a damaged OLE file as incompletely scanned', async () => {
     const ole = compound({ Other: Buffer.from('x') })
     expect(await getCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ incomplete: expect.stringContaining('damaged') })
   })

@@ -48,7 +48,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test('reports no file as clean after the VERSION reply of clamd shows missing signatures', async () => {
+  test("reports no file as clean after clamd's VERSION reply shows missing signatures", async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'

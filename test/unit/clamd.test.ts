@@ -32,7 +32,7 @@ describe('addresses of clamd', () => {
     'clamav',
     '',
     'clamd://a,yara:',
-  ])("rejects the clamd address '%s' with one sentence", async (url) => {
+  ])("rejects the clamd address '%s' with a one-sentence error", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })

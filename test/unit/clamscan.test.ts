@@ -35,7 +35,7 @@ describe('addresses of a command-line scanner', () => {
     'clamscan:?config=/a',
     'clamscan:?program=clamdscan&database=/a',
     'clamscan:?x=1',
-  ])("rejects the command-line scanner address '%s' with one sentence", async (url) => {
+  ])("rejects the command-line scanner address '%s' with a one-sentence error", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })
@@ -118,7 +118,7 @@ describeWith('clamscan')('real clamscan', () => {
     expect(await scan(eicar)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('clamscan reports nothing as clean without its signatures', async () => {
+  test('clamscan reports no file as clean if its signatures are missing', async () => {
     const other = join(folder, 'other.ndb')
     await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     const blind = await openScanner(`clamscan:?database=${other}`)

@@ -36,7 +36,7 @@ test('a lock time-out during the separate commits of a failed group repeats no e
   expect(outcomes).toEqual({ first: 'done', culprit: '22P02', locked: 'database_unavailable', last: 'done' })
 })
 
-test('a lock time-out of a whole group is reported separately and completes no entry', async () => {
+test('a lock time-out for a whole group is reported separately and completes no entry', async () => {
   const { group, outcomes } = createGroup('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
   await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockTimeoutError)

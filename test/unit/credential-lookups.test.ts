@@ -17,7 +17,7 @@ function createLookups() {
   return { lookups, statements, completeLookup }
 }
 
-test('runs one statement at a time for a flood of credential lookups and returns each lookup its result', async () => {
+test('runs one statement at a time for a flood of credential lookups and returns its result to each lookup', async () => {
   const { lookups, statements, completeLookup } = createLookups()
   const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {

@@ -22,7 +22,7 @@ function findFirstPageFiles(): Set<string> {
   return found
 }
 
-test('the scripts and styles of the first dashboard page have at most 160 KB after gzip', () => {
+test('the scripts and styles of the first dashboard page are at most 160 KB after gzip compression', () => {
   const files = findFirstPageFiles()
   expect([...files].filter((name) => /^(app|overview|style)-/.test(name))).toHaveLength(3)
   const bytes = [...files].reduce((sum, name) => sum + statSync(new URL(`${name}.gz`, built)).size, 0)

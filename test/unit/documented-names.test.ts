@@ -15,7 +15,7 @@ function listDocumentedTypes(page: string): string[] {
 }
 
 describe('names documented in two places', () => {
-  test('docs/events.md lists exactly the event types of the service', () => {
+  test('docs/events.md lists exactly the event types that the service sends', () => {
     expect(listDocumentedTypes(read('docs/events.md')).sort()).toEqual(Object.keys(eventTypes).sort())
   })
 

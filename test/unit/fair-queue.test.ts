@@ -77,7 +77,7 @@ describe('order of the queue', () => {
     for (const each of files('b', 3)) queue.add(each)
     const started = [queue.next()!, queue.next()!]
     for (const each of started) queue.release(each)
-    // Owner a has had as many turns, but one of its files is still in progress.
+    // Owner a has had the same number of turns, but one of its files is still in progress.
     expect(listOwners([...started, queue.next()!])).toBe('bbb')
     queue.release(slow)
     expect(queue.next()?.owner).toBe('a')
@@ -144,7 +144,7 @@ describe('a full queue', () => {
     ['the most files', 3],
     ['as many files as the largest owner', 2],
     ['one file fewer than the largest owner', 1],
-  ])('a full queue rejects a file of a new owner with %s', (_how, own) => {
+  ])("a full queue rejects a new owner's file with %s", (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test('always queues a retried file before other files of its owner', () => {
+  test("always queues a retried file before its owner's other files", () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!

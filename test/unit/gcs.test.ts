@@ -89,7 +89,7 @@ describe('uploads', () => {
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])('a lost response (%s) neither creates a second blob nor claims an object of another upload', async (path, size) => {
+  ])("a lost response (%s) neither creates a second blob nor claims another upload's object", async (path, size) => {
     bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
     await storage.put(path, inMemory(noise(size)), type)
     await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)

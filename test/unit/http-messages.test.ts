@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals'
 import express from 'express'
 import { createHttpServer } from '../../src/api/http/server.js'
 
-test('a reused connection keeps no listeners of early responses', async () => {
+test('a reused connection keeps no listeners from early responses', async () => {
   const sockets = new Set<Socket>()
   const counts: number[] = []
   const server = createHttpServer((incoming, response) => {

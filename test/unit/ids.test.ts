@@ -8,7 +8,7 @@ afterEach(() => setClock(Date.now()))
 
 const created = () => getIdTime(newId('file')).getTime()
 
-test('ids of one process ascend, even within a millisecond and after the clock steps back', () => {
+test('ids from one process ascend, even within a millisecond and after the clock steps back', () => {
   setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   setClock(start - 4_000)

@@ -33,7 +33,7 @@ describe('detects a number that would lose digits', () => {
       { seed: 20_261_123 },
     ))
 
-  test('validates the numbers of a long text with open quotes in one pass', () => {
+  test('validates the numbers in a long text with unclosed quotes in one pass', () => {
     const text = `"${'1234567890123456\\" '.repeat(50_000)}`
     expect(findImpreciseNumber(text)).toBeUndefined()
   })

@@ -9,7 +9,7 @@ const addresses = [
   { address: '127.0.0.2', family: 4 },
 ]
 
-test('reports no unknown outcome if no address of the database was reachable', async () => {
+test('reports no unknown outcome if no database address was reachable', async () => {
   const port = Number(await freePort())
   const socket = connect({
     host: 'database.test',

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Creates a control group tree like Linux and returns it with the line that names the group of the process. */
+/** Creates a control group tree like that of Linux and returns it with the line that names the process's group. */
 async function createGroups(line: string, limits: Record<string, string>) {
   const root = await mkdtemp(join(folder, 'root-'))
   for (const [path, text] of Object.entries(limits)) {

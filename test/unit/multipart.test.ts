@@ -34,7 +34,7 @@ const taken: Take = async (file) => {
   return bytes.toString('latin1')
 }
 
-/** Returns the parts of a body with these chunks. */
+/** Returns the parts of a body that arrives in these chunks. */
 async function read(contentType: string, chunks: readonly Buffer[], take: Take = taken): Promise<Seen[]> {
   const request = Object.assign(Readable.from(chunks, { objectMode: false }), {
     headers: { 'content-type': contentType },
@@ -136,7 +136,7 @@ function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
   return chunks
 }
 
-test('parses the same multipart form for any chunk size', async () => {
+test('parses a multipart form identically for any chunk size', async () => {
   const random = seeded(7)
   let complete = 0
   for (let round = 0; round < 200; round++) {

@@ -45,14 +45,14 @@ test('starts pipelined requests one after another and responds in order', async 
 test('closes the connection of a client that pipelines too many requests and starts no more of them', async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
-  // Resolves after a reset or an end.
+  // Resolves when the connection is reset or ended.
   const closed = new Promise((resolve) => client.resume().once('close', resolve))
   client.write(request('/').repeat(1_000))
   await closed
   expect(started).toHaveLength(1)
 })
 
-test('does not start pipelined requests of a disconnected client', async () => {
+test('does not start pipelined requests from a disconnected client', async () => {
   const started: ServerResponse[] = []
   const client = await open((_incoming, response) => void started.push(response))
   client.write(request('/').repeat(3))

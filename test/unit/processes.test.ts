@@ -28,7 +28,7 @@ describe('metrics of several processes', () => {
     )
   })
 
-  test('omits metrics of a process that did not respond', () => {
+  test('omits metrics for a process that did not respond', () => {
     expect(mergeMetrics([of(1), ''])).toBe(mergeMetrics([of(1)]))
   })
 })

@@ -18,7 +18,7 @@ const pages = [
 ]
 const everything = pages.map(read).join('\n')
 
-/** Rows of the configuration table with `variable` and `default`. */
+/** Rows in the configuration table, with `variable` and `default`. */
 const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
   name: name!,
   standard: standard!,
@@ -94,7 +94,7 @@ test('the README has at most 8 KB', () => {
   expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(8192)
 })
 
-/** Returns the anchor of a heading on GitHub. */
+/** Returns the anchor that GitHub creates for a heading. */
 const toAnchor = (heading: string) =>
   heading
     .toLowerCase()

@@ -124,7 +124,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('limits a body without a credential to 16 KiB, ten seconds and a few per address', async () => {
+test('limits unauthenticated request bodies to 16 KiB, ten seconds and a few per address', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

@@ -22,7 +22,7 @@ describe('the concurrent cost of a tenant', () => {
     return { settled, enter }
   }
 
-  test('limits the concurrent cost of a tenant and queues its further requests in order', async () => {
+  test('limits the concurrent cost per tenant and queues its further requests in order', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     const [first, second] = [await enter('first', maxCost - 1_000), enter('second', 2_000)]
     const third = enter('third', 500)
@@ -35,7 +35,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'other', 'second', 'third'])
   })
 
-  test('rejects a request that waits for five seconds with its cost and the limit', async () => {
+  test('rejects a request that has waited for five seconds and reports its cost and the limit', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost - 1_000)
     const second = expect(enter('second', 2_000)).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('the concurrent cost of a tenant', () => {
     await Promise.all([remaining, next])
   })
 
-  test('queues at most 100 requests of a tenant', async () => {
+  test('queues at most 100 requests per tenant', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost)
     const waiting = Array.from({ length: 100 }, (_, at) => enter(String(at), 1_001).catch(() => {}))

@@ -9,7 +9,7 @@ import { expect, test } from '@jest/globals'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { findResidue, watchUnhandledErrors } from '../support/residue.js'
 
-// A check without a waiting time, which outage tests rely on.
+// Disables the waiting time on which outage tests rely.
 const immediately = { timeoutMs: 0 }
 
 test('the residue check finds a temporary file and ignores a folder', async () => {
@@ -38,7 +38,7 @@ test('the residue check finds a request in progress and excess bucket connection
   await bucket.stop()
 })
 
-test('the residue check reports a warning of the test process', async () => {
+test('the residue check reports a warning from the test process', async () => {
   const watch = watchUnhandledErrors()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)

@@ -42,7 +42,7 @@ describe('attempts to sign in', () => {
     expect(waits).toEqual([250])
   })
 
-  test('sign-in attempts of other clients do not delay the owner at a recently used address', async () => {
+  test('sign-in attempts by other clients do not delay the owner at a recently used address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])

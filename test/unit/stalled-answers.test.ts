@@ -14,7 +14,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Serves a response and returns a client that has sent its request, with the end of the response. */
+/** Serves a response and returns a client that has sent its request, and a promise for the end of the response. */
 async function request(respond: (response: ServerResponse) => void, stalledMs = 200) {
   let closed: Promise<unknown> = Promise.resolve()
   server = createServer((_request, response) => {

@@ -33,7 +33,7 @@ test("leaves half of a tenant's upload slots to other credentials and always acc
   ])
 })
 
-test('two busy tenants leave upload slots for a third, and three for a fourth, up to a quarter', () => {
+test('two busy tenants leave a quarter of the upload slots to other tenants', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
     const [first] = acquireAll(slots, { tenantId, id: `${tenantId} a` })

@@ -28,7 +28,7 @@ const run = async (...argv: string[]) => {
   return { status, out, err, scanner }
 }
 
-test('the validate command prints the report of a file with the REST field names', async () => {
+test("the validate command prints a file's report with the REST field names", async () => {
   const { status, out, scanner } = await run(join(folder, 'good.png'))
   expect(JSON.parse(out.join('\n'))).toMatchObject({
     outcome: 'accepted',
@@ -85,7 +85,7 @@ test('the validate command does not use the scanner with --no-scan', async () =>
 })
 
 test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])(
-  'the validate command rejects the arguments %j in one sentence with status 1',
+  'the validate command rejects the arguments %j with a one-sentence error and status 1',
   async (argv) => {
     const { status, err } = await run(...argv)
     expect([status, err.length]).toEqual([1, 1])

@@ -13,7 +13,7 @@ const mebibyte = 1_048_576
 const text = (size: number, head: Buffer | string = 'text') =>
   Buffer.concat([Buffer.from(head), Buffer.alloc(size, 'text\n')]).subarray(0, size)
 
-test('counts the scan time of a scanner that runs in the worker', async () => {
+test('measures the scan time of a scanner that runs in the worker', async () => {
   const pool = new WorkerPool({ workers: 1 })
   const engine = await YaraScanner.open({ pool })
   const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])

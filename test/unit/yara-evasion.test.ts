@@ -190,7 +190,7 @@ describe('finds the EICAR string', () => {
     expect(await scan(await bytes())).toMatchObject(found)
   })
 
-  test('finds the EICAR string at every window boundary of a file above 64 MiB', async () => {
+  test('finds the EICAR string at every window boundary in a file above 64 MiB', async () => {
     // Windows of 4 MiB overlap by 64 KiB.
     const step = 4 * mebibyte - 64 * 1024
     const large = Buffer.alloc(66 * mebibyte)

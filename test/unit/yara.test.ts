@@ -286,7 +286,7 @@ describe('rules of the operator', () => {
     },
   )
 
-  test('rejects a missing or empty YARA rules folder in one sentence', async () => {
+  test('rejects a missing or empty YARA rules folder with a one-sentence error', async () => {
     await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/contains no \*\.yar/)
     await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
   })

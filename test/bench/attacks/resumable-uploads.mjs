@@ -81,7 +81,7 @@ async function measureSmallPatches({ send, pid, blobs }, { count, size, first = 
   for (let n = 0; n < count; n++) {
     await expectStatus(204, await patch(send, path, first + n * size, Buffer.alloc(size, 'x')))
     const now = measureDirectory(blobs)
-    // Counts only growth of the store, so bytes removed by a sweep are not subtracted.
+    // Counts only growth in the store, so bytes removed by a sweep are not subtracted.
     stored += Math.max(0, now - last)
     last = now
   }

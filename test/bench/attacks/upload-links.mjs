@@ -1,4 +1,4 @@
-// Attackers guess upload link tokens, exceed the file limit of a link, flood a link with rejected files, and misuse its token.
+// Attackers guess upload link tokens, exceed a link's file limit, flood a link with rejected files, and misuse its token.
 // Another client of the tenant uploads through its own links.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'

@@ -1,5 +1,5 @@
-// The webhook receivers of one tenant respond with 101 or never, and the tenant repeatedly replaces its webhooks. The benchmark measures
-// the delivery times of another tenant's webhook.
+// One tenant's webhook receivers respond with 101 or not at all, and the tenant repeatedly replaces its webhooks. The benchmark
+// measures the delivery times of another tenant's webhook.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -90,7 +90,7 @@ async function openRawReceiver(text) {
   return { url: `http://127.0.0.1:${server.address().port}/`, maxOpen: () => max, close }
 }
 
-/** Starts a receiver that records when the event of each name change arrives. */
+/** Starts a receiver that records when the event for each name change arrives. */
 async function openReceiver() {
   const arrivals = new Map()
   const server = http.createServer(async (request, response) => {
@@ -144,7 +144,7 @@ async function runTests(client, webhookId) {
 const percentile = (values, share) =>
   values.length === 0 ? Number.POSITIVE_INFINITY : values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1]
 
-/** Stops the service and returns the milliseconds that it took. */
+/** Stops the service and returns how many milliseconds that took. */
 async function stop(service) {
   const began = performance.now()
   const timer = setTimeout(() => process.kill(service.pid, 'SIGKILL'), maxWaitMs)

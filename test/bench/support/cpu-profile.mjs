@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Yields the samples of the measured seconds with their duration and call stack, innermost frame first, without idle time. The
+ * Yields the samples of the measured seconds with their duration and call stack, innermost frame first, excluding idle time. The
  * process ended `endMs` after the measurement.
  */
 export function* readProfile(folder, { seconds, endMs }) {

@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 
-/** Returns the fields of a stat file from the third on, because process names may contain spaces. */
+/** Returns the fields of a stat file from the third onwards, because the preceding process name may contain spaces. */
 const readStatFields = (file) => readFileSync(file, 'latin1').split(') ')[1].split(' ')
 const tick = 10
 const ownMs = (fields) => (Number(fields[11]) + Number(fields[12])) * tick
 const endedChildrenMs = (fields) => (Number(fields[13]) + Number(fields[14])) * tick
 
-/** Returns the CPU milliseconds of a process, its main thread and its PostgreSQL, without the V8 profiler. */
+/** Returns the CPU milliseconds of a process, its main thread and its PostgreSQL, excluding the V8 profiler. */
 export function usedCpu({ pid, dataDir }) {
   return {
     all: ownMs(readStatFields(`/proc/${pid}/stat`)) - usedByProfiler(pid),

@@ -68,7 +68,7 @@ async function move({ ledger, paths }, tenant, n) {
   await ledger.commit({ call: createCall(tenant, n, 'upload'), upload: { actor: createActor(tenant, n), file } })
 }
 
-/** Opens a ledger with its fold and its leases, like a replica. */
+/** Opens a ledger with its fold and its leases, as a replica does. */
 function openLedger(commit) {
   const database = createDatabase(url, { poolSize: 2, logger: { warn: () => {} } })
   const fold = new Fold(database.writes)
@@ -76,7 +76,7 @@ function openLedger(commit) {
   const parts = { ledger: new Ledger(database, { fold }), paths: new ReservedPaths(database.writes) }
   return {
     commit: (tenant, n) => commit(parts, tenant, n),
-    // Leases paths in advance, like a replica that already served the tenant.
+    // Leases paths in advance, like a replica that has already served the tenant.
     prime: (some) => Promise.all(some.map(({ tenantId }) => parts.paths.takePath(tenantId, `${tenantId}/notes`))),
     close: async () => {
       await parts.ledger.drain()
@@ -150,7 +150,7 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
   const { commit, close, prime } = modes[mode]()
   const some = tenants.slice(from, to)
   await prime?.(some)
-  // Entries of the locked tenant wait and are committed after the measurement.
+  // Entries for the locked tenant wait and are committed after the measurement.
   const wanting = setTimeout(
     () => {
       for (let n = 0; n < locked; n++) commit(tenants[0], n).catch(() => {})

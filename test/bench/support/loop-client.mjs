@@ -1,4 +1,4 @@
-// HTTP client of the measured service that reads complete responses and reports unexpected statuses.
+// HTTP client for the measured service that reads complete responses and reports unexpected statuses.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { multipart, request } from './service.mjs'

@@ -1,4 +1,4 @@
-// Fills a database with a year of calls and files by set-based SQL, including counters.
+// Uses set-based SQL to fill a database with a year of calls, files and counters.
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const operations = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure']
@@ -120,7 +120,7 @@ FROM (
   SELECT i, h, (extract(epoch FROM now()) * 1000)::bigint - 1000 - (($2::bigint - i) * 31536000000 / $2::bigint) AS ms
   FROM (SELECT i, (i * 2654435761) % 4294967296 AS h FROM generate_series(1, $2::bigint) i) numbers) files`
 
-// The report has the length of a report of a text file that passed every check.
+// The report is as long as that of a text file that passed every check.
 const reportsStatement = `
 INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
 SELECT tenant_id, file_id, created_at, jsonb_build_object('rulesVersion', 1, 'outcome', 'accepted', 'reason', NULL, 'detected_content_type', content_type, 'size_bytes', size_bytes,

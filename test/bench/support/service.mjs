@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ownFolder = fileURLToPath(new URL('../../..', import.meta.url))
 const ownBuild = join(ownFolder, 'dist', 'main.js')
 
-/** Returns the Node.js options that `npm start` of a clone uses. */
+/** Returns the Node.js options that `npm start` uses in a clone. */
 export function startFlags(folder) {
   const { scripts } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   return scripts.start.match(/(?<= )--\S+/g) ?? []
@@ -118,7 +118,7 @@ export function request(agent, url, { method = 'GET', headers = {}, body } = {})
   })
 }
 
-/** Builds the multipart body of an upload. */
+/** Builds the multipart body for an upload. */
 export function multipart(context, name, content) {
   const boundary = `----assay${randomBytes(8).toString('hex')}`
   const part = (head) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`)
@@ -134,7 +134,7 @@ export function multipart(context, name, content) {
   }
 }
 
-/** Runs `one` on a number of connections for some seconds and returns the rate per second. */
+/** Calls `one` repeatedly on several connections for some seconds and returns the calls per second. */
 export async function measureRate(connections, seconds, one) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const until = performance.now() + seconds * 1000

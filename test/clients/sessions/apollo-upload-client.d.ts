@@ -1,4 +1,4 @@
-// TypeScript does not read the JSDoc types of this package from node_modules.
+// TypeScript does not read this package's JSDoc types from node_modules.
 declare module 'apollo-upload-client/UploadHttpLink.mjs' {
   import type { ApolloLink } from '@apollo/client'
 

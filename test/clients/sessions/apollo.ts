@@ -25,7 +25,7 @@ const { data: listed, error } = await client.query({
   errorPolicy: 'all',
 })
 expectEqual([listed!.filesConnection!.totalCount, listed!.filesConnection!.edges.map((edge) => edge.node.id)], [1, [id]])
-// The error of one root field does not discard the data of another field.
+// An error in one root field does not discard another field's data.
 expectEqual(listed!.file, null)
 expectEqual(CombinedGraphQLErrors.is(error) && error.errors[0]!.extensions?.code, 'NOT_FOUND')
 // The cache normalizes the file by its id so that queries share it.

@@ -1,4 +1,4 @@
-// Runs a session with @assay/client unchanged in Node.js, Bun and Deno, and prints what the service stored.
+// Runs the same session with @assay/client in Node.js, Bun and Deno, and prints what the service stored.
 import process from 'node:process'
 import { createClient, isAssayError, uploadTo } from '@assay/client'
 

@@ -16,7 +16,7 @@ expectEqual(uploaded.data!.uploadFile!.sizeBytes, 5)
 const listed = await client.query(list, { context: 'notes', first: 10, unknown: 'file_x' }).toPromise()
 const { totalCount, edges } = listed.data!.filesConnection!
 expectEqual([totalCount, edges.map((edge) => edge.node.id)], [1, [id]])
-// The error of one root field does not discard the data of another field.
+// An error in one root field does not discard another field's data.
 expectEqual([listed.data!.file, listed.error!.graphQLErrors[0]!.extensions.code], [null, 'NOT_FOUND'])
 
 const found = await client.query(node, { id }).toPromise()

@@ -111,7 +111,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
   }
 }
 
-/** Yields faults in random sequence with pauses. */
+/** Yields faults in random order with pauses between them. */
 function* scheduleFaults(random, until) {
   const pick = (items) => items[Math.floor(random() * items.length)]
   const happenings = {
@@ -214,7 +214,7 @@ async function remove(run, tenant, fileId) {
   run.counts.deletions++
 }
 
-/** Restores every second file and leaves the others in the trash. */
+/** Restores every other file and leaves the others in the trash. */
 async function restore(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
@@ -241,7 +241,7 @@ async function hold(run, tenant, fileId) {
 
 const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 
-/** Follows the events of a tenant on alternating replicas from the last cursor. */
+/** Follows a tenant's events on alternating replicas from the last cursor. */
 function startReader(run, tenant) {
   const abort = new AbortController()
   const sequences = []
@@ -353,7 +353,7 @@ async function deleteTenants(run) {
   }
 }
 
-/** Locks the rows of one tenant occasionally and prints the latency of another without asserting it. */
+/** Occasionally locks one tenant's rows and prints another tenant's latency without asserting it. */
 async function checkNeighbors(run, databaseUrl, held, other) {
   while (!run.over) {
     await sleep(5_000)
@@ -421,7 +421,7 @@ async function verifyFinalState(run, databaseUrl) {
     const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [deletedTenants])
     if (rowCount > 0) faults.push(`${rowCount} rows of deleted tenants are in ${name}`)
   }
-  // Simulates several hours so that interrupted work is due.
+  // Simulates the passage of several hours so that interrupted work is due.
   await client.query('UPDATE blob_garbage SET due_at = now()')
   await client.end()
   const swept = await run.command('sweep')

@@ -5,8 +5,8 @@ import { expect, test } from '@jest/globals'
 
 const program = fileURLToPath(new URL('./chaos.mjs', import.meta.url))
 
-// `npm run chaos` runs the long form of this test.
-test('kills, freezes, lost connections and wrong clocks lose or duplicate no acknowledged file', async () => {
+// `npm run chaos` runs the long version of this test.
+test('kills, freezes, lost connections and wrong clocks do not lose or duplicate acknowledged files', async () => {
   const seed = String(1 + (Date.now() % 1_000_000))
   const child = spawn(process.execPath, [program, '--seed', seed, '--seconds', '30'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME },
@@ -25,6 +25,6 @@ test('kills, freezes, lost connections and wrong clocks lose or duplicate no ack
     status: 0,
     output: '',
   })
-  // Two long freezes of the database leave little time for uploads.
+  // Two long database freezes leave little time for uploads.
   expect(JSON.parse(output).uploads).toBeGreaterThan(10)
 }, 600_000)

@@ -12,7 +12,7 @@ export class Lives {
   #expected = []
   counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, retained: 0 }
 
-  /** `ask` and `requestUntilAnswered` are the functions of the other clients. */
+  /** `ask` and `requestUntilAnswered` are the functions that the other clients use. */
   constructor({ run, tenant, databaseUrl, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant

@@ -78,7 +78,7 @@ export async function startDatabase(folder) {
   }
 }
 
-/** Starts one replica that restarts at the same address. */
+/** Starts one replica that keeps its address when it restarts. */
 export async function startReplica(env, folder) {
   const port = await freePort()
   const dataDir = mkdtempSync(join(folder, 'replica-'))
@@ -114,7 +114,7 @@ export async function startReplica(env, folder) {
   await start()
   return {
     url,
-    /** Returns the log lines of a request. */
+    /** Returns a request's log lines. */
     logged: (requestId) => log.split('\n').filter((line) => line.includes(requestId)),
     clock: (ms) => child.connected && child.send({ clock: ms }, () => {}),
     freeze: async (ms) => {
@@ -156,7 +156,7 @@ export async function admin(env, ...args) {
     child.stderr.setEncoding('utf8').on('data', (text) => (output += text))
     const [status] = await once(child, 'close')
     if (out !== '') return { status, result: JSON.parse(out), output }
-    // An earlier attempt deleted the tenant but its response was lost.
+    // An earlier attempt deleted the tenant, but its response was lost.
     if (output.includes('No tenant')) return { status, result: {}, output }
     if (tries === 30) throw new Error(`admin ${args.join(' ')} exited with status ${status}: ${output}`)
     await sleep(1000)

@@ -1,6 +1,6 @@
 // Rescans during chaos: replicas load new YARA rules when they restart and are killed while they scan. Afterwards, infected files
-// must be quarantined and clean files available. The same signatures must not scan a file twice, and a restored file must not be
-// served before its scan.
+// must be quarantined and clean files available. A file must not be scanned twice with the same signatures, and a restored file
+// must not be served before its scan.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ const finishMs = 300_000
 const sizes = [100, 200_000]
 const fates = ['clean', 'infected', 'trashed']
 
-/** Creates the rules directory of all replicas below `folder`. */
+/** Creates the rules directory of all replicas in `folder`. */
 export function openRules(folder) {
   const rules = join(folder, 'rules')
   mkdirSync(rules)
@@ -47,7 +47,7 @@ export class Rescans {
     this.#requestUntilAnswered = requestUntilAnswered
   }
 
-  /** Uploads files that match the rules of the next round until the run ends. */
+  /** Until the run ends, uploads files that match the next round's rules. */
   async live() {
     await this.#send('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
     let roundEnds = performance.now() + roundMs

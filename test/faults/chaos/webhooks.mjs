@@ -18,7 +18,7 @@ export class Webhooks {
   #received = new Map()
   counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
 
-  /** `ask` and `requestUntilAnswered` are the functions of the other clients. */
+  /** `ask` and `requestUntilAnswered` are the functions that the other clients use. */
   constructor({ run, ask: request, requestUntilAnswered }) {
     this.#run = run
     this.#ask = request

@@ -32,7 +32,7 @@ const database = await startServer({ folder: join(folder, 'data') })
 const key = `assay_${randomBytes(32).toString('base64url')}`
 const masterKey = randomBytes(32).toString('base64')
 
-/** Starts one replica that restarts at the same address. */
+/** Starts one replica that keeps its address when it restarts. */
 async function startReplica(name) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`

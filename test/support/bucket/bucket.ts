@@ -75,7 +75,7 @@ export class BucketEmulator {
     return this.#server !== undefined
   }
 
-  /** Starts the emulator at the same port as before. */
+  /** Starts the emulator on the same port as before. */
   async start(): Promise<void> {
     const handle: http.RequestListener = (request, response) => void this.#handleRequest(request, response)
     const { tls } = this.options

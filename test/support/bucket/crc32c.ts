@@ -14,7 +14,7 @@ function next(value: number, byte: number): number {
   return (value >>> 8) ^ first[(value ^ byte) & 0xff]!
 }
 
-/** Returns the Base64 of the four big-endian bytes, as in bucket responses. */
+/** Returns the Base64 encoding of the four big-endian bytes, as in bucket responses. */
 export function crc32c(bytes: Uint8Array): string {
   let value = -1
   let at = 0

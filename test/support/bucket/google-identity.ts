@@ -13,7 +13,7 @@ export type IdentityFault = { kind: 'status'; status: number } | { kind: 'slow';
  */
 export class GoogleIdentityEmulator {
   readonly calls: IdentityCall[] = []
-  /** Accepted subject token of the external provider. Others are rejected. */
+  /** Subject token accepted from the external provider. Others are rejected. */
   subjectToken = 'subject-1'
   tokenSeconds = 3600
   readonly #faults = new Map<IdentityCall, IdentityFault[]>()

@@ -74,7 +74,7 @@ export class Objects {
     this.#byName.delete(name)
   }
 
-  /** Returns a page of the list. `startOffset` is inclusive. */
+  /** Returns a page of the object list. `startOffset` is inclusive. */
   page(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
     const start = query.get('pageToken') ?? query.get('startOffset') ?? ''
     const size = Number(query.get('maxResults') ?? 1000)

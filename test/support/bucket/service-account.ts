@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 export interface ServiceAccount {
   email: string
   publicKey: KeyObject
-  /** Signs bytes like IAM does for the account. */
+  /** Signs bytes as IAM does for the account. */
   sign(bytes: Buffer): Buffer
   /** Writes the key file for GOOGLE_APPLICATION_CREDENTIALS. */
   writeTo(file: string): Promise<string>

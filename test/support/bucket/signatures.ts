@@ -16,7 +16,7 @@ export interface SignatureCheck {
   now: Date
 }
 
-/** Returns the error of a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+/** Returns the error in a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
 export function findSignatureError(
   request: SignedRequest,
   { getKey: keyOf, getSecret: secretOf, now }: SignatureCheck,

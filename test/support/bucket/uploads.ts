@@ -9,7 +9,7 @@ interface Session {
   stored?: StoredObject
 }
 
-/** Stores the object of a single multipart request. */
+/** Stores the object from a single multipart request. */
 export function storeMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
   const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
   if (!boundary) throw new BucketError(400, 'The Content-Type has no boundary.')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { BucketEmulator } from './bucket.js'
 import { createServiceAccount } from './service-account.js'
 
-/** A bucket with the environment of services that use it and sign URLs with a local key. */
+/** A bucket and the environment for services that use it and sign URLs with a local key. */
 export interface BucketWorld {
   bucket: BucketEmulator
   env: { STORAGE_URL: string; STORAGE_EMULATOR_HOST: string; GOOGLE_APPLICATION_CREDENTIALS: string }

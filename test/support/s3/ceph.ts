@@ -12,7 +12,7 @@ import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
-// Functions delay programPath, which throws if Ceph is not installed.
+// Values are functions because programPath throws if Ceph is not installed.
 const daemons = {
   monitor: () => programPath('ceph-mon'),
   storage: () => programPath('ceph-osd'),

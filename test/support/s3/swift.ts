@@ -11,7 +11,7 @@ import type { S3Server } from './server-bucket.js'
 
 const run = promisify(execFile)
 
-// Functions delay programPath, which throws if Swift is not installed.
+// Values are functions because programPath throws if Swift is not installed.
 const programs = {
   account: () => programPath('swift-account-server'),
   container: () => programPath('swift-container-server'),
