@@ -23,7 +23,8 @@ beforeAll(async () => {
   const [first, left, right] = contexts.map(({ context_id }) => String(context_id))
   all = first!
   allowed = [left!, right!]
-  // The oldest files match, but one request reads too few rows to reach them. Only the ten oldest files are in the contexts of the restricted key.
+  // The oldest files match, but one request reads too few rows to reach them. Only the ten oldest files are in the restricted
+  // key's contexts.
   for (let from = 1; from < 100_010; from += 20_000)
     await world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
@@ -64,14 +65,14 @@ test('page links of a REST list continue a search with older files', async () =>
   expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
 })
 
-test('rejects a name search that would sort too many files, but sorts the files with a checksum', async () => {
+test('rejects a name search that would sort too many files, but accepts a sorted search by checksum', async () => {
   expect(getInvalidFields(await large.admin.get('/files?search=needle&sort=size_bytes'))).toEqual(['sort'])
   // Searches by id and checksum use an index and are not limited by the number of files.
   const found = await large.admin.get(`/files?search=${'2'.padStart(64, '0')}&sort=size_bytes`)
   expect(namesOf(getItems(found))).toEqual(['needle2.txt'])
 })
 
-test('a search with a key restricted to two contexts does not read files of other contexts', async () => {
+test('a search with a key restricted to two contexts does not read files in other contexts', async () => {
   const response = await restricted.get('/files?search=needle')
   expect(namesOf(getItems(response))).toEqual(needles)
   expect(getData(response).pagination).toMatchObject({ total_items: 3, has_next: false })
@@ -131,7 +132,7 @@ test.each([
   const stretch = { limit: 20, fromEnd: false, after: undefined, before: undefined }
   await new FileTextSearch(reads, maxFiles).findPageAndTotal(searchIn(contextIds()), stretch)
   expect(read).toHaveLength(4)
-  // A merge of sorted contexts reads one row more of each context, and a page reads its rows twice.
+  // Merging the sorted contexts reads one more row per context, and a page reads its rows twice.
   expect(Math.max(...read)).toBeLessThanOrEqual(maxFiles + 1 + contextIds().length + stretch.limit + 1)
 })
 
@@ -147,7 +148,7 @@ test('a file that is deleted during a search causes no gap between two pages', a
       return result
     },
   } as unknown as Queries
-  // The scan may read the files 10 to 3.
+  // The scan may read files 10 down to 3.
   const search = new FileTextSearch(reads, 8)
   const { rows, scanEnd } = await search.findPage(searchIn(allowed), {
     limit: 20,
@@ -158,7 +159,7 @@ test('a file that is deleted during a search causes no gap between two pages', a
   expect([deleted, rows.map((file) => file.originalFilename), scanEnd]).toEqual([1, ['needle3.txt'], idOf(3)])
 })
 
-test('rejects the fifth concurrent name search of a tenant with 429', async () => {
+test("rejects a tenant's fifth concurrent name search with 429", async () => {
   const client = await world.database.pool.connect()
   try {
     await client.query('BEGIN')

@@ -39,14 +39,14 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)("reports clamd's size limit after %d bytes if a connection reset follows the error message", async (limit) => {
+  test.each(limits)("reports clamd's size limit after %d bytes if a connection reset follows the message", async (limit) => {
     const { scanner } = await start({ limit, limitResponse: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
-  test.each(limits)("queries clamd's size limit after a connection reset without an error message at %d bytes", async (limit) => {
+  test.each(limits)("queries clamd's size limit after a connection reset without a message at %d bytes", async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))

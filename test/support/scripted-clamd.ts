@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { eicar } from './eicar.js'
 import { freePort } from './free-port.js'
 
-/** How the daemon handles a stream. By default, it detects the EICAR string. */
+/** Defines how the daemon handles a stream. By default, it detects the EICAR string. */
 export interface Script {
   /** Response at the end of the stream, with or without NUL. The connection closes afterwards. */
   response?: string | ((stream: Buffer) => string)
