@@ -94,7 +94,7 @@ export class ExternalTokens {
       return await this.#keys(header, token)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error
-      throw overloaded('The signing keys of the identity provider cannot be fetched. Retry later.', error)
+      throw overloaded("The identity provider's signing keys cannot be fetched. Retry later.", error)
     }
   }
 

@@ -49,7 +49,7 @@ export class UploadAdmission {
     if (minBytes <= remaining) return
     // Do not report the tenant's usage to a key that is restricted to certain contexts.
     if (actor.contexts)
-      throw quotaExceeded(`The remaining quota of the tenant is smaller than the upload, which has at least ${minBytes} bytes.`, {
+      throw quotaExceeded(`The upload has at least ${minBytes} bytes, which exceeds the tenant's remaining quota.`, {
         size_bytes: minBytes,
       })
     throw quotaExceeded(`The tenant has ${remaining} bytes of its quota left. The upload has at least ${minBytes} bytes.`, {

@@ -141,7 +141,7 @@ const corrupt: Check = async (file) => {
   if (rules.rejectCorruptFiles) return verdict
   return {
     outcome: 'skipped',
-    message: `Context '${rules.contextKey}' accepts damaged files. No malicious construction was found.`,
+    message: `Context '${rules.contextKey}' accepts damaged files. No signs of malicious crafting were found.`,
     evidence,
   }
 }
@@ -179,7 +179,7 @@ function toReaderVerdict({ verdict, reader, durationMs }: SoundnessFinding, exte
   if (!verdict.sound) {
     const trap = verdict.maliciousConstruction
     const type = extension ? `.${extension} file` : 'file'
-    const named = trap ? `The file is a malicious construction (${trap})` : `Not a valid ${type}`
+    const named = trap ? `The file was maliciously crafted (${trap})` : `Not a valid ${type}`
     const message = `${named}: ${verdict.problem.replace(/\.$/, '')}.`
     return { outcome: 'failed', message, evidence: trap ? { ...evidence, trap } : evidence, durationMs }
   }

@@ -212,7 +212,10 @@ function requeueLockedTenant(tenant: TenantQueue, jobs: Job[], cause?: unknown):
   tenant.locked = true
   tenant.jobs.unshift(...jobs)
   const oldest = performance.now() - maxLockedMs
-  const failure = databaseUnavailable('Another transaction has locked this tenant for more than 10 seconds. Retry later.', cause)
+  const failure = databaseUnavailable(
+    'Another transaction has held the lock on this tenant for more than 10 seconds. Retry later.',
+    cause,
+  )
   for (const { reject } of tenant.jobs.filter(({ since }) => since < oldest)) reject(failure)
   tenant.jobs = tenant.jobs.filter(({ since }) => since >= oldest)
 }

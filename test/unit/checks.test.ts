@@ -196,7 +196,7 @@ describe('polyglots', () => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap: 'polyglot' },
-      message: expect.stringContaining('malicious construction (polyglot)'),
+      message: expect.stringContaining('maliciously crafted (polyglot)'),
     })
   })
 

@@ -16,6 +16,6 @@ export const IdempotencyKey = () =>
 /** Arguments for a page of files, optionally in one context. */
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
+  @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })
   context?: string | null
 }

@@ -99,7 +99,7 @@ export function toListRange<Place>(
   }
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Page number, page size and exact totals of a paginated list.' })
+@ObjectType({ simpleResolvers: true, description: 'Page number, page size and exact totals for a paginated list.' })
 export class Pagination {
   @Field(() => Int, { description: 'Number of this page, starting at 1.' })
   page!: number
@@ -172,7 +172,7 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
   class PageOfItems {
     @Field(() => [item], { description: 'Items on the page, newest first unless the operation documents another order.' })
     data!: T[]
-    @Field(() => Pagination, { description: 'Page number, page size and exact totals of the list.' })
+    @Field(() => Pagination, { description: 'Page number, page size and exact totals for the list.' })
     pagination!: Pagination
   }
   return PageOfItems
@@ -180,9 +180,9 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
 
 @ObjectType({ simpleResolvers: true, description: 'Pagination information of a Relay cursor connection.' })
 export class PageInfo {
-  @Field(() => Boolean, { description: 'True if more items follow. With `last`, true if `before` was set.' })
+  @Field(() => Boolean, { description: 'True if there are more items after these. With `last`, true if `before` was set.' })
   hasNextPage!: boolean
-  @Field(() => Boolean, { description: 'True if more items precede. With `first`, true if `after` was set.' })
+  @Field(() => Boolean, { description: 'True if there are more items before these. With `first`, true if `after` was set.' })
   hasPreviousPage!: boolean
   @Field(() => String, {
     nullable: true,

@@ -45,14 +45,14 @@ export const describeRequiredAccess = ({ access, tenantWide }: Endpoint): string
       : access === 'any'
         ? 'Accepts any valid credential.'
         : `Requires scope \`${access}\`.`,
-    ...(tenantWide ? ['Rejects API keys that are restricted to contexts.'] : []),
+    ...(tenantWide ? ['Rejects API keys that are restricted to certain contexts.'] : []),
   ].join(' ')
 
 /** Descriptions of the root types, which have no class. */
 const rootTypes: Record<string, string> = {
   Query: 'Read operations. Each one states the credential and scope that it requires.',
   Mutation: 'Operations that change data. Mutations in one request run sequentially.',
-  Subscription: 'Streams of events over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
+  Subscription: 'Event streams over a WebSocket (graphql-transport-ws). Send the credential in `connection_init`.',
 }
 
 // Appends the required scope to the description of each field.

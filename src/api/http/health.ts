@@ -129,10 +129,10 @@ const toStatementCondition = (kind: string | undefined): Condition =>
 
 async function checkClock(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
-  if (!time) return { status: 'off', reason: 'the clock of the database cannot be read' }
+  if (!time) return { status: 'off', reason: 'the database clock cannot be read' }
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
-  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of the database`
+  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock`
   // The status is not "down", because the service uses the database's clock. A wrong database clock would make all replicas
   // unready.
   return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }

@@ -41,7 +41,7 @@ const file = optionalMembers({ file_id: textSchema('ID of the file.') })
 const reader = {
   reader: textSchema('Name of the format reader that found the problem.'),
   worker: textSchema('Reason why the content could not be read: `died`, `hung` or `out_of_memory`.'),
-  trap: textSchema('Kind of malicious construction, such as a decompression bomb.'),
+  trap: textSchema('Kind of malicious file, such as a decompression bomb.'),
   sha256: textSchema('SHA-256 checksum of the file, if it differs from the one that the upload link requires.'),
   expected_sha256: textSchema('SHA-256 checksum that the upload link requires.'),
 }
@@ -75,7 +75,7 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
   quarantined: {
     details: file,
     example: {
-      message: `File '${fileId}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
+      message: `File '${fileId}' is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned. An admin can release or purge it.`,
       details: { file_id: fileId },
     },
   },
@@ -208,7 +208,9 @@ export const errorDescriptions: Record<ErrorCode, ErrorDescription> = {
     },
   },
   internal_server_error: describeUnavailable('Internal error. It was logged with the request id.'),
-  scanner_unavailable: describeUnavailable('The file could not be scanned: no clamd server responds correctly.'),
+  scanner_unavailable: describeUnavailable(
+    'The file could not be scanned: no clamd server is responding correctly. Retry later.',
+  ),
   storage_unavailable: describeUnavailable('The file store currently cannot write a file (connection refused). Retry later.'),
   database_unavailable: {
     details: optionalMembers({

@@ -69,7 +69,7 @@ const describe = (
 ): Json => ({
   ...shares.createHead(summary, [
     sentence,
-    'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to contexts.',
+    'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.',
   ]),
   operationId,
   parameters,

@@ -130,7 +130,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: '/files/{file_id}/validation',
     operation: 'GetFileValidation',
-    summary: 'Get the latest validation report of a file',
+    summary: 'Get the latest validation report for a file',
   },
   {
     method: 'GET',

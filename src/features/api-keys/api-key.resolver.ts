@@ -35,7 +35,7 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Query(() => ApiKeyPage, { description: 'Lists the API keys of the tenant, newest first.' })
+  @Query(() => ApiKeyPage, { description: "Lists the tenant's API keys, newest first." })
   apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
     return this.#parts.apiKeys.list(actor, args)
   }

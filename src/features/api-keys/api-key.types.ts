@@ -55,16 +55,16 @@ export class ApiKey {
   @Field(() => Date, {
     nullable: true,
     description:
-      'Time of the last use of the API key. Null if the key was never used. Uses on other replicas appear after a few seconds.',
+      'Time at which the API key was last used. Null if the key was never used. Uses on other replicas appear after a few seconds.',
   })
   lastUsedAt!: Date | null
-  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs of the API key.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs stored with the API key.' })
   metadata!: Record<string, unknown>
   @Field(() => ID, { description: 'ID of the user or API key that created the API key, or `system`.' })
   createdBy!: string
   @Field(() => Date, { description: 'Time at which the API key was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the API key.' })
+  @Field(() => Date, { description: 'Time at which the API key was last changed.' })
   updatedAt!: Date
   contextIds!: string[] | null
 }

@@ -33,7 +33,7 @@ export class AuditLogResolver {
 
   @Requires('admin')
   @Query(() => AuditLogPage, {
-    description: 'Lists the audit log entries of one entity, newest first. The list is empty if the entity has no entries.',
+    description: 'Lists the audit log entries about one entity, newest first. The list is empty if the entity has no entries.',
   })
   auditLogsOfEntity(@By() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.#auditLogs.list(actor, args)

@@ -7,11 +7,11 @@ import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 
 export const AuditTypeName = createEnum('AuditType', 'Category of an audit log entry.', {
-  api_key: 'Changes to API keys of the tenant.',
-  file: 'Changes to files of the tenant.',
-  context: 'Changes to contexts of the tenant.',
+  api_key: "Changes to the tenant's API keys.",
+  file: "Changes to the tenant's files.",
+  context: "Changes to the tenant's contexts.",
   tenant: 'Changes to the tenant and its users, sessions, webhooks and upload links.',
-  security: 'Rejected sign-ins, credentials and scopes, and exceeded limits. The number of these entries is bounded.',
+  security: 'Rejected sign-ins, credentials and scopes, and exceeded limits. The number of these entries is limited.',
 })
 export type AuditTypeName = keyof typeof AuditTypeName
 

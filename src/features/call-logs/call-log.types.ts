@@ -5,7 +5,7 @@ import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/gr
 import { Moment, Optional } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
-export const OperationName = createEnum('Operation', 'Category of a call, which is the scope that its endpoint requires.', {
+export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
   upload: 'Uploads and dry runs of files.',
   download: 'Requests for a download URL.',
   metadata: 'Reads of lists, file metadata, statistics and logs.',
@@ -19,7 +19,7 @@ export const CallStatusName = createEnum('CallStatus', 'Result of an API call.',
 })
 export type CallStatusName = keyof typeof CallStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A call with an API key, successful or failed.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A successful or failed call made with an API key.' })
 export class CallLog {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })
@@ -45,7 +45,7 @@ export class CallLog {
   errorMessage!: string | null
   @Field(() => String, { description: 'IP address of the client.' })
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header of the client, at most 512 bytes.' })
+  @Field(() => String, { description: '`User-Agent` header sent by the client, at most 512 bytes.' })
   userAgent!: string
   @Field(() => Date, { description: 'Time at which the call was made.' })
   createdAt!: Date

@@ -28,7 +28,7 @@ export class ContextPolicy {
   })
   acceptUnscanned!: boolean
   @Field(() => Boolean, {
-    description: 'True if the service rescans stored files when the signatures of the scanner change.',
+    description: "True if the service rescans stored files when the scanner's signatures change.",
   })
   rescan!: boolean
 }
@@ -72,7 +72,7 @@ export class UpdateContextPolicyInput {
   acceptUnscanned?: boolean
   @Field(() => Boolean, {
     nullable: true,
-    description: 'True to rescan stored files when the signatures of the scanner change.',
+    description: "True to rescan stored files when the scanner's signatures change.",
   })
   @NotNull()
   @Flag()

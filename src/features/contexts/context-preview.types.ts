@@ -38,7 +38,7 @@ export class FilesByReason {
 export class FileAtOdds {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
+  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
   originalFilename!: string
   @Field(() => ErrorCodeName, { description: 'First reason for which the changed rules would reject the file.' })
   reason!: ErrorCode
@@ -49,7 +49,7 @@ export class FileAtOdds {
 @ObjectType({
   simpleResolvers: true,
   description:
-    'Simulated effect of changed rules on the stored files of a context. The simulation uses stored data and does not read the files again.',
+    "Simulated effect of changed rules on a context's stored files. The simulation uses stored data and does not read the files again.",
 })
 export class ContextPreview {
   @Field(() => LongScalar, { description: 'Number of files in the context.' })
@@ -57,7 +57,7 @@ export class ContextPreview {
   @Field(() => LongScalar, { description: 'Number of files that the changed rules would reject.' })
   wouldBeRejected!: number
   @Field(() => LongScalar, {
-    description: 'Number of files without a result, because the service would have to read their content again.',
+    description: 'Number of files whose result cannot be predicted without reading their content again.',
   })
   undecided!: number
   @Field(() => FilesByReason, {

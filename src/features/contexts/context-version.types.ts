@@ -18,7 +18,7 @@ export class ContextRules {
   policy!: ContextPolicy
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A version of the rules and policy of a context.' })
+@ObjectType({ simpleResolvers: true, description: "A version of a context's rules and policy." })
 export class ContextVersion {
   @Field(() => Int, {
     description: 'Version number of the context rules, starting at 1. Validation reports contain it as `rulesVersion`.',

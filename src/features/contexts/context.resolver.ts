@@ -38,7 +38,7 @@ export class FileContextResolver {
   }
 
   @Requires('any')
-  @Query(() => FileContextPage, { description: 'Lists the contexts of the tenant, newest first.' })
+  @Query(() => FileContextPage, { description: "Lists the tenant's contexts, newest first." })
   contexts(@By() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
     return this.#contexts.list(actor, args)
   }
@@ -106,7 +106,7 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Mutation(() => ContextPolicy, {
-    description: 'Changes fields of the policy of a context and creates a new version of its rules.',
+    description: "Changes fields of a context's policy and creates a new version of its rules.",
   })
   updateContextPolicy(
     @By() actor: Actor,
@@ -118,14 +118,14 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Query(() => ContextVersionPage, { description: 'Lists the versions of the rules and policy of a context, newest first.' })
+  @Query(() => ContextVersionPage, { description: "Lists the versions of a context's rules and policy, newest first." })
   contextVersions(@By() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
     return this.#contexts.listVersions(actor, contextKey, args)
   }
 
   @Requires('admin')
   @Query(() => ContextPreview, {
-    description: 'Simulates a change of a context or its policy and reports the effect on stored files. Nothing is changed.',
+    description: 'Simulates a change to a context or its policy and reports the effect on stored files. Nothing is changed.',
   })
   previewContext(
     @By() actor: Actor,

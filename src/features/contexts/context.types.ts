@@ -31,7 +31,7 @@ export class FileContext {
   tenantId!: string
   @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
   displayName!: string
-  @Field(() => String, { description: 'Free-text description of the purpose of the context.' })
+  @Field(() => String, { description: "Free-text description of the context's purpose." })
   description!: string
   @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
@@ -51,7 +51,7 @@ export class FileContext {
   @Field(() => Int, { description: 'Storage quota of the context in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
   @Field(() => LongScalar, {
-    description: 'Total size of all files of the context in bytes, including the trash. The value is exact.',
+    description: 'Exact total size of all files in the context in bytes, including the trash.',
   })
   storageUsedBytes!: number
   @Field(() => ContextStatus, { description: 'Status of the context.' })
@@ -60,7 +60,7 @@ export class FileContext {
   metadata!: Record<string, unknown>
   @Field(() => Date, { description: 'Time at which the context was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the context.' })
+  @Field(() => Date, { description: 'Time at which the context was last changed.' })
   updatedAt!: Date
   rejectEncryptedFiles!: boolean
   rejectActiveContent!: boolean
@@ -87,7 +87,7 @@ export class ContextUsage {
   fileCount!: number
   @Field(() => LongScalar, { description: 'Total size of the files currently in the context, in bytes.' })
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Number of bytes left in the storage quota of the context.' })
+  @Field(() => LongScalar, { description: "Number of bytes left in the context's storage quota." })
   remainingBytes!: number
   @Field(() => LongScalar, { description: 'Number of files that the context has ever accepted.' })
   filesUploaded!: number
@@ -133,10 +133,10 @@ export class CreateContextInput {
   @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.' })
   @ExtensionList()
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the value of the setting `MAX_UPLOAD_MB`.' })
+  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.' })
   @Megabytes()
   maxFileSizeMb!: number
-  @Field(() => String, { defaultValue: '', description: 'Free-text description of the purpose of the context.' })
+  @Field(() => String, { defaultValue: '', description: "Free-text description of the context's purpose." })
   @Prose(0, 4096)
   description!: string
   @Field(() => String, {
@@ -175,12 +175,12 @@ export class UpdateContextInput {
   allowedExtensions?: string[]
   @Field(() => Int, {
     nullable: true,
-    description: 'Maximum file size in MB, from 1 to the value of the setting `MAX_UPLOAD_MB`.',
+    description: 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.',
   })
   @NotNull()
   @Megabytes()
   maxFileSizeMb?: number
-  @Field(() => String, { nullable: true, description: 'Free-text description of the purpose of the context.' })
+  @Field(() => String, { nullable: true, description: "Free-text description of the context's purpose." })
   @NotNull()
   @Prose(0, 4096)
   description?: string

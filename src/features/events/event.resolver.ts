@@ -19,7 +19,7 @@ export class EventResolver {
   }
 
   @Requires('admin', { tenantWide: true })
-  @Query(() => EventPage, { description: 'Lists the events of the tenant after a position in its journal, in commit order.' })
+  @Query(() => EventPage, { description: "Lists the tenant's events after a journal position, in commit order." })
   events(@By() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
     return this.#events.getPage(actor, args)
   }

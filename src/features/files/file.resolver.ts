@@ -38,14 +38,14 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => FilePage, { description: 'Lists the files of the tenant, newest first by default.' })
+  @Query(() => FilePage, { description: "Lists the tenant's files, newest first by default." })
   files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
     return this.#files.list(attempt, args)
   }
 
   @Requires('metadata')
   @Query(() => FileConnection, {
-    description: 'Returns the files of the tenant as a cursor connection, newest first by default.',
+    description: "Returns the tenant's files as a cursor connection, newest first by default.",
   })
   filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
     return this.#files.connection(attempt, args)
@@ -59,7 +59,7 @@ export class FileResolver {
 
   @Requires('metadata')
   @Query(() => ValidationReportType, {
-    description: 'Returns the latest validation report of a file. Returns the error `not_found` if the ID is unknown.',
+    description: 'Returns the latest validation report for a file. Returns the error `not_found` if the ID is unknown.',
   })
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.getValidationReport(attempt, fileId)
@@ -67,7 +67,7 @@ export class FileResolver {
 
   @Requires('metadata')
   @Query(() => ValidationReportPage, {
-    description: 'Lists the validation reports of a file, newest first: one for the upload, and one for each later scan.',
+    description: 'Lists the validation reports for a file, newest first: one for the upload, and one for each later scan.',
   })
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
@@ -104,7 +104,7 @@ export class FileResolver {
 
   @Requires('delete')
   @Mutation(() => DeletedFile, {
-    description: 'Deletes a file, or moves it to the trash of its context. Returns the error `on_hold` if the file is on hold.',
+    description: "Deletes a file, or moves it to its context's trash. Returns the error `on_hold` if the file is on hold.",
   })
   deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.delete(attempt, fileId)
@@ -125,7 +125,7 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report of the file.' })
+  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report for the file.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
     return loadRelation(call, 'File.validation', file.fileId, (ids) => this.#files.getValidationReports(file.tenantId, ids))
   }

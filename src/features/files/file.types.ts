@@ -18,10 +18,10 @@ export class File {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
+  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
   originalFilename!: string
   @Field(() => String, {
-    description: 'Content type detected from the content. If none is detected, the content type of the extension.',
+    description: 'Content type detected from the content. If none was detected, the content type for the extension.',
   })
   contentType!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
@@ -48,7 +48,7 @@ export class File {
   lastDownloadedAt!: Date | null
   @Field(() => Date, { description: 'Time at which the file was uploaded.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the file.' })
+  @Field(() => Date, { description: 'Time at which the file was last changed.' })
   updatedAt!: Date
   @Field(() => Date, {
     nullable: true,
@@ -68,7 +68,7 @@ export class DownloadUrl {
   downloadUrl!: string
   @Field(() => LongScalar, { description: 'Number of seconds until the download URL expires.' })
   expiresInSeconds!: number
-  @Field(() => String, { description: 'File name under which the client saves the download.' })
+  @Field(() => String, { description: 'File name to use when saving the download.' })
   originalFilename!: string
 }
 
@@ -78,7 +78,7 @@ export class DeletedFile {
   fileId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Error of one file in a bulk deletion.' })
+@ObjectType({ simpleResolvers: true, description: 'Error for one file in a bulk deletion.' })
 export class DeletionRefusal {
   @Field(() => ErrorCodeName, { description: 'Error code that deleting this file individually would return.' })
   code!: ErrorCode
@@ -86,7 +86,7 @@ export class DeletionRefusal {
   message!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Result for one file of a bulk deletion.' })
+@ObjectType({ simpleResolvers: true, description: 'Result for one file in a bulk deletion.' })
 export class FileDeletion {
   @Field(() => ID, { description: 'ID of the file, exactly as in the request.' })
   fileId!: string
@@ -115,7 +115,7 @@ export const FileSort = createEnum(
   'Property that files are sorted by. Files with equal values are sorted by creation time.',
   {
     created_at: 'Time at which the file was uploaded.',
-    original_filename: 'File name. The letters A to Z are compared without case.',
+    original_filename: 'File name. Case is ignored for the letters A to Z.',
     size_bytes: 'Size of the file in bytes.',
   },
 )
@@ -131,13 +131,13 @@ type SortOrder = keyof typeof SortOrder
 const withFilters = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
-    @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
+    @Field(() => String, { nullable: true, description: 'Returns only files in the context with this key.' })
     context?: string | null
     @Field(() => ID, { nullable: true, description: 'Returns only files uploaded by the API key or user with this ID.' })
     uploadedBy?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Returns only files of this content type. `image/*` matches all images.',
+      description: 'Returns only files with this content type. `image/*` matches all images.',
     })
     @Optional()
     @Rule(

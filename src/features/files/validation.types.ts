@@ -8,7 +8,7 @@ import { maxPages } from '../../platform/ids.js'
 
 const CheckName = codeEnum(blockReasons, {
   name: 'BlockReason',
-  description: 'Check in a validation report, named after the block reason of a failure.',
+  description: 'Check in a validation report, named after the block reason that is reported if it fails.',
 })
 
 const refusalReasons = [...blockReasons, ...(Object.keys(policyRejections) as PolicyRejection[]), 'scan_incomplete'] as const
@@ -45,7 +45,7 @@ export class ValidationCheck {
   durationMs!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Scanner and signatures that were used for a scan.' })
+@ObjectType({ simpleResolvers: true, description: 'Scanner and signatures used for a scan.' })
 export class ScanEngine {
   @Field(() => String, { description: 'Name of the scanner.' })
   name!: string
@@ -62,7 +62,7 @@ export class ScanEngine {
 
 @ObjectType('ValidationReport', {
   simpleResolvers: true,
-  description: 'Result of the validation of a file. One report is stored for each upload attempt.',
+  description: 'Result of validating a file. One report is stored for each upload attempt.',
 })
 export class ValidationReportType {
   @Field(() => ValidationOutcome, { description: 'Verdict on the file: accepted or rejected.' })
@@ -73,7 +73,7 @@ export class ValidationReportType {
   })
   reason!: (typeof refusalReasons)[number] | null
   @Field(() => [ValidationCheck], {
-    description: 'Results of all five checks, in the order of execution.',
+    description: 'Results of all five checks, in execution order.',
     complexity: ({ childComplexity }) => 1 + blockReasons.length * childComplexity,
   })
   checks!: ValidationCheck[]

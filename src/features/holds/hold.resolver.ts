@@ -25,7 +25,7 @@ export class HoldResolver {
   @Requires('admin')
   @Mutation(() => Hold, {
     description:
-      'Puts a file on hold, or replaces the reason of its hold. The file cannot be deleted, expire or be purged until the hold is released.',
+      'Puts a file on hold, or replaces the reason for its hold. Until the hold is released, the file does not expire and cannot be deleted or purged.',
   })
   holdFile(@By() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
     return this.#holds.placeHold(actor, fileId, reason)
@@ -33,7 +33,7 @@ export class HoldResolver {
 
   @Requires('admin')
   @Mutation(() => LiftedHold, {
-    description: 'Releases the hold of a file. Returns the error `not_found` if the file is not on hold.',
+    description: 'Releases the hold on a file. Returns the error `not_found` if the file is not on hold.',
   })
   releaseHold(@By() actor: Actor, @FileId() fileId: string) {
     return this.#holds.releaseHold(actor, fileId)

@@ -3,7 +3,7 @@ import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Prose } from '../../api/graphql/rules.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A hold, which prevents deletion, expiry and purging of a file.' })
+@ObjectType({ simpleResolvers: true, description: 'A hold on a file, which prevents its deletion, expiry and purging.' })
 export class Hold {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })

@@ -19,7 +19,7 @@ export class StorageHealthResolver {
   @Query(() => StorageHealthType, {
     complexity: 30_000,
     description:
-      'Compares counters, rows and blobs of the tenant, without reading file contents. Only one check can run at a time, and only one per request.',
+      "Compares the tenant's counters, rows and blobs without reading file contents. Only one check can run at a time, and only one per request.",
   })
   async storageHealth(@By() actor: Actor) {
     const leave = this.#slots.acquire(actor.tenantId)

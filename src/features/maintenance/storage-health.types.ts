@@ -2,14 +2,16 @@ import { Field, ObjectType } from 'type-graphql'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType('StorageHealth', {
-  description: 'Result of the consistency checks of a tenant. All counts are 0 in a healthy system.',
+  description: 'Result of the consistency checks for a tenant. All counts are 0 in a healthy system.',
 })
 export class StorageHealthType {
   @Field(() => LongScalar, { description: 'Number of counters that differ from a recount.' })
   countersDrift!: number
-  @Field(() => LongScalar, { description: 'Number of files whose blob is missing in the store.' })
+  @Field(() => LongScalar, { description: 'Number of files whose blob is missing from the store.' })
   filesWithoutBlob!: number
-  @Field(() => LongScalar, { description: 'Number of blobs in the store that belong to no file and to no upload in progress.' })
+  @Field(() => LongScalar, {
+    description: 'Number of blobs in the store that belong neither to a file nor to an upload in progress.',
+  })
   blobsWithoutFile!: number
   @Field(() => LongScalar, { description: 'Number of files whose blob has a wrong size.' })
   corrupted!: number

@@ -15,7 +15,7 @@ export class PreviewResolver {
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
   @Query(() => FilePreview, {
     description:
-      'Returns a preview of an image, a PDF or a text. It does not count as a download. Returns the error `not_found` for a file without a preview, and `quarantined` for a quarantined file.',
+      'Returns a preview of an image, a PDF or a text file. It does not count as a download. Returns the error `not_found` for a file without a preview, and `quarantined` for a quarantined file.',
   })
   filePreview(@CurrentAttempt() attempt: Attempt, @Args(() => FilePreviewArgs) args: FilePreviewArgs) {
     return this.#previews.get(attempt, args)

@@ -22,7 +22,7 @@ export class ProofResolver {
 
   @Requires('metadata')
   @Query(() => FileReceipt, {
-    description: 'Returns the signed receipt of a file or an upload call, with a proof that the transparency log contains it.',
+    description: 'Returns the signed receipt for a file or an upload call, with a proof that the transparency log contains it.',
   })
   receipt(@CurrentAttempt() attempt: Attempt, @Args(() => ReceiptArgs) args: ReceiptArgs) {
     return this.#receipts.issue(attempt, args)
@@ -37,21 +37,21 @@ export class ProofResolver {
   }
 
   @Requires('admin')
-  @Query(() => LogSharePage, { description: 'Lists the access tokens of the transparency log, newest first.' })
+  @Query(() => LogSharePage, { description: 'Lists the access tokens for the transparency log, newest first.' })
   logShares(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#shares.list(actor, args)
   }
 
   @Requires('admin')
   @Mutation(() => NewLogShare, {
-    description: 'Creates a token that can read the transparency log and nothing else, for example for an auditor.',
+    description: 'Creates a token that can only read the transparency log, for example for an auditor.',
   })
   shareLog(@By() actor: Actor, @Args(() => ShareLogArgs) { days }: ShareLogArgs) {
     return this.#shares.create(actor, days)
   }
 
   @Requires('admin')
-  @Mutation(() => LogShare, { description: 'Revokes an access token of the transparency log immediately.' })
+  @Mutation(() => LogShare, { description: 'Revokes an access token for the transparency log immediately.' })
   revokeLogShare(
     @By() actor: Actor,
     @Arg('shareId', () => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' }) shareId: string,

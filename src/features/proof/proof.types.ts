@@ -30,24 +30,24 @@ export class ReceiptArgs {
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'A signed state of the transparency log. It covers all changes confirmed before the request.',
+  description: 'A signed checkpoint of the transparency log. It covers all changes confirmed before the request.',
 })
 export class LogCheckpoint {
-  @Field(() => String, { description: 'Name of the log and of its signing key.' })
+  @Field(() => String, { description: 'Name of the log and its signing key.' })
   origin!: string
   @Field(() => LongScalar, { description: 'Number of entries in the log.' })
   size!: number
   @Field(() => String, { description: 'Root hash of the Merkle tree over all entries (RFC 6962), in base64.' })
   rootHash!: string
   @Field(() => String, {
-    description: 'Checkpoint as a signed note (C2SP tlog-checkpoint). Store it to detect later changes of the log.',
+    description: 'Checkpoint as a signed note (C2SP tlog-checkpoint). Store it to detect later tampering with the log.',
   })
   checkpoint!: string
   @Field(() => String, { description: 'Verifier key in signed-note format: `name+hash+base64`.' })
   verifierKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'An access token of the transparency log, without its secret.' })
+@ObjectType({ simpleResolvers: true, description: 'An access token for the transparency log, without its secret.' })
 export class LogShare {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
@@ -62,13 +62,14 @@ export class LogShare {
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'A new access token of the transparency log with its secret, which is returned only once.',
+  description: 'A new access token for the transparency log with its secret, which is returned only once.',
 })
 export class NewLogShare {
   @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
   shareId!: string
   @Field(() => String, {
-    description: 'Secret for the header `Authorization: Bearer`, which reads `/api/v1/log`. It is returned only once.',
+    description:
+      'Bearer token that grants read access to `/api/v1/log`. Send it in the `Authorization` header. It is returned only once.',
   })
   token!: string
   @Field(() => Date, { description: 'Time at which the access token expires.' })

@@ -24,7 +24,7 @@ export class QuarantineResolver {
   }
 
   @Requires('admin')
-  @Query(() => QuarantinedFilePage, { description: 'Lists the quarantined files of the tenant, most recent first.' })
+  @Query(() => QuarantinedFilePage, { description: "Lists the tenant's quarantined files, most recent first." })
   quarantine(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#quarantine.list(actor, args)
   }
@@ -32,7 +32,7 @@ export class QuarantineResolver {
   @Requires('admin')
   @Mutation(() => OutOfQuarantine, {
     description:
-      'Releases a file from quarantine until the signatures of the scanner change. Returns the error `not_found` if the file is not quarantined.',
+      "Releases a file from quarantine until the scanner's signatures change. Returns the error `not_found` if the file is not quarantined.",
   })
   releaseFromQuarantine(@By() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
     return this.#quarantine.release(actor, fileId, reason)

@@ -2,11 +2,12 @@ import { Field, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-export const RescanStatus = createEnum('RescanStatus', 'Status of the rescan of a context.', {
+export const RescanStatus = createEnum('RescanStatus', "Status of a context's rescan.", {
   off: 'The context does not scan its files.',
   none: 'No rescan has started yet.',
   running: 'Files are being scanned or are waiting to be scanned.',
-  paused: 'The scanner or the store is unavailable, or a file waits for its next attempt. The rescan continues automatically.',
+  paused:
+    'The scanner or the store is unavailable, or a file is waiting for its next attempt. The rescan continues automatically.',
   finished: 'All files have been processed.',
 })
 export type RescanStatus = keyof typeof RescanStatus
@@ -22,7 +23,7 @@ export class RescanProgress {
     description: 'Version of the signatures that the rescan uses. Null before the first rescan.',
   })
   signatures!: string | null
-  @Field(() => LongScalar, { description: 'Number of files that the rescan must process.' })
+  @Field(() => LongScalar, { description: 'Number of files that the rescan covers.' })
   files!: number
   @Field(() => LongScalar, {
     description: 'Number of files that were scanned, or that already had a report for these signatures.',

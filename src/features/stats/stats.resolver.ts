@@ -53,7 +53,7 @@ export class StatsResolver {
 
   @Requires('metadata')
   @Query(() => [ContextApiCalls], {
-    description: 'Lists the number of API calls of each context, most calls first.',
+    description: 'Lists the number of API calls for each context, highest first.',
     complexity: costByContext,
   })
   apiCallsByContext(@By() actor: Actor) {
@@ -62,7 +62,7 @@ export class StatsResolver {
 
   @Requires('metadata')
   @Query(() => [ContextFiles], {
-    description: 'Lists the number of files of each context, largest total size first.',
+    description: 'Lists the number of files in each context, largest total size first.',
     complexity: costByContext,
   })
   filesByContext(@By() actor: Actor) {

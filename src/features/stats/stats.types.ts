@@ -4,7 +4,7 @@ import { Optional, Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasonRows, blockReasons, toReasonField } from '../../platform/errors/block-reasons.js'
 
-@ObjectType({ simpleResolvers: true, description: 'Totals of the tenant.' })
+@ObjectType({ simpleResolvers: true, description: 'Totals for the tenant.' })
 export class StatsOverview {
   @Field(() => LongScalar, { description: 'Number of files that are currently stored.' })
   totalFiles!: number
@@ -14,7 +14,7 @@ export class StatsOverview {
   totalApiKeys!: number
   @Field(() => LongScalar, {
     description:
-      'Number of download URLs ever created. Actual downloads are not counted. They appear in the log of the service or bucket.',
+      'Number of download URLs ever created. Actual downloads are not counted. They appear in the service or bucket log.',
   })
   totalDownloads!: number
 }
@@ -53,7 +53,7 @@ export class ApiCallStats {
   byStatus!: CallsByStatus
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage that one context uses.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage used by one context.' })
 export class ContextStorage {
   @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
@@ -65,13 +65,13 @@ export class ContextStorage {
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage that the tenant uses.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage used by the tenant.' })
 export class StorageStats {
   @Field(() => LongScalar, { description: 'Total size of all stored files, in bytes.' })
   totalBytes!: number
   @Field(() => String, { description: 'Formatted total size, such as `1.5 MB`.' })
   totalFormatted!: string
-  @Field(() => [ContextStorage], { description: 'Storage of the three largest contexts, largest first.' })
+  @Field(() => [ContextStorage], { description: 'Storage used by the three largest contexts, largest first.' })
   byContext!: ContextStorage[]
 }
 
@@ -91,9 +91,11 @@ export class StorageQuota {
   remainingFormatted!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of accepted uploads of the tenant.' })
+@ObjectType({ simpleResolvers: true, description: "Statistics on the tenant's accepted uploads." })
 export class FilesUploaded {
-  @Field(() => LongScalar, { description: 'Number of uploads ever accepted, including files that were deleted later.' })
+  @Field(() => LongScalar, {
+    description: 'Number of uploads ever accepted, including uploads of files that were deleted later.',
+  })
   total!: number
   @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
   today!: number
@@ -111,7 +113,7 @@ for (const reason of blockReasons)
     toReasonField(reason),
   )
 
-@ObjectType({ simpleResolvers: true, description: 'Number of files that a check rejected.' })
+@ObjectType({ simpleResolvers: true, description: 'Statistics on files that a check rejected.' })
 export class SecurityStats {
   @Field(() => LongScalar, { description: 'Number of files ever blocked.' })
   filesBlockedTotal!: number
@@ -127,17 +129,17 @@ export class SecurityStats {
 
 @ObjectType({ simpleResolvers: true, description: 'Statistics overview of the tenant.' })
 export class Stats {
-  @Field(() => StatsOverview, { description: 'Totals of files, contexts, API keys and downloads.' })
+  @Field(() => StatsOverview, { description: 'Total numbers of files, contexts, API keys and downloads.' })
   overview!: StatsOverview
   @Field(() => ApiCallStats, { description: 'Number of API calls today and yesterday.' })
   apiCalls!: ApiCallStats
-  @Field(() => StorageStats, { description: 'Storage that the tenant uses.' })
+  @Field(() => StorageStats, { description: 'Storage used by the tenant.' })
   storage!: StorageStats
   @Field(() => StorageQuota, { description: 'Storage quota and current storage usage of the tenant.' })
   storageQuota!: StorageQuota
-  @Field(() => FilesUploaded, { description: 'Number of accepted uploads of the tenant.' })
+  @Field(() => FilesUploaded, { description: "Statistics on the tenant's accepted uploads." })
   filesUploaded!: FilesUploaded
-  @Field(() => SecurityStats, { description: 'Number of blocked files of the tenant.' })
+  @Field(() => SecurityStats, { description: "Statistics on the tenant's blocked files." })
   security!: SecurityStats
 }
 
@@ -191,7 +193,7 @@ export class ApiCallsPoint {
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Used storage at the end of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage usage at the end of one bucket.' })
 export class StoragePoint {
   @Field(() => Date, { description: 'Start of the bucket in UTC.' })
   timestamp!: Date
@@ -241,7 +243,7 @@ export class UploadsChart {
   dataPoints!: UploadsPoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number of API calls of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls that used one context.' })
 export class ContextApiCalls {
   @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string
@@ -257,7 +259,7 @@ export class ContextApiCalls {
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Number and size of the files of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Number and size of the files in one context.' })
 export class ContextFiles {
   @Field(() => String, { description: 'Key of the context that the statistics describe.' })
   contextKey!: string

@@ -13,7 +13,7 @@ export class TenantResolver {
   }
 
   @Requires('admin')
-  @Query(() => Tenant, { description: 'Returns the tenant of the credential.' })
+  @Query(() => Tenant, { description: 'Returns the tenant that the credential belongs to.' })
   tenant(@By() actor: Actor) {
     return this.#tenants.get(actor)
   }
@@ -31,7 +31,7 @@ export class TenantResolver {
   @Requires('admin')
   @Mutation(() => Tenant, {
     description:
-      'Sets whether all dashboard users must have a second factor. Sessions of users without one can then only set it up.',
+      'Sets whether all dashboard users must have a second factor. Users without one can then do nothing except set one up.',
   })
   requireSecondFactor(
     @By() actor: Actor,

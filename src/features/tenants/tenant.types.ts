@@ -13,18 +13,18 @@ export class Tenant {
   @Field(() => Int, { description: 'Storage quota of the tenant in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
   @Field(() => Int, {
-    description: 'Maximum storage quota that admins of the tenant can set, in MB. Only the operator can change it.',
+    description: "Maximum storage quota that the tenant's admins can set, in MB. Only the operator can change it.",
   })
   storageQuotaCeilingMb!: number
   @Field(() => Boolean, { description: 'True if dashboard users must have a second factor.' })
   secondFactorRequired!: boolean
   @Field(() => LongScalar, {
-    description: 'Total size of all files of the tenant in bytes, including the trash. The value is exact.',
+    description: "Exact total size of the tenant's files in bytes, including the trash.",
   })
   storageUsedBytes!: number
   @Field(() => Date, { description: 'Time at which the tenant was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the tenant.' })
+  @Field(() => Date, { description: 'Time at which the tenant was last changed.' })
   updatedAt!: Date
 }
 

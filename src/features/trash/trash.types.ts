@@ -8,7 +8,7 @@ export class TrashedFile {
   @AsNodeId()
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
+  @Field(() => String, { description: 'File name sent by the client, after sanitization.' })
   originalFilename!: string
   @Field(() => LongScalar, { description: 'Size of the file in bytes, which still counts towards the quotas.' })
   sizeBytes!: number
@@ -17,7 +17,7 @@ export class TrashedFile {
   @Field(() => Date, { description: 'Time at which the file was deleted.' })
   deletedAt!: Date
   @Field(() => Date, {
-    description: 'Time after which the service purges the file, according to the current policy of the context.',
+    description: "Time after which the service purges the file, according to the context's current policy.",
   })
   purgeAt!: Date
 }

@@ -33,7 +33,7 @@ export class UploadLinkResolver {
 
   @Requires('upload')
   @Mutation(() => NewUploadLink, {
-    description: 'Creates a link through which a client without an API key uploads files to one context.',
+    description: 'Creates a link through which a client without an API key can upload files to one context.',
   })
   createUploadLink(
     @By() actor: Actor,

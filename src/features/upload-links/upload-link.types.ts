@@ -31,13 +31,13 @@ abstract class UploadLinkFields {
   acceptedFiles!: number
   @Field(() => Int, {
     description:
-      'Number of files that were rejected. The service revokes the link after 10 × `maxFiles` rejected files, but not before 20.',
+      'Number of files that were rejected. The service revokes the link after 10 × `maxFiles` or 20 rejected files, whichever is greater.',
   })
   rejectedFiles!: number
-  @Field(() => Int, { description: 'Maximum file size in MB, at most the limit of the context.' })
+  @Field(() => Int, { description: "Maximum file size in MB, at most the context's limit." })
   maxSizeMb!: number
   @Field(() => [String], {
-    description: 'File extensions that the link accepts, without the dot: a subset of the allowed extensions of the context.',
+    description: "File extensions that the link accepts, without the dot: a subset of the context's allowed extensions.",
   })
   allowedExtensions!: string[]
   @Field(() => String, {
@@ -60,7 +60,7 @@ abstract class UploadLinkFields {
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A link through which a client without an API key uploads files to one context. Its token is not included.',
+  description: 'A link through which a client without an API key can upload files to one context. Its token is not included.',
 })
 export class UploadLink extends UploadLinkFields {
   @AsNodeId()
@@ -73,7 +73,7 @@ export class NewUploadLink extends UploadLinkFields {
     description: 'URL that accepts uploads. It contains the secret token of the link and is returned only once.',
   })
   url!: string
-  @Field(() => UploadLink, { description: 'The link without its URL, for client caches.' })
+  @Field(() => UploadLink, { description: 'The link without its URL, so that clients can cache it safely.' })
   uploadLink!: UploadLink
 }
 
@@ -103,7 +103,7 @@ export class CreateUploadLinkInput {
   maxFiles!: number
   @Field(() => Int, {
     nullable: true,
-    description: 'Maximum file size in MB. The limit of the context is the default and the highest allowed value.',
+    description: "Maximum file size in MB. The context's limit is both the default and the maximum.",
   })
   @Optional()
   @Whole(1, 2_147_483_647)
@@ -111,7 +111,7 @@ export class CreateUploadLinkInput {
   @Field(() => [String], {
     nullable: true,
     description:
-      'File extensions that the link accepts: a subset of the allowed extensions of the context. The default is all of them.',
+      "File extensions that the link accepts: a subset of the context's allowed extensions. The default is all of them.",
   })
   @Optional()
   @Rule(
@@ -127,7 +127,7 @@ export class CreateUploadLinkInput {
   @Field(() => String, {
     nullable: true,
     description:
-      'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. It requires `maxFiles` to be 1.',
+      'SHA-256 checksum of the only file that the link accepts, as 64 hexadecimal digits. Requires `maxFiles` to be 1.',
   })
   @Optional()
   @Rule((value) => typeof value === 'string' && /^[0-9a-fA-F]{64}$/.test(value), 'must be 64 hexadecimal digits', {

@@ -43,7 +43,7 @@ export function createUnfinishedUploadsQuotaError(
   if (actor.uploadLink) return createLinkQuotaError(added)
   // A key that is restricted to certain contexts must not learn the storage use of the whole tenant.
   if (!ofContext && actor.contexts)
-    return quotaExceeded(`The request has ${added} bytes, which exceeds the remaining quota of the tenant. ${fix}`, {
+    return quotaExceeded(`The request has ${added} bytes, which exceeds the tenant's remaining quota. ${fix}`, {
       size_bytes: added,
     })
   const { quota, stored, unfinished } = ofContext ? quotas.context! : quotas.tenant

@@ -56,8 +56,7 @@ export class SecondFactorResolver {
 
   @Requires('admin')
   @Mutation(() => User, {
-    description:
-      'Removes the second factor of a user, for example after the loss of a device, and ends all sessions of that user.',
+    description: 'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
   })
   resetUserSecondFactor(@By() actor: Actor, @UserId() userId: string) {
     return this.#secondFactors.reset(actor, userId)

@@ -13,7 +13,7 @@ export class UserSession {
   expiresAt!: Date
   @Field(() => String, { description: 'IP address from which the user signed in.' })
   ipAddress!: string
-  @Field(() => String, { description: '`User-Agent` header of the sign-in.' })
+  @Field(() => String, { description: '`User-Agent` header sent at sign-in.' })
   userAgent!: string
   @Field(() => Boolean, { description: 'True if this session sent the request.' })
   isCurrent!: boolean

@@ -61,7 +61,7 @@ export class SignInService {
     const user = await this.#findByPassword(candidates, password, origin)
     const lock = user.totpConfirmedAt ? getCodeLockError(user) : undefined
     if (lock) {
-      this.#recordFailure(user, 'Second-factor codes of this user are locked after too many wrong codes.', origin)
+      this.#recordFailure(user, "This user's second-factor codes are locked after too many wrong codes.", origin)
       throw lock
     }
     if (user.totpConfirmedAt && !code) {

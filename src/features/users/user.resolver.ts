@@ -49,15 +49,14 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Query(() => UserPage, { description: 'Lists the dashboard users of the tenant, newest first.' })
+  @Query(() => UserPage, { description: "Lists the tenant's dashboard users, newest first." })
   users(@By() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
     return this.#users.list(actor.tenantId, args)
   }
 
   @Requires('public')
   @Mutation(() => SignIn, {
-    description:
-      'Starts a session of 12 hours. Returns the error `unauthenticated` if the email address, password or code is wrong.',
+    description: 'Starts a 12-hour session. Returns the error `unauthenticated` if the email address, password or code is wrong.',
   })
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
     return this.#signIns.signIn(call.origin, args, call.signal)
@@ -65,7 +64,8 @@ export class UserResolver {
 
   @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => Boolean, {
-    description: 'Ends the session of the token immediately. Returns false if the token has no session in this service.',
+    description:
+      'Immediately ends the session that the token belongs to. Returns false if the token has no session in this service.',
   })
   signOut(@By() actor: Actor) {
     return this.#signIns.signOut(actor)
@@ -92,7 +92,7 @@ export class UserResolver {
 
   @Requires('admin')
   @Mutation(() => User, {
-    description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own scope `admin`.',
+    description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own `admin` scope.',
   })
   updateUser(
     @By() actor: Actor,

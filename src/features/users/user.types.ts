@@ -32,7 +32,7 @@ export class User {
   hasSecondFactor!: boolean
   @Field(() => Date, { description: 'Time at which the user was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the user.' })
+  @Field(() => Date, { description: 'Time at which the user was last changed.' })
   updatedAt!: Date
 }
 
@@ -55,11 +55,11 @@ export class SignIn {
 
 @ObjectType({ simpleResolvers: true, description: 'A new user. A generated password is returned only once.' })
 export class InvitedUser {
-  @Field(() => User, { description: 'User that was created.' })
+  @Field(() => User, { description: 'User that the request created.' })
   user!: User
   @Field(() => String, {
     nullable: true,
-    description: 'Generated password of the user. Null if the request contained a password.',
+    description: 'Password generated for the user. Null if the request contained a password.',
   })
   password!: string | null
 }
@@ -68,7 +68,7 @@ export class InvitedUser {
 export class PasswordReset {
   @Field(() => User, { description: 'User whose password was replaced.' })
   user!: User
-  @Field(() => String, { description: 'Generated password of the user.' })
+  @Field(() => String, { description: 'Password generated for the user.' })
   password!: string
 }
 
@@ -154,7 +154,7 @@ export class SignInArgs {
   password!: string
   @Field(() => ID, {
     nullable: true,
-    description: 'ID of the tenant. Required if the email address belongs to users of several tenants.',
+    description: 'ID of the tenant. Required if the email address belongs to users in several tenants.',
   })
   tenantId?: string | null
   @Field(() => String, {

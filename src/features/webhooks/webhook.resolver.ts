@@ -30,7 +30,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Query(() => WebhookPage, { description: 'Lists the webhooks of the tenant, newest first.' })
+  @Query(() => WebhookPage, { description: "Lists the tenant's webhooks, newest first." })
   webhooks(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#webhooks.list(actor, args)
   }

@@ -147,7 +147,7 @@ export class WebhookService {
       const last = Number(journalLength)
       if (fromSequence > last + 1)
         throw badUserInput([
-          { field: 'from_sequence', message: `must be at most ${last + 1}, because the last event of the journal is ${last}` },
+          { field: 'from_sequence', message: `must be at most ${last + 1}, because the last event has sequence number ${last}` },
         ])
       return {
         data: {},

@@ -18,12 +18,12 @@ export type WebhookStatus = keyof typeof WebhookStatus
 
 const WebhookDisabledReason = createEnum('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
   requested: 'An admin disabled the webhook.',
-  gone: 'The endpoint returned the HTTP status 410.',
+  gone: 'The endpoint returned HTTP status 410 (Gone).',
   failing: 'All delivery attempts have failed for the past five days.',
 })
 type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-export const DeliveryStatus = createEnum('DeliveryStatus', 'Status of a delivery to the URL of a webhook.', {
+export const DeliveryStatus = createEnum('DeliveryStatus', 'Status of a webhook delivery.', {
   pending: 'The last attempt failed, and the service will retry.',
   delivered: 'The endpoint returned a 2xx status.',
   failed: 'All attempts failed, and the service no longer retries.',
@@ -45,7 +45,7 @@ abstract class WebhookFields {
     description: 'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
   })
   contexts!: string[] | null
-  @Field(() => String, { description: 'Free-text description of the purpose of the webhook.' })
+  @Field(() => String, { description: "Free-text description of the webhook's purpose." })
   description!: string
   @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
   status!: WebhookStatus
@@ -76,7 +76,7 @@ abstract class WebhookFields {
   createdBy!: string
   @Field(() => Date, { description: 'Time at which the webhook was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'Time of the last change of the webhook.' })
+  @Field(() => Date, { description: 'Time at which the webhook was last changed.' })
   updatedAt!: Date
 }
 
@@ -94,10 +94,10 @@ export class Webhook extends WebhookFields {
 export class WebhookWithSecret extends WebhookFields {
   @Field(() => String, {
     description:
-      'Secret that signs the deliveries, as Standard Webhooks specifies: whsec_ followed by base64. It is returned only once.',
+      'Secret used to sign deliveries as specified by Standard Webhooks: `whsec_` followed by base64. It is returned only once.',
   })
   secret!: string
-  @Field(() => Webhook, { description: 'The webhook without its secret, for client caches.' })
+  @Field(() => Webhook, { description: 'The webhook without its secret, so that clients can cache it safely.' })
   webhook!: Webhook
 }
 
@@ -120,7 +120,7 @@ export class WebhookDelivery {
   attempts!: number
   @Field(() => Int, { nullable: true, description: 'HTTP status of the last response. Null if no response was received.' })
   responseStatus!: number | null
-  @Field(() => String, { nullable: true, description: 'Error of the last attempt. Null if it succeeded.' })
+  @Field(() => String, { nullable: true, description: 'Error from the last attempt. Null if it succeeded.' })
   error!: string | null
   @Field(() => Int, { nullable: true, description: 'Duration of the last attempt in milliseconds. Null if nothing was sent.' })
   durationMs!: number | null

@@ -24,14 +24,14 @@ const rows = {
   },
   quarantined: {
     status: 403,
-    meaning: 'the file is quarantined: a later scan found a virus, or the file was restored and waits for its scan.',
+    meaning: 'the file is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned.',
   },
   not_found: { status: 404, meaning: 'the resource does not exist in this tenant. Check the ID or key.' },
   method_not_allowed: { status: 405, meaning: 'the path does not support this method. `Allow` lists the supported ones.' },
   conflict: {
     status: 409,
     meaning:
-      'the resource exists already, its state does not allow the operation, or a key was already created with this `Idempotency-Key`.',
+      'the resource already exists, its state does not allow the operation, or a key was already created with this `Idempotency-Key`.',
   },
   on_hold: { status: 409, meaning: 'the file is on hold. Release the hold before you delete the file.' },
   idempotency_mismatch: {
@@ -46,7 +46,7 @@ const rows = {
   scan_incomplete: { status: 422, meaning: 'the scanner could not scan the whole file, for example because it is encrypted.' },
   quota_exceeded: {
     status: 422,
-    meaning: 'the file exceeds the quota of the context or of the tenant. Delete files or raise the quota.',
+    meaning: 'the file exceeds the quota of the context or tenant. Delete files or raise the quota.',
   },
   rate_limited: { status: 429, meaning: 'too many requests. Retry after the number of seconds in `Retry-After`.' },
   internal_server_error: {

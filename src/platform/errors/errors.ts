@@ -98,7 +98,7 @@ export const createOnHoldError = (fileId: string) =>
 export const createQuarantinedError = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${toPrintable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
+    `File '${toPrintable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and is waiting to be scanned. An admin can release or purge it.`,
     {
       details: { file_id: toPrintable(fileId) },
     },

@@ -19,9 +19,7 @@ export const localCommands: Record<string, Command> = {
     async run({ options, output, env }) {
       const url = options.url ?? env.ASSAY_URL
       if (!url || !URL.canParse(url))
-        throw new UsageError(
-          'Missing or invalid URL of the service. Set --url to an absolute URL, such as https://files.example.com.',
-        )
+        throw new UsageError('Missing or invalid service URL. Set --url to an absolute URL, such as https://files.example.com.')
       const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
       await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
       const path = await storeSettings(env, { url, key })
@@ -46,7 +44,7 @@ export const localCommands: Record<string, Command> = {
     async run({ positionals: [receiptPath, filePath], options, output }) {
       if (!options.keys)
         throw new UsageError(
-          'Missing public keys of the service. Download /.well-known/jwks.json, and set --keys to the path of the file.',
+          "Missing the service's public keys. Download /.well-known/jwks.json, and set --keys to the path of the file.",
         )
       const { verifyFiles } = await import('./verify.js')
       const findings = await verifyFiles({ receiptPath: receiptPath!, filePath, keysPath: options.keys })

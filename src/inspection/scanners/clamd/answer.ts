@@ -16,7 +16,7 @@ export function parseScanResponse(line: string): ClamdAnswer {
   if (line === 'stream: OK') return { kind: 'clean' }
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return parseSignature(found)
-  if (isSizeLimitError(line)) return { kind: 'incomplete', reason: 'the file exceeds the StreamMaxLength of clamd' }
+  if (isSizeLimitError(line)) return { kind: 'incomplete', reason: "the file exceeds clamd's StreamMaxLength" }
   return { kind: 'error', message: line === '' ? 'an empty response' : `the response '${toPrintable(line)}'` }
 }
 
@@ -27,11 +27,11 @@ export const isSizeLimitError = (line: string): boolean => line === 'INSTREAM si
 function parseSignature(signature: string): ClamdAnswer {
   // clamd omits the name if it aborts the scan of a file.
   if (signature.startsWith('(null)'))
-    return { kind: 'incomplete', reason: 'clamd stopped the scan without reporting a reason ((null) FOUND)' }
+    return { kind: 'incomplete', reason: 'clamd stopped the scan without giving a reason (it replied "(null) FOUND")' }
   if (signature.startsWith('Heuristics.Encrypted.'))
     return { kind: 'incomplete', reason: `a part of the file is encrypted (${toPrintable(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
-    return { kind: 'incomplete', reason: `the file exceeds the limits of clamd (${toPrintable(signature)})` }
+    return { kind: 'incomplete', reason: `the file exceeds clamd's limits (${toPrintable(signature)})` }
   return { kind: 'infected', signature: toPrintable(signature) }
 }
 

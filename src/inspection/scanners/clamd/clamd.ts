@@ -159,7 +159,7 @@ export class ClamdScanner implements VirusScanner {
         this.#daemons.release(daemon)
       }
     }
-    throw scannerUnavailable('The file could not be scanned: no clamd server responds correctly.', fault)
+    throw scannerUnavailable('The file could not be scanned: no clamd server is responding correctly. Retry later.', fault)
   }
 
   // Returns the identity of the daemon with the oldest signatures, because any daemon may scan a file.

@@ -276,6 +276,6 @@ async function assertSize(path: string, size: number): Promise<void> {
   const stats = await stat(path)
   if (stats.size !== size)
     throw storageUnavailable(
-      `The temporary file of the upload has ${stats.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
+      `The upload's temporary file has ${stats.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
     )
 }

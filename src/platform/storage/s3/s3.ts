@@ -253,7 +253,7 @@ async function hashContent({ content, path }: BucketUpload): Promise<string> {
   const found = hash.digest('hex')
   if (found === content.sha256) return found
   throw storageUnavailable(
-    'The temporary file of the upload has changed. Nothing was stored. Retry the upload.',
+    "The upload's temporary file has changed. Nothing was stored. Retry the upload.",
     new Error(`The blob path is '${path}'.`),
   )
 }
