@@ -26,7 +26,7 @@ const authenticate = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test('an API key authenticates as its actor with the origin of the call', async () => {
+  test('authenticates an API key as an actor that includes the origin of the call', async () => {
     const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await authenticate(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -43,7 +43,7 @@ describe('an API key', () => {
     })
   })
 
-  test('a cached API key needs no database query', async () => {
+  test('authenticates a cached API key without a database query', async () => {
     const key = await world.apiKey(tenantId)
     // Polls because a machine that stalls for a second causes additional lookups.
     await waitUntil(async () => {
@@ -71,7 +71,7 @@ describe('an API key', () => {
       "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
       'This API key has expired. Create a new API key.',
     ],
-  ])('rejects and identifies an API key that is %s', async (_, sql, message) => {
+  ])('rejects an API key that is %s, but identifies it', async (_, sql, message) => {
     const key = await world.apiKey(tenantId)
     await authenticate(here, key.secret)
     await world.change('api_key', key.id, sql)
@@ -266,7 +266,7 @@ describe('rotation of master and signing keys', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('a rotated download key verifies URLs until it expires, and a leaked one never does', async () => {
+  test('accepts URLs signed with a rotated download key until it expires, but never with a leaked key', async () => {
     const old = await here.signing.download_url.current()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.current()
@@ -280,7 +280,7 @@ describe('rotation of master and signing keys', () => {
 })
 
 describe('last use', () => {
-  test('writes the latest use of each API key in batches', async () => {
+  test('records the last use of each API key in batches', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)

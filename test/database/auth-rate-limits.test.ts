@@ -37,7 +37,7 @@ const countOutcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('calls', () => {
-  test('limits the calls per minute of one key, returns 429 with a wait time, and does not affect other keys', () =>
+  test("limits one key's calls per minute and returns 429 with a wait time, without affecting other keys", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 3 })
       const first = await limits.countCall(actor('key_1'))
@@ -65,7 +65,7 @@ describe('calls', () => {
       expect(await countOutcomes(1, () => limits.countCall(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test("calls above a key's limit do not count towards its tenant's limit", () =>
+  test("calls rejected by a key's limit do not count towards its tenant's limit", () =>
     runInOneWindow(60, async () => {
       const limits = await openLimits({ perMinute: 2 })
       await countOutcomes(50, () => limits.countCall(actor('key_mad')))

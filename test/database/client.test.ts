@@ -80,7 +80,7 @@ test('plans a named statement with an array parameter once per connection', asyn
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant uses at most half of the connections so that others do not wait', async () => {
+test('one tenant can use at most half of the connections, so other tenants need not wait', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.connectDedicated('assay test')

@@ -71,7 +71,7 @@ test.each([
     /^audit entries, day of .*, file deleted: 1$/,
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
-])('repairs %s by a recount and reports it', async (_what, damaged, output) => {
+])('repairs %s by recounting and reports the repair', async (_what, damaged, output) => {
   await books.rows(damaged)
   expect(await findDrift()).toBeGreaterThan(0)
   const repairs = await repair()

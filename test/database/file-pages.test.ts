@@ -99,7 +99,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     }
   })
 
-  test('page links of a filtered file list return each file once', async () => {
+  test('following the page links of a filtered file list returns each file once', async () => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const list = new FileList(books.database.pool)
     const observed: string[] = []
@@ -144,7 +144,7 @@ test.each([
   await client.end()
 })
 
-test('does not plan common read statements on every execution', async () => {
+test('does not plan common read statements again on every execution', async () => {
   const client = await books.database.pool.connect()
   await client.query('ANALYZE')
   const { fileId } = all[0]!
@@ -166,7 +166,7 @@ test('does not plan common read statements on every execution', async () => {
   client.release()
 })
 
-test('finds uncounted downloads of a file by index although nearly all belong to another file', async () => {
+test("uses an index to find a file's uncounted downloads, even if nearly all downloads belong to another file", async () => {
   const client = await books.database.connectDedicated('assay test')
   await client.query('BEGIN')
   await client.query(

@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload and a deletion each create one event with their object', async () => {
+test('an upload and a deletion each create one event about their object', async () => {
   const context = await books.context('events')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
@@ -105,7 +105,7 @@ test('orders event members by name and replaces a long value with its hash', asy
   )
 })
 
-test('four ledgers write one journal without gaps, and rejected entries leave no rows', async () => {
+test('four ledgers write to one journal without gaps, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
   const context = await books.context('full', 1)
   const uploads = await books.uploads(context, Array(300).fill(4096))

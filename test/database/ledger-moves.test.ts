@@ -29,7 +29,7 @@ async function commitWhileAnotherLeads(
 const listTransactions = (contextId: string) =>
   books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('commits the pending entries of four ledgers in one transaction and returns its results to each ledger', async () => {
+test('commits the pending entries of four ledgers in one transaction, and returns each ledger its own results', async () => {
   const context = await books.context('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
   const { outcomes, end } = await commitWhileAnotherLeads(uploads)
@@ -81,7 +81,7 @@ test("commits a dead process's pending entries with the next move, regardless of
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test("an upload finds its path in the garbage journal, regardless of the journal's size", async () => {
+test('an upload finds its path in the garbage journal, however large the journal is', async () => {
   const context = await books.context('garbage')
   const entry = await books.upload(context, 1)
   await books.rows(
@@ -102,7 +102,7 @@ test("an upload finds its path in the garbage journal, regardless of the journal
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('work that never produces its ledger entry does not delay other entries', async () => {
+test('an announced ledger entry that never arrives does not delay other entries', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
   const failed = ledger.announce('move', Promise.reject(new Error('no room')))

@@ -88,7 +88,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('a failed migration is reported by name, changes nothing, and is retried on the next run', async () => {
+  test('reports a failed migration by name, changes nothing, and retries it on the next run', async () => {
     const database = await emptyDatabase()
     const folder = createFolderWithMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -200,7 +200,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('completes a migration that was killed nine times at different statements', async () => {
+  test('completes a migration after it was killed nine times at different statements', async () => {
     const database = await emptyDatabase()
     const slowly = (to: number) =>
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`

@@ -21,7 +21,7 @@ const query = async (text: string) => (await world.database.pool.query(text)).ro
 const breakFunction = (signature: string, returns: string) =>
   query(`CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE plpgsql AS $$ BEGIN RAISE 'broken'; END $$`)
 
-test('the database self-test passes and leaves no rows', async () => {
+test('the database self-test passes without leaving any rows', async () => {
   const count = `SELECT (SELECT count(*)::int FROM tenants) AS tenants, (SELECT count(*)::int FROM files) AS files,
     (SELECT count(*)::int FROM journal) AS events, (SELECT count(*)::int FROM blob_garbage) AS garbage`
   const before = await query(count)
@@ -42,7 +42,7 @@ test('readiness fails and names lists if their statements fail', async () => {
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'list' fail. See the log")
 })
 
-test('readiness fails and names the fold if its statements fail', async () => {
+test('readiness fails and names the fold of counters if its statements fail', async () => {
   await query(`ALTER TABLE usage_counters ADD CONSTRAINT broken CHECK (upload_success = 0) NOT VALID`)
   expect((await ready()).body.checks.statements!.reason).toBe("statements of kind 'fold' fail. See the log")
 })

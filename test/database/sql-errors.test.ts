@@ -75,7 +75,7 @@ test('treats a unique violation as a duplicate and an invalid statement as an in
   await patientDatabase.close()
 })
 
-test("passes the service's own errors through unchanged, regardless of its cause", () => {
+test("passes the service's own errors through unchanged, whatever their cause", () => {
   const connectionRefused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
   expect(toErrorCode(storageUnavailable('The store is away.', connectionRefused))).toBe('storage_unavailable')
   expect(toErrorCode(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')

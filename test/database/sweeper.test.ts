@@ -91,7 +91,7 @@ test('postpones the deletion of a blob that the store fails to delete and report
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a stopped sweep ends after its current batch', async () => {
+test('a sweep that is stopped finishes its current batch and ends', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )

@@ -127,7 +127,7 @@ describe('names', () => {
   })
 })
 
-test('rejects one Upload variable used in two fields as a client error', async () => {
+test('reports a client error if two fields use the same Upload variable', async () => {
   const twice = `mutation ($file: Upload!) {
     one: uploadFile(file: $file, context: "inbox") { originalFilename }
     two: uploadFile(file: $file, context: "inbox") { originalFilename }

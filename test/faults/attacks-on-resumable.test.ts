@@ -51,7 +51,7 @@ describe('malformed requests for resumable uploads', () => {
     ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
     ['more bytes than remain', 0, { body: 'x'.repeat(2_000_001) }, 400],
   ] as [string, number | string, Record<string, string | undefined>, number][])(
-    'rejects a PATCH with %s and changes nothing',
+    'rejects a PATCH with %s without changing the upload',
     async (_what, offset, { body = 'text', ...headers }, status) => {
       const path = await startUpload()
       const response = await tus.patch(path, offset, body, headers)
@@ -106,7 +106,7 @@ describe('malformed requests for resumable uploads', () => {
   })
 })
 
-test('X-HTTP-Method-Override can only change a POST into PATCH or DELETE', async () => {
+test('X-HTTP-Method-Override can change only a POST request, and only to PATCH or DELETE', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })

@@ -127,7 +127,7 @@ test("an upload above the process's file size limit gets 503 and leaves no data,
 
 // Without permission to mount disks, these tests use the file size limit instead.
 describe('a full disk', () => {
-  test('a full store disk returns 503, leaves no data, still accepts smaller files, and recovers', async () => {
+  test("returns 503 if the store's disk is full, leaves no data, still accepts smaller files, and recovers", async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return testFileSizeLimit('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
@@ -165,7 +165,7 @@ describe('a full disk', () => {
     await expectCleanStop()
   })
 
-  test('a full disk for temporary files returns 503, while files up to 4 MiB are still accepted', async () => {
+  test('returns 503 if the disk for temporary files is full, but still accepts files up to 4 MiB', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return testFileSizeLimit('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })

@@ -143,7 +143,7 @@ describe('one DATA_DIR', () => {
     await waitUntilDead(pid)
   })
 
-  test('DATA_DIR is released after kill -9 with all committed data and without a second server', async () => {
+  test('after kill -9, DATA_DIR can be used again with all committed data and without a second server', async () => {
     const where = createPlace()
     const { child, url } = await startOtherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')

@@ -159,7 +159,7 @@ describe('requests to the bucket', () => {
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('retries a %s bucket request after HTML, 429 and truncated JSON', async (call, request) => {
+  test.each(asking)('retries a %s request if the bucket responds with HTML, 429 or truncated JSON', async (call, request) => {
     bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -172,18 +172,18 @@ describe('requests to the bucket', () => {
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('a %s bucket request reports a permanent rejection (403) immediately', async (call, request) => {
+  test.each(asking)('a %s request to the bucket reports a permanent rejection (403) immediately', async (call, request) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(request(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('a %s bucket request fails within its time-out if the bucket responds with 101', async (call, request) => {
+  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, request) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('a %s bucket request times out if the bucket fails permanently', async (call, request) => {
+  test.each(asking)('a %s request times out if the bucket keeps failing', async (call, request) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

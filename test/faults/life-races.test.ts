@@ -128,6 +128,6 @@ test('deletes a context only if no files remain, including files in the trash', 
   }
 })
 
-test('rows and blobs match after all concurrent actions', async () => {
+test('database rows and blobs match after all concurrent actions', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthyStorage)
 })

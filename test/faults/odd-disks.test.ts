@@ -69,7 +69,7 @@ describe('a store', () => {
 })
 
 describe('the folder of temporary files', () => {
-  test('recreates a deleted temporary folder and keeps files of other programs in it', async () => {
+  test("recreates a deleted temporary folder and keeps other programs' files in it", async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})

@@ -115,7 +115,7 @@ test('schedules an orphaned blob for removal if the database connection is lost 
   await expectSwept(await expectOneOrphan())
 })
 
-test('sweeps keep the file if the response to its commit is lost', async () => {
+test("a sweep keeps a file if the response to the file's commit was lost", async () => {
   const before = await held()
   await runReplica(async (upload) => {
     proxy.cutAtMove = 'after'

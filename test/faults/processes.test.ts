@@ -226,7 +226,7 @@ describe('two processes on one port', () => {
     await waitForReplacements(service, was + 1)
   })
 
-  test('each process can be stopped and replaced under load without a failed call', async () => {
+  test('stops and replaces each process under load without a failed call', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 4 }, () => startCaller(service))
     for (const [at, pid] of listWorkers(service).entries()) {

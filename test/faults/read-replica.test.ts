@@ -65,7 +65,7 @@ describe('reads from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('serves %s from the read replica with age 0 if the replica has all changes', async (path) => {
+  ])('serves %s from the read replica with an age of 0 if the replica has received all changes', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await getFromReplica(path))).toBe('0')
   })

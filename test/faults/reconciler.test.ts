@@ -136,7 +136,7 @@ describe('a mismatch between rows and blobs', () => {
     expect(await findings()).toEqual([])
   })
 
-  test('the reconciler reports counter drift per tenant', async () => {
+  test("the reconciler reports each tenant's incorrect counters", async () => {
     await storeFiles(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])

@@ -113,7 +113,7 @@ async function startUpload(size: number): Promise<RawClient> {
 }
 
 test.each([small, large])(
-  'an upload leaves no residue if its client disconnects or stalls in the middle of %i bytes',
+  'an upload leaves no residue if its client disconnects or stalls partway through a %i-byte body',
   async (size) => {
     const disconnected = await startUpload(size)
     await disconnected.send(randomBytes(size / 2))

@@ -44,7 +44,7 @@ const secondsUntilRetry = async (path: string, from: Date): Promise<number> =>
 const fileAccesses = () => opened.mock.calls.length + spooled.mock.calls.length
 const calls = async () => (await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items
 
-test('HEAD of a complete upload only reads its row while the scanner is unavailable', async () => {
+test('a HEAD request for a complete upload only reads its row while the scanner is unavailable', async () => {
   const path = await tus.begin('notes', 'a.txt', text.length)
   expect(toStatusAndCode(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   const [accesses, logged] = [fileAccesses(), await calls()]

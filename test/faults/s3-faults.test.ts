@@ -130,7 +130,7 @@ test('a truncated S3 download fails instead of ending without an error', async (
   await expect(readBytes(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
 })
 
-test('an S3 object that is not listed yet can be read, and is listed later', async () => {
+test('reads an S3 object that the store does not list yet, and lists it later', async () => {
   standIn.unlisted.add('a/b')
   await storage.put('a/b', inMemory(small), type)
   expect((await storage.list().next()).done).toBe(true)
@@ -164,7 +164,7 @@ describe('the proof of a store', () => {
     await proved.close()
   })
 
-  test('retries the proof of an S3 store after an outage and does not repeat it after it succeeds', async () => {
+  test('retries the test of an S3 store after an outage, but does not repeat it after it succeeds', async () => {
     const proved = openStore({ ...patient, callMs: 1000 }, { requireProof: true })
     await standIn.stop()
     await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)

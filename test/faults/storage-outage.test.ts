@@ -120,7 +120,7 @@ describe('an unavailable bucket', () => {
     expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
 
-  test('deletes a file while the bucket is unavailable, and its blob afterwards', async () => {
+  test('deletes a file while the bucket is unavailable, and deletes its blob once the bucket is available again', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'c.txt', content)).body.data
     const path = (await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])).rows[0].blob_path
     await bucket.stop()

@@ -136,7 +136,7 @@ describe('limits of the pool', () => {
     )
   })
 
-  test('the owner with the most queued files loses its latest file to another owner', async () => {
+  test('drops the latest file from the owner with the most queued files to make room for another owner', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
@@ -207,7 +207,7 @@ describe('limits of the pool', () => {
     },
   )
 
-  test('reads packed files in a worker and still rejects malicious files if damage is accepted', async () => {
+  test('reads archives in a worker, and still rejects malicious ones when damaged files are accepted', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
@@ -236,7 +236,7 @@ describe('limits of the pool', () => {
     expect(inspector.pool.processes.length).toBe(1)
   })
 
-  test('reads a small archive on the main thread and an archive above the limits in a worker', async () => {
+  test('reads a small archive on the main thread, but one above the limits in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })

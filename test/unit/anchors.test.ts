@@ -99,7 +99,7 @@ describe('string anchors', () => {
 describe('countNonTextControls', () => {
   const isCounted = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
 
-  test.each([0, 1, 2, 3])('counts control characters next to other bytes, %i bytes past an aligned address', (by) => {
+  test.each([0, 1, 2, 3])('counts control characters among other bytes in a buffer %i bytes past an aligned address', (by) => {
     const wrong: string[] = []
     for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
       for (let byte = 0; byte < 256; byte++) {

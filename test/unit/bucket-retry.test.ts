@@ -8,7 +8,7 @@ const getReason = (attempt: (nth: number) => Promise<never>) => {
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
-test('a bucket call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
+test('a bucket call whose last attempt is aborted fails with the reason for the previous failure', async () => {
   const rejected = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
   expect(await getReason((nth) => (nth === 1 ? Promise.reject(rejected) : silence()))).toEqual([
     'storage_unavailable',

@@ -103,7 +103,7 @@ describe('extension', () => {
     ['a docx named .xlsx', 'a.xlsx', basic.docx()],
     ['XML named .json', 'a.json', Buffer.from('<a/>')],
     ['JSON named .xml', 'a.xml', Buffer.from('{"a":1}')],
-  ])('rejects %s as invalid_extension, even if damage is accepted', async (_, name, bytes) => {
+  ])('rejects %s as invalid_extension, even if damaged files are accepted', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBe('invalid_extension')
     expect(await reasonOf(name, bytes, { rejectCorruptFiles: false, rejectBlankFiles: false })).toBe('invalid_extension')
   })

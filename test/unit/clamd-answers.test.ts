@@ -128,7 +128,7 @@ describe('unexpected responses', () => {
     })
   })
 
-  test('content that cannot be read again causes neither a daemon error nor a verdict', async () => {
+  test('failing to read the content a second time is not reported as a daemon error and gives no verdict', async () => {
     const deleted: Content = {
       ...endless(mebibyte),
       stream: () =>

@@ -90,7 +90,7 @@ describe('scan coverage', () => {
     })
   })
 
-  test('reports an encrypted 7z as incomplete and unpacks the members of another 7z for ClamAV', async () => {
+  test('reports an encrypted 7z as incomplete, and unpacks the members of an unencrypted one for ClamAV', async () => {
     const of = async (switches: string[]) => getCoverage(inMemory(await sevenZip({ a: text }, switches)))
     for (const switches of [['-psecret'], ['-psecret', '-mhe=on']])
       expect(await of(switches)).toMatchObject({ incomplete: expect.stringContaining('encrypted') })
@@ -133,22 +133,25 @@ describe('scan limits of a daemon', () => {
   test.each([
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
-  ])('creates a probe of %d bytes per member and %d in total that hides EICAR until it is unpacked', async (largest, total) => {
-    const probe = await createReachProbe(largest, total)
-    const bytes = await buffer(probe.stream())
-    expect(bytes.length).toBe(probe.size)
-    // An unanchored signature would match the string in a file that stores it uncompressed.
-    expect(bytes.includes(eicar)).toBe(false)
-    const sizes: number[] = []
-    const zip = await fromBufferPromise(bytes)
-    for await (const entry of zip.eachEntry()) {
-      const unpacked = await buffer(await zip.openReadStreamPromise(entry))
-      sizes.push(unpacked.length)
-      expect(unpacked.includes(eicar)).toBe(false)
-      if (entry.fileName === 'last.zip') expect(await unpackMembers(unpacked)).toEqual([eicar])
-    }
-    expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
-  })
+  ])(
+    'creates a test file with members of up to %d bytes and a total of %d that hides the EICAR string until it is unpacked',
+    async (largest, total) => {
+      const probe = await createReachProbe(largest, total)
+      const bytes = await buffer(probe.stream())
+      expect(bytes.length).toBe(probe.size)
+      // An unanchored signature would match the string in a file that stores it uncompressed.
+      expect(bytes.includes(eicar)).toBe(false)
+      const sizes: number[] = []
+      const zip = await fromBufferPromise(bytes)
+      for await (const entry of zip.eachEntry()) {
+        const unpacked = await buffer(await zip.openReadStreamPromise(entry))
+        sizes.push(unpacked.length)
+        expect(unpacked.includes(eicar)).toBe(false)
+        if (entry.fileName === 'last.zip') expect(await unpackMembers(unpacked)).toEqual([eicar])
+      }
+      expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
+    },
+  )
 
   test('the largest probe is a thousandth of its unpacked size and is generated in a few small chunks', async () => {
     const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
@@ -163,7 +166,7 @@ describe('scan limits of a daemon', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('probes clamd limits once for large contents and never for small ones', async () => {
+  test("tests clamd's limits once for large content and never for small content", async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')
@@ -212,7 +215,7 @@ describe('scan limits of a daemon', () => {
     await declaring(...Array(9).fill(1024 * mebibyte))
   })
 
-  test('probes clamd limits again after the daemon was unavailable', async () => {
+  test("tests clamd's limits again after the daemon was unavailable", async () => {
     const daemon = await startClamdEmulator({
       response: (stream) =>
         stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
@@ -232,7 +235,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('reports the scan as unavailable if a probe of clamd returns ERROR', async () => {
+  test('reports the scan as unavailable if clamd responds to the test of its limits with ERROR', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',
@@ -278,7 +281,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('reports 50 MiB of zeros as incomplete without crashing', async () => {
+  test('reports a scan of 50 MiB of zeros as incomplete without crashing', async () => {
     const large = await inFile(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })

@@ -29,7 +29,7 @@ describe('a clamd needs a recent proof', () => {
     daemon = await startDaemon({})
   })
 
-  test('one detection proof covers all scans within a minute, and every verdict contains its time', async () => {
+  test('tests detection once for all scans within a minute, and states the time of the test in every verdict', async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -56,7 +56,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('repeats the scan if clamd passes its detection proof only after reloading its signatures', async () => {
+  test('repeats the scan if clamd passes the detection test only after reloading its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
@@ -72,7 +72,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('requires a new detection proof after a connection failure', async () => {
+  test('tests detection again after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.response = ''
@@ -91,7 +91,7 @@ describe('a clamd needs a recent proof', () => {
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
-  test('concurrent scans share one detection proof', async () => {
+  test('concurrent scans share one detection test', async () => {
     const scanner = createScanner([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
@@ -115,7 +115,7 @@ test('reports a finding without a signature name as incomplete instead of a viru
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test("the report contains the time of the scanner's detection proof", async () => {
+test('the report states when the scanner last proved that it detects the test virus', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))

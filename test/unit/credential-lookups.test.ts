@@ -17,7 +17,7 @@ function createLookups() {
   return { lookups, statements, completeLookup }
 }
 
-test('runs one statement at a time for a flood of credential lookups and returns its result to each lookup', async () => {
+test('runs one statement at a time during a flood of credential lookups, and returns each lookup its own result', async () => {
   const { lookups, statements, completeLookup } = createLookups()
   const requested = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
@@ -49,7 +49,7 @@ test('rejects a credential lookup as overloaded if 5,000 lookups wait', async ()
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
-test('delays and batches credential lookups after guesses until one finds a credential', async () => {
+test('after wrong guesses, delays and batches credential lookups until one finds a credential', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { lookups, statements, completeLookup } = createLookups()

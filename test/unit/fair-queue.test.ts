@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('other work displaces background work from a full queue but not the reverse', () => {
+  test('other work displaces background work from a full queue, but background work displaces nothing', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -115,7 +115,7 @@ describe('large files', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('large files use even a single worker, in order of arrival', () => {
+  test('large files run in order of arrival, even on a single worker', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
@@ -144,13 +144,13 @@ describe('a full queue', () => {
     ['the most files', 3],
     ['as many files as the largest owner', 2],
     ['one file fewer than the largest owner', 1],
-  ])("a full queue rejects a new owner's file with %s", (_how, own) => {
+  ])('a full queue rejects a file from an owner with %s', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
   })
 
-  test('two owners that fill the queue lose files until a third owner has its share', () => {
+  test('drops files from two owners that fill the queue until a third owner has an equal share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {

@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('combines the file lookups in one event loop turn into one statement per tenant', async () => {
+test('combines the file lookups of one event loop turn into one statement per tenant', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([

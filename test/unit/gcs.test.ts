@@ -105,7 +105,7 @@ describe('uploads', () => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a small bucket upload may take longer than other requests', async () => {
+  test('allows a small upload to the bucket a longer time-out than other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
     await hasty.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
@@ -209,7 +209,7 @@ describe('reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('reports a bucket object without a size as empty, as some emulators describe it', async () => {
+  test('treats a bucket object without a size as empty, because some emulators omit the size of empty objects', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
     expect(await storage.getSize('a/empty')).toBe(0)

@@ -36,7 +36,7 @@ test('a reused connection keeps no listeners from early responses', async () => 
   await once(server, 'close')
 })
 
-test('continues reading after an early response with Connection: close, and closes only its own side', async () => {
+test('after an early response with Connection: close, closes only its own side and continues to read', async () => {
   const server = createHttpServer((_incoming, response) => void response.writeHead(413).end('too large'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -85,7 +85,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, 'a'))).toEqual(['b'])
   })
 
-  test('rejects content with a length other than declared', async () => {
+  test('rejects content whose length differs from the declared length', async () => {
     const store = await open()
     await expect(store.put('a/b', { ...inMemory(noise(10)), size: 11 }, type)).rejects.toMatchObject({
       code: 'storage_unavailable',
@@ -157,7 +157,7 @@ describe('the local store', () => {
     expect(await one.getSize('a/b')).toBeNull()
   })
 
-  test('callers that wait for the same directory share one fsync that starts after their calls', async () => {
+  test('concurrent callers share one fsync of the same directory, which starts after their calls', async () => {
     const synced: string[] = []
     const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
     await Promise.all([

@@ -22,7 +22,7 @@ const written = async (count: number) => {
   while (readFileSync(file, 'utf8').split('\n').length <= count) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('writes log lines in order and soon without a flush', async () => {
+test('writes log lines in order and without waiting for a flush', async () => {
   const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} ${'ü'.repeat(50)}`)
   const got = await logToFile(
     async (output) => {
@@ -70,7 +70,7 @@ test.each([
   ['a full disk', 'exec "$@" >/dev/full'],
   ['a closed pipe', 'exec "$@" | true'],
   ['no output', 'exec "$@" >&-'],
-])('the log on %s delays neither the process nor its exit', async (_, shell) => {
+])('logging to %s delays neither the process nor its exit', async (_, shell) => {
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })

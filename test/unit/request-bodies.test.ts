@@ -65,7 +65,7 @@ test('closes the connection of a client that sends too many small chunks', async
   await closed
 })
 
-test('buffers chunks of any size in one buffer per few KiB', () => {
+test('collects chunks of any size in buffers of a few KiB each', () => {
   const batch = new Batch()
   const input: Buffer[] = []
   for (let at = 0; at < 30_000; at++) input.push(Buffer.alloc(at % 1000 === 0 ? 5_000 : 1, at % 256))

@@ -35,14 +35,14 @@ describe('attempts to sign in', () => {
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
-  test('treats spellings of an account as one account and addresses of an IPv6 /64 as one address', async () => {
+  test('treats different spellings of an account as one account, and all addresses in an IPv6 /64 as one address', async () => {
     const { pace, waits } = createPace({ free: { pair: 1 } })
     await pace.delayAttempt(at(' Amy@Example.com', '2001:db8:1:2::1'))
     await pace.delayAttempt(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
-  test('sign-in attempts by other clients do not delay the owner at a recently used address', async () => {
+  test('sign-in attempts by other clients do not delay the account owner at a recently used address', async () => {
     const { pace, waits } = createPace({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.delayAttempt(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])

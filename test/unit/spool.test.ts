@@ -65,7 +65,7 @@ test('spools an upload with a large declared size to a file from its first byte'
 })
 
 test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
-  'keeps an upload declared with %i bytes in memory, regardless of its chunks',
+  'keeps an upload with a declared length of %i bytes in memory, whatever its chunk sizes',
   async (size) => {
     await open()
     for (const bytes of [noise(size), noise(size / 2)]) {
@@ -88,15 +88,18 @@ test('spools a complete upload to a file if it is larger than declared', async (
   await dispose()
 })
 
-test.each([1_000, 100_000, 3_000_000])('does not store %i bytes above a limit that is set after the last byte', async (size) => {
-  for (const expected of [0, size]) {
-    let requested = 0
-    const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
-    const source = Readable.from([noise(size)], { objectMode: false })
-    const { content, sizeBytes } = await spool.receive(source, limit, { expected })
-    expect([content, sizeBytes]).toEqual([undefined, size])
-  }
-})
+test.each([1_000, 100_000, 3_000_000])(
+  'stores none of the %i bytes above a limit that is set after the last byte',
+  async (size) => {
+    for (const expected of [0, size]) {
+      let requested = 0
+      const limit = () => (requested++ === 0 ? Number.POSITIVE_INFINITY : size - 1)
+      const source = Readable.from([noise(size)], { objectMode: false })
+      const { content, sizeBytes } = await spool.receive(source, limit, { expected })
+      expect([content, sizeBytes]).toEqual([undefined, size])
+    }
+  },
+)
 
 test('an upload above its limit frees its memory', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })

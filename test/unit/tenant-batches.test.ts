@@ -6,7 +6,7 @@ describe('lookups of one event loop turn', () => {
   const ofTenants = (load: (tenantId: string, requested: readonly { id: number }[]) => Promise<(string | null)[]>) =>
     new TenantBatches<{ tenantId: string; id: number }, string>(load)
 
-  test('batches lookups in one event loop turn into one query per tenant and returns its result to each lookup', async () => {
+  test('combines the lookups of one event loop turn into one query per tenant, and returns each lookup its own result', async () => {
     const loads: string[] = []
     const batches = ofTenants(async (tenantId, requested) => {
       loads.push(tenantId)

@@ -80,7 +80,7 @@ describe('a scanner outside the process', () => {
     await inspector.close()
   })
 
-  test('does not start a scan for a client that disconnected before', async () => {
+  test('does not start a scan if the client has already disconnected', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const inspector = createInspector({ scanner, workers: 1 })
     const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))

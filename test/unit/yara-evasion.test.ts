@@ -220,7 +220,7 @@ describe('limits of detection', () => {
 })
 
 describe('members without a directory entry', () => {
-  test('signatures of members without a directory entry have no effect if no such member exists', async () => {
+  test('ignores bytes that look like a member without a directory entry if no such member exists', async () => {
     const signatures = Buffer.concat(
       Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), generateNoise(90)])),
     )
@@ -242,7 +242,7 @@ describe('members without a directory entry', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('searches members without a directory entry once, at any position outside known members', () => {
+  test('searches each member without a directory entry once, wherever it lies outside known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

@@ -223,7 +223,7 @@ describe('limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('reports a virus before the limit or next to an encrypted member as a virus', async () => {
+  test('reports a virus if it is found before the limit or next to an encrypted member', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject(infected)
@@ -242,7 +242,7 @@ describe('rules of the operator', () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test('operator YARA rules match by name, change the engine identity, and do not disable built-in rules', async () => {
+  test("the operator's YARA rules report their names, change the engine identity, and do not disable built-in rules", async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',

@@ -81,7 +81,7 @@ test('the client has a method for every operation of the OpenAPI document', asyn
   expect(rows.length).toBeGreaterThan(70)
 })
 
-test('every client method passes its signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
+test('every client method passes its abort signal to fetch, and sends an idempotency key if the operation accepts one', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   expect(calls.filter(({ signal }) => !signal).map(({ id }) => id)).toEqual([])

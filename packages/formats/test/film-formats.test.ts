@@ -55,7 +55,7 @@ describe('a damaged mp4', () => {
     expect(await read(readMp4, renamed(mp4(), type, 'junk'))).toMatchObject(invalid(/track 1 is damaged/))
   })
 
-  test('rejects an mp4 if a box inside a track has no length', async () => {
+  test('rejects an mp4 if a box inside a track has no declared length', async () => {
     for (const type of ['stsc', 'stsd', 'minf', 'trak'])
       expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(invalid(/does not fit/))
   })

@@ -154,7 +154,7 @@ describe('ogg', () => {
 })
 
 describe('mp3', () => {
-  test('accepts bytes between mp3 frames, and adds a note about a truncated last frame', async () => {
+  test('accepts stray bytes between mp3 frames, and notes a truncated last frame', async () => {
     const bytes = mp3()
     expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(valid)
     expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
@@ -181,7 +181,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('adds a note about other bytes between AAC frames, and rejects an AAC stream without frames', async () => {
+  test('notes stray bytes between AAC frames, and rejects an AAC stream without frames', async () => {
     expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/40 bytes between/)],

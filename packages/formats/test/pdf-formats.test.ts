@@ -87,7 +87,7 @@ describe('a cycle in a page tree', () => {
   })
 })
 
-test('returns a verdict for each of 300 PDF mutations, and then reads an intact PDF', async () => {
+test('returns a verdict for each of 300 PDF mutations and can then still read an intact PDF', async () => {
   for (const sample of [pdf(), pdfWithAttachment(), protectedPdf()]) {
     let index = 0
     for (const mutation of mutate(sample, 100, 5)) {

@@ -57,7 +57,7 @@ describe('type detection', () => {
     expect(isExtensionOfType(extension, type)).toBe(true)
   })
 
-  test('rejects the extensions of all other binary types for each binary type', async () => {
+  test('rejects a file of each binary type under the extension of any other binary type', async () => {
     const extensions = new Set(valid.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of valid)
@@ -90,12 +90,12 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('type %s accepts the extensions %j, but not %j', (type, may, mayNot) => {
+  ])('accepts the extensions of type %s: %j, but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
 
-  test('accepts any content except programs for an unknown extension', () => {
+  test('accepts any content except a program under an unknown extension', () => {
     expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionOfType('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })

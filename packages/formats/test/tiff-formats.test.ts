@@ -33,7 +33,7 @@ describe('tiff', () => {
     expect(await open('tif', mask)).toMatchObject(accepted)
   })
 
-  test('decodes JPEG tiles of a tiff with an alpha channel', async () => {
+  test('decodes the JPEG tiles in a tiff with an alpha channel', async () => {
     const complete = await rgbaJpegTiff()
     expect(await open('tif', complete)).toMatchObject({ ...accepted, notes: [] })
     expect(await open('tif', Buffer.from(complete).fill(0xff, 300, 900))).toMatchObject({ sound: false })

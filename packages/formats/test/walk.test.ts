@@ -162,7 +162,7 @@ describe('walk', () => {
     await expect(walk(new MemorySource(zip([{ name: 'a', data: noise(10) }])), { visitor })).rejects.toThrow(Stop)
   })
 
-  test('keeps the contents of concurrent walks separate', async () => {
+  test('does not mix up the contents of concurrent walks', async () => {
     const texts = ['first text', 'second text', 'third text']
     const visitors = texts.map(() => new Recorder())
     await Promise.all(texts.map((text, at) => walk(new MemorySource(gzipSync(text)), { visitor: visitors[at]! })))

@@ -79,7 +79,7 @@ describe('zip', () => {
       expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
-  test('adds a note about zip members that were not read', async () => {
+  test('notes in the report which zip members were not read', async () => {
     const notes = async (bytes: Buffer) => ((await inspect(readZip, bytes)) as { notes: string[] }).notes.join()
     expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
       /1 of 1 members are encrypted/,
@@ -312,7 +312,7 @@ describe('7z', () => {
     })
   })
 
-  test('rejects a 7z bomb based on its headers', async () => {
+  test('recognizes a 7z bomb by its headers and rejects it', async () => {
     expect(await inspect(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_ratio',

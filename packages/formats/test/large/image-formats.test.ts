@@ -107,7 +107,7 @@ describe.each(readers)('%s', (name, reader) => {
     }
   })
 
-  test('rejects an image with too many pixels based on its header', async () => {
+  test('rejects an image whose header declares too many pixels', async () => {
     // The pixel limit does not apply to uncompressed images, because the file size already limits them.
     expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? valid : flood)
   })

@@ -150,7 +150,7 @@ describe('required parts of a document', () => {
     expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
   })
 
-  test('rejects an OpenDocument file without content, except templates with styles only', async () => {
+  test('rejects an OpenDocument file without content, except a template that contains only styles', async () => {
     const complete = office.openDocument('odt')
     expect(
       await getMaliciousConstruction(
