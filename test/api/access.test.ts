@@ -240,7 +240,7 @@ describe('tenant isolation by route', () => {
     for (const secret of hidden()) expect(told).not.toContain(secret)
   })
 
-  test("REST requests with another tenant's ids change no data", async () => {
+  test("REST requests with another tenant's ids do not change that tenant's data", async () => {
     expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
     expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
       display_name: 'Hidden name',

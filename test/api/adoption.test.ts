@@ -175,7 +175,7 @@ test('quarantines infected objects on request without creating an event for an a
   expect(await verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0, corrupted: 0, journalDrift: 0 })
 })
 
-test('an adoption stops when the quota is full, keeps the object, and continues in a later run', async () => {
+test('an adoption stops when the quota is full, keeps the remaining object, and continues in a later run', async () => {
   await tenant.context('small', { storage_quota_mb: 1 })
   await writeObjects({
     'quota/a file with a long name.txt': 'x'.repeat(700_000),
@@ -304,7 +304,7 @@ test('rejects a second adoption while one is running', async () => {
   }
 })
 
-test('continues an adoption report after an incomplete row', async () => {
+test('continues an adoption report that ends with an incomplete row', async () => {
   const report = join(world.dataDir, `report-${runs++}.csv`)
   await writeFiles(world.dataDir, {
     [report.slice(world.dataDir.length + 1)]: 'path,outcome,reason,message,file_id,size_bytes,checksum\r\nten_a/x,acc',

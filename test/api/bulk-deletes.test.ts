@@ -71,7 +71,7 @@ test('a bulk deletion deletes a file once if its id is repeated or sent in concu
   expect(outcomes.filter(([outcome]) => outcome.deleted)).toHaveLength(1)
 })
 
-test('a bulk deletion records one call and one audit entry per deleted file', async () => {
+test('a bulk deletion logs one call and adds one audit entry per deleted file', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })

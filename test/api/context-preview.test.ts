@@ -82,7 +82,7 @@ test('a policy preview uses the stored report for passwords, active content and 
   })
 })
 
-test('a policy preview reports a file as undecided if the decision requires its content', async () => {
+test('a policy preview reports a file as undecided if a decision requires reading its content', async () => {
   await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await uploadFile('lax', 'empty.txt', '')
   await uploadFile('lax', 'text.txt', 'text')
@@ -96,7 +96,7 @@ test('a policy preview reports a file as undecided if the decision requires its 
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('a policy preview uses the newest report and reports a check as undecided if the report lacks it', async () => {
+test('a policy preview uses the newest report and reports a check that is missing from it as undecided', async () => {
   await tenant.context('renewed')
   const file = await uploadFile('renewed', 'text.txt', 'text')
   const { pool } = world.database

@@ -66,7 +66,7 @@ test('stores every field of a new context', async () => {
   expect(getData(await tenant.admin.post('/contexts', all), { status: 201 })).toMatchObject(all)
 })
 
-test('stores the extensions of a context in lower case without dots and duplicates', async () => {
+test("stores a context's extensions in lower case, without dots or duplicates", async () => {
   const { allowed_extensions } = getData(
     await tenant.admin.post('/contexts', {
       ...createMinimalContext('spellings'),

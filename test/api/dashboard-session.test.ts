@@ -103,7 +103,7 @@ describe('the cookie', () => {
     ['with the header that no form can send', { ...dashboard }, true],
     ['no header', {}, false],
     ['another value of the header', { 'x-assay-request': 'other' }, false],
-  ])('authenticates or rejects the session cookie for %s: %#', async (_how, headers, counts) => {
+  ])('accepts or rejects the session cookie as expected for %s: %#', async (_how, headers, counts) => {
     const cookie = await getCookie()
     const response = await queryMe({ cookie, ...headers })
     expect(response.body.data.me).toEqual(counts ? { email: user.email } : null)
@@ -111,7 +111,7 @@ describe('the cookie', () => {
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
-  test('does not authenticate a form on another site that sends the session cookie', async () => {
+  test('does not authenticate a form submission from another site that includes the session cookie', async () => {
     const cookie = await getCookie()
     const form = new FormData()
     form.append('context', 'notes')
@@ -178,7 +178,7 @@ describe('DELETE /session', () => {
     })
   })
 
-  test('rejects DELETE /session with an API key, which has no session', async () => {
+  test('rejects DELETE /session with an API key because API keys have no session', async () => {
     const response = await tenant.admin.raw('/session', { method: 'DELETE' })
     expect(response.status).toBe(401)
   })

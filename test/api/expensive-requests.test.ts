@@ -47,7 +47,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts the cost of a REST request for a one-year hourly chart', () =>
+  test('counts a REST request for an hourly chart of one year as several calls', () =>
     runInOneWindow(60, async () => {
       const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)

@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test("excludes other tenants' rows from an export", async () => {
+  test('an export contains no rows from other tenants', async () => {
     const other = await world.tenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -156,7 +156,7 @@ describe('a large export', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('a large export over several months contains each row once', async () => {
+  test('a large export spanning several months contains each row once', async () => {
     const ids = parseNdjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)

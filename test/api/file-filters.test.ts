@@ -174,7 +174,7 @@ const toCamelCase = (name: string) => name.replace(/_(\w)/g, (_, letter) => lett
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test('page links of a filtered file list return each file once and in order', async () => {
+  test('following the page links of a filtered file list returns each file once and in order', async () => {
     const filter = filters[name]!()
     const all = expected(filter)
     const observed: string[] = []
@@ -302,7 +302,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a filtered list reports at most 10,000 files, and a filtered connection with more has no total', async () => {
+  test('a filtered list reports a total of at most 10,000 files, and a filtered connection with more files has no total', async () => {
     const counted = getData(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = getData(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])

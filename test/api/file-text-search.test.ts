@@ -41,7 +41,7 @@ const getNextLink = (response: ApiResponse): string | undefined =>
   /^<\/api\/v1(.*)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1]
 const namesOf = (found: { original_filename: string }[]) => found.map((file) => file.original_filename)
 
-test('a connection continues a search with older files', async () => {
+test('paging a GraphQL connection continues a search with older files', async () => {
   const pages: string[][] = []
   for (let after: string | null = null; ; ) {
     const { body }: ApiResponse = await large.admin.graphql(query, { after })
@@ -54,7 +54,7 @@ test('a connection continues a search with older files', async () => {
   expect(pages).toEqual([[], needles.slice(0, 2), needles.slice(2)])
 })
 
-test('page links of a REST list continue a search with older files', async () => {
+test('page links in a REST list continue a search with older files', async () => {
   const pages: string[][] = []
   for (let next: string | undefined = '/files?search=needle&page_size=2'; next !== undefined; ) {
     const response: ApiResponse = await large.admin.get(next)
@@ -120,7 +120,7 @@ test.each([
   ['two small contexts', () => allowed],
   ['a large and two small contexts', () => [all, ...allowed]],
   ['one context', () => [all]],
-])('each statement of a search in %s reads a bounded number of files', async (_, contextIds) => {
+])('each SQL statement in a search of %s reads a bounded number of files', async (_, contextIds) => {
   const maxFiles = 500
   const read: number[] = []
   const reads = {

@@ -224,7 +224,7 @@ describe('tenant isolation by root field', () => {
       expect(told).not.toContain(secret)
   })
 
-  test("GraphQL requests with another tenant's ids change no data", async () => {
+  test("GraphQL requests with another tenant's ids do not change that tenant's data", async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

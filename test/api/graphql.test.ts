@@ -183,7 +183,7 @@ describe('mutations', () => {
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
-  test('the storageHealth query reports a healthy store', async () => {
+  test('the storageHealth query reports that the store is healthy', async () => {
     expect(await request('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual(
       {
         storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
@@ -237,7 +237,7 @@ describe('connections', () => {
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('items created while a client pages neither shift nor repeat later items', async () => {
+  test('items created while a client is paging cause no gaps or duplicates on later pages', async () => {
     const first = await request('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await request(

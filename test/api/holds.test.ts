@@ -31,7 +31,7 @@ test('rejects single and bulk deletions of a file on hold until the hold is rele
   expect(await world.app.services.storageHealth.verify()).toEqual(healthyStorage)
 })
 
-test('expires a file on hold only after the hold is released', async () => {
+test('deletes an expired file on hold only after the hold is released', async () => {
   await createContext('aging')
   getData(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)

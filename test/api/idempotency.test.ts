@@ -49,7 +49,7 @@ describe('POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', createContextBody('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('executes one of many concurrent uploads with the same Idempotency-Key and returns its response to all', async () => {
+  test('executes only one of many concurrent uploads with the same Idempotency-Key and returns its response to all of them', async () => {
     const key = createKeyHeader()
     const before = await countFiles(tenant.admin)
     const responses = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))

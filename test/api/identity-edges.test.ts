@@ -94,7 +94,7 @@ describe('HTTP security', () => {
     expect(rejected.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('responds to a client that sends headers slowly and disconnects it', async () => {
+  test('sends an error to a client that sends headers too slowly, and disconnects it', async () => {
     const slow = await openVariant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200

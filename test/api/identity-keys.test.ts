@@ -93,7 +93,7 @@ describe('the life cycle of a key', () => {
     })
   })
 
-  test('shows the last use of a key immediately and writes it in batches', async () => {
+  test('shows when a key was last used immediately, and writes these times in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     // The service estimates the database clock with an error below this tolerance, even under load.
@@ -216,7 +216,7 @@ describe('an upload in progress', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('stores an upload in progress if its key does not change', async () => {
+  test('stores an upload in progress if its key was not changed', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])

@@ -272,7 +272,7 @@ describe('wrong codes of the second factor', () => {
 })
 
 describe('a tenant that requires a second factor', () => {
-  test('limits sessions without a second factor to setting one up if the tenant requires it', async () => {
+  test('a session without a second factor can only set one up if the tenant requires it', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const user = await tenant.user(['metadata', 'admin'])

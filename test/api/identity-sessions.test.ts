@@ -41,7 +41,7 @@ describe('a disabled user', () => {
 })
 
 describe('active sessions', () => {
-  test('lists active sessions with their origin to admins and to their user but not to API keys', async () => {
+  test('lists active sessions and their origins for admins and for the user but not for API keys', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await getUserId(user)
     const other = await signInAgain(user)

@@ -18,7 +18,7 @@ const listAudits = async (tenant: TestTenant, entityId: string) =>
   getItems(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
-  test('signs in for twelve hours over REST and GraphQL and audits the sign-in', async () => {
+  test('starts a twelve-hour session over REST and GraphQL, and audits the sign-in', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata', 'admin'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('replaces password hashes that have different salts with hashes that share one salt', async () => {
+  test("sign-in rehashes the passwords of an address's accounts in different tenants so that they share one salt", async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.tenant(), await world.tenant()]
     await one.user(['metadata'], email)

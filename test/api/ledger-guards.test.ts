@@ -249,7 +249,7 @@ describe('an upload whose rules change while it is received', () => {
     }
   }
 
-  test('accepts an upload in progress that only the old rules reject and counts nothing as blocked', async () => {
+  test('accepts an upload in progress that only the old rules would reject, and counts no file as blocked', async () => {
     const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
@@ -258,7 +258,7 @@ describe('an upload whose rules change while it is received', () => {
     expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   })
 
-  test('rejects an upload in progress that only the new rules reject', async () => {
+  test('rejects an upload in progress that violates only the new rules', async () => {
     const tenant = await createTenant()
     const response = await uploadDuring(tenant, 'a.txt', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['pdf'] }),

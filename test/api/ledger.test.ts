@@ -189,7 +189,7 @@ test("counts a user's rejected uploads and downloads although they are not logge
   })
 })
 
-test('sums of bytes and counts above 2^32 are exact', async () => {
+test('byte totals and counts above 2^32 are exact', async () => {
   const tenant = await world.tenant({ quotaMb: 2_147_483_647 })
   const { context_id: contextId } = (await tenant.context('large', { storage_quota_mb: 2_147_483_647 })) as { context_id: string }
   const bytes = 5_000_000_000_123

@@ -476,7 +476,7 @@ test('every upload link response matches its OpenAPI description', async () => {
   }
 })
 
-test('this suite covers every documented response except those that require an outage or too many calls', () => {
+test('the tests cover every documented response except those that require an outage or too many calls', () => {
   const seldom = ['429', '500', '503']
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),

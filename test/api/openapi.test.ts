@@ -115,7 +115,7 @@ test('every OpenAPI request and response has an example without placeholders', (
   }
 })
 
-test('the example request bodies of the OpenAPI document succeed in the order of the tour', async () => {
+test('the example request bodies in the OpenAPI document succeed when sent in the order used in the tour', async () => {
   const other = await World.open({}, world)
   const { admin } = await other.tenant()
   const send = (operationId: string, method: 'post' | 'patch', path: string) => {
@@ -223,7 +223,7 @@ test('treats null as omitted in create requests and rejects it in updates, as do
   }
 })
 
-test('documented defaults match the service', async () => {
+test('the documented default values match those of the service', async () => {
   const schema = api.operation('createContext').requestBody!.content['application/json']!.schema
   const defaults = Object.entries((schema as { properties: Record<string, Json> }).properties).flatMap(([name, property]) =>
     'default' in property ? [[name, property.default]] : [],

@@ -162,7 +162,7 @@ describe('requested rescans', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('a requested rescan scans a file again with the same signatures, and stores one report for them', async () => {
+  test('a requested rescan scans a file again even if the signatures did not change, and stores no duplicate report', async () => {
     await tenant.context('again')
     const [clean, hidden] = [await uploadFile('again', 'clean.txt', 'clean'), await uploadInfectedFile('again', 'hidden.txt')]
     const { requests: requested } = clamd.daemon
@@ -325,7 +325,7 @@ describe('a quarantined file', () => {
     expect(getData(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
-  test('verify reports a quarantined file with two contradictory rows', async () => {
+  test('verification reports a file whose two database rows disagree on whether it is quarantined', async () => {
     const { storageHealth } = world.app.services
     const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
     const one = await world.database.pool.query<{ file_id: string }>(

@@ -179,7 +179,7 @@ test('deletes a stored part if the overloaded database cannot insert its row', a
   expect((await tus.patch(path, 0, createBytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('64 parallel uploads on two replicas together stay within the quota', async () => {
+test('64 parallel uploads on two replicas never exceed the quota together', async () => {
   const { tenant, tus } = await createTenant(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {

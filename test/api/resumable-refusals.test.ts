@@ -189,7 +189,7 @@ describe('an upload belongs to the credential that created it', () => {
 })
 
 describe('the end of an upload', () => {
-  test('DELETE removes the received bytes of a resumable upload', async () => {
+  test('a DELETE request removes the received bytes of a resumable upload', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
     expect(await listBlobs()).toBe(1)
@@ -202,7 +202,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('deletes the bytes of an expired upload, which are not reported as a mismatch before it expires', async () => {
+  test('deletes the bytes of an upload when it expires, and does not report them as a mismatch before', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()

@@ -116,7 +116,7 @@ describe('an upload in several requests', () => {
     expect(getFileId(await tus.patch(response.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
-  test('a resumable upload accepts its deferred length once', async () => {
+  test('a resumable upload with a deferred length accepts the length only once', async () => {
     const path = await tus.begin('notes', 'later.txt', null)
     const started = await tus.patch(path, 0, 'one ')
     expect(started.status).toBe(204)
@@ -146,7 +146,7 @@ describe('an upload in several requests', () => {
     expect((await downloadBytes(getFileId(last)!)).equals(content)).toBe(true)
   })
 
-  test('HEAD returns the offset of a resumable upload', async () => {
+  test('a HEAD request returns the offset of a resumable upload', async () => {
     const path = await tus.begin('notes', 'seen.txt', 4)
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')

@@ -37,7 +37,7 @@ const runAdmin = async (...words: string[]) => {
   return runCommand(parseCommand(words), { config, lifecycle, print: () => {} }).finally(() => lifecycle.close())
 }
 
-test('an S3 store returns an uploaded file by its signed URL for 300 seconds and deletes it from the bucket', async () => {
+test('an S3 store serves an uploaded file at its signed URL for 300 seconds and deletes it from the bucket on request', async () => {
   const uploaded = await tenant.admin.upload('notes', 'ä note.txt', 'some text')
   expect(uploaded.status).toBe(201)
   const id = uploaded.body.data.file_id as string

@@ -18,7 +18,7 @@ async function waitForEntry(tenant: TestTenant, reason: string) {
   return (await listSecurityEntries(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test('audits failed sign-ins in the tenant with their address at most once a minute', async () => {
+test("audits failed sign-ins with their address in the user's tenant, at most once a minute", async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const signIn = (password: string) =>

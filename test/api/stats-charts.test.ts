@@ -83,7 +83,7 @@ describe('charts', () => {
     },
   )
 
-  test('the chart of calls counts calls by outcome and operation, including zeros', async () => {
+  test('the calls chart counts calls by outcome and operation, including zeros', async () => {
     const { data_points } = await chart('api-calls', '?days=9')
     const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
     expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
@@ -94,7 +94,7 @@ describe('charts', () => {
     ])
   })
 
-  test('the chart of uploads contains their number and bytes', async () => {
+  test('the uploads chart contains the number of uploads and their bytes', async () => {
     const { data_points } = await chart('uploads', '?days=9')
     expect(data_points.map(({ count: files, total_bytes }) => [files, total_bytes])).toEqual([
       [4, 40],

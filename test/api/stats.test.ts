@@ -148,7 +148,7 @@ test('compares today with yesterday and includes older calls only in the totals'
   })
 })
 
-test('sums above 2^31 and 2^32 are exact', async () => {
+test('totals above 2^31 and above 2^32 are exact', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const huge = 9_007_199_254_740_991 - 1

@@ -146,7 +146,7 @@ describe('while the body is streamed', () => {
     ['ends its side of the connection', 'in memory', (client: RawClient) => client.socket.end()],
     ['resets the connection', 'in a file', (client: RawClient) => client.reset()],
     ['ends its side of the connection', 'in a file', (client: RawClient) => client.socket.end()],
-  ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
+  ])('a client that %s during an upload (%s) leaves a log entry and no data', async (_how, place, leave) => {
     const before = await uploads.countUploadCalls()
     const inFile = place === 'in a file'
     const client = inFile ? await startUpload() : await sendHeaders(tenant.admin, 2 * megabyte)

@@ -189,7 +189,7 @@ describe('an upload through a link', () => {
     expect((await used.put('a.txt', 'the file')).status).toBe(201)
   })
 
-  test('records an upload through a link in the call log, audit log, events, receipt and statistics', async () => {
+  test('an upload through a link appears in the call log, audit log, events, receipt and statistics', async () => {
     const mine = await world.tenant()
     await mine.context('notes')
     const key = await mine.key(['upload'])
@@ -322,7 +322,7 @@ describe('a link', () => {
     expect(body.data.file.uploadLink).toBeNull()
   })
 
-  test('GraphQL returns an upload link directly and through its files', async () => {
+  test('GraphQL returns an upload link by query and as a field of its files', async () => {
     const { body } = await tenant.admin.graphql(
       'mutation ($input: CreateUploadLinkInput!) { createUploadLink(input: $input) { linkId url uploadLink { id } } }',
       { input: { context: 'notes', maxFiles: 2 } },

@@ -36,7 +36,7 @@ function replaceStore(reading: typeof put = put) {
   })
 }
 
-test('reuses the memory of an accepted upload for the next upload', async () => {
+test("reuses an accepted upload's memory for the next upload", async () => {
   replaceStore()
   for (const word of ['first', 'second']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored).toHaveLength(2)
@@ -44,14 +44,14 @@ test('reuses the memory of an accepted upload for the next upload', async () => 
   expect(stored[1]!.equals(createText('second'))).toBe(true)
 })
 
-test('does not overwrite an upload in memory that the store may still read after an error', async () => {
+test('does not reuse the memory of an upload that the store could still be reading after an error', async () => {
   replaceStore(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
   expect((await upload(createText('first'))).status).toBeGreaterThanOrEqual(500)
   for (const word of ['second', 'third']) expect((await upload(createText(word))).status).toBe(201)
   expect(stored[0]!.equals(createText('first'))).toBe(true)
 })
 
-test('does not overwrite an upload in memory that is stored again after a rule change', async () => {
+test('does not reuse the memory of an upload that is stored again after a rule change', async () => {
   const words: string[] = []
   replaceStore(async function (this: LocalStorage, path, content, options) {
     await put.call(this, path, content, options)
@@ -67,7 +67,7 @@ test('does not overwrite an upload in memory that is stored again after a rule c
   expect(words).toEqual(['first', 'second', 'first'])
 })
 
-test('does not overwrite an upload in memory that was stored without a complete scan', async () => {
+test('does not reuse the memory of an upload that was stored without a complete scan', async () => {
   getData(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
   const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
   replaceStore()

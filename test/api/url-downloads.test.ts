@@ -65,7 +65,7 @@ describe('a download URL stops working with', () => {
 })
 
 describe('a single-use download URL', () => {
-  test('one of many concurrent requests to a single-use download URL returns the file', async () => {
+  test('only one of many concurrent requests to a single-use download URL returns the file', async () => {
     const url = await urlBy(tenant.admin, '?once=true')
     expect(await status(url, { method: 'HEAD' })).toBe(200)
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
@@ -129,7 +129,7 @@ test('logs and counts each use of a download URL with address and user agent but
   expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('counts a download URL once and logs every request to it', async () => {
+test('counts one download for a download URL and logs every request to it', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

@@ -274,7 +274,7 @@ describe('sent events', () => {
     expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
   })
 
-  test('GraphQL offers all webhook operations of REST', async () => {
+  test('GraphQL offers the same webhook operations as REST', async () => {
     const newWebhook = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },

@@ -193,7 +193,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect(questions).toEqual(['beforeunload'])
   })
 
-  test('the page of a quarantined file explains why it is blocked and links to Quarantine', async () => {
+  test("a quarantined file's page explains why the file is blocked and links to Quarantine", async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['infected.txt']}` })
     const requests = collectRequests(page)
     await heading(page, 'infected.txt').waitFor()
@@ -270,7 +270,7 @@ describeWith('chromium')('files in the dashboard', () => {
     expect((await tenant.admin.get(`/files/${ids['beep.wav']}/metadata`)).body.data.download_count).toBe(1)
   })
 
-  test('downloads the receipt of a file from its dashboard page', async () => {
+  test("downloads a file's receipt from its dashboard page", async () => {
     const page = await dashboard.signedIn(tenant, { at: `/files/${ids['poem.txt']}` })
     const [download] = await Promise.all([
       page.waitForEvent('download'),

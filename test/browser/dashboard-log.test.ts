@@ -127,7 +127,7 @@ describeWith('chromium')('receipts and transparency log in the dashboard', () =>
     }
   })
 
-  test('verifies a receipt with a dropped key set instead of the keys of this service', async () => {
+  test("verifies a receipt with a dropped key set instead of this service's keys", async () => {
     const receipt = await getReceipt(await upload('memo.txt', 'A memo.'))
     const page = await dashboard.signedIn(tenant, { at: '/proof' })
     await drop(page, { name: 'r.json', content: JSON.stringify({ data: { receipt } }) })

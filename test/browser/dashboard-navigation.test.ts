@@ -73,7 +73,7 @@ describeWith('chromium')('navigation and palette of the dashboard', () => {
     await heading(page, 'Quarterly-report.txt').waitFor()
   })
 
-  test('an action in the command palette opens the dialog of its page, even if that page is already open', async () => {
+  test('an action in the command palette opens its page and dialog, even if that page is already open', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await heading(page, 'API keys').waitFor()
     await open(page, 'api key')

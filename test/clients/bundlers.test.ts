@@ -88,7 +88,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     expect(await uploadInBrowser('/sessions/next/out/index.html')).toEqual(expected)
   }, 600_000)
 
-  test('a bundle of uploadTo with tus has at most 30 KB after gzip compression', async () => {
+  test('a bundle of uploadTo and tus is at most 30 KB after gzip compression', async () => {
     await writeFile(
       join(installed.folder, 'small.mjs'),
       "import { uploadTo } from '@assay/client'\nglobalThis.uploadTo = uploadTo\n",

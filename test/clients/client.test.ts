@@ -82,7 +82,7 @@ describe('uploads', () => {
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test('the validate method of the client library returns the report of a dry run', async () => {
+  test("the client library's validate method returns the report of a dry run", async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })

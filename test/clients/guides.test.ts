@@ -87,7 +87,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test('the back end from the guide streams a form to the service and links the stored file', async () => {
+  test('the back end in the guide streams a form to the service and returns a link to the stored file', async () => {
     const browser = await openBrowser()
     try {
       const { page, complaints } = await openPage(browser, url)

@@ -92,12 +92,12 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(identity.signaturesVersion).not.toBe('')
     })
 
-    test('the self-test of the scanner detects the EICAR string', async () => {
+    test("the scanner's self-test detects the EICAR string", async () => {
       await expect(opened.scanner.prove()).resolves.toBeUndefined()
     })
 
     // This test must be last because it closes the scanner.
-    test('the scanner rejects scans after it is closed and leaves no open handles', async () => {
+    test('after it is closed, the scanner rejects scans and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',

@@ -33,7 +33,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       )
     })
 
-    test('the deployment tools accept their files without unknown members', () => {
+    test('the deployment tools accept their files and find no unknown fields', () => {
       expect(files.faults).toEqual([])
     })
 

@@ -50,7 +50,7 @@ async function readRows(): Promise<Record<string, unknown>> {
   return all
 }
 
-test('a start on a pre-release database is rejected with the required command and changes nothing', async () => {
+test('refuses to start with a pre-release database, names the required command, and changes nothing', async () => {
   const before = await readRows()
   const start = await Service.run({
     DATABASE_URL: database.url,
@@ -108,7 +108,7 @@ test('a converted pre-release database serves files, counters, journal, uploads 
   }
 })
 
-test('rejects a database that cannot be converted with a one-sentence error and leaves it unchanged', async () => {
+test('reports a database that cannot be converted in one sentence and leaves it unchanged', async () => {
   const expectRejected = async (sql: string, message: string) => {
     await query(sql)
     const before = await readRows()

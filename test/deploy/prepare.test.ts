@@ -48,7 +48,7 @@ test.each([
   while (!isDead(npmPid)) await new Promise(setImmediate)
 })
 
-test('runs an installation step without network access, only if its sources changed', async () => {
+test('runs an installation step only if its sources changed, without network access', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [
