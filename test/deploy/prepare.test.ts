@@ -43,7 +43,7 @@ test.each([
   while (!/npm is \d+\n/.test(output)) await once(start.stderr, 'data')
   start.kill(signal)
   const [status] = await once(start, 'close')
-  expect({ status, said: output }).toEqual({ status: expected, said: expect.stringContaining('The next start repeats it') })
+  expect({ status, said: output }).toEqual({ status: expected, said: expect.stringContaining('The next start runs it again') })
   const npmPid = Number(/npm is (\d+)/.exec(output)![1])
   while (!isDead(npmPid)) await new Promise(setImmediate)
 })

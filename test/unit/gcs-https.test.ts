@@ -13,14 +13,14 @@ const compiled = new URL('../../dist/', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'
   const { GcsStorage } = await import('${new URL('platform/storage/gcs/gcs.js', compiled).href}')
-  const { memoryContent } = await import('${new URL('platform/spool/content.js', compiled).href}')
+  const { createMemoryContent } = await import('${new URL('platform/spool/content.js', compiled).href}')
   const [emulatorHost, keyFile] = process.argv.slice(1)
   const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, retryDelayMs: 10 }
   const storage = new GcsStorage({ bucket: 'blobs', emulatorHost, keyFile, limits })
   try {
     for (const size of [100_000, 9_000_000]) {
       const bytes = randomBytes(size)
-      await storage.put('a/' + size, memoryContent(bytes), { contentType: 'application/pdf' })
+      await storage.put('a/' + size, createMemoryContent(bytes), { contentType: 'application/pdf' })
       const read = Buffer.concat(await (await storage.open('a/' + size)).toArray())
       if (!read.equals(bytes)) throw new Error('The downloaded bytes differ.')
       const grant = {
@@ -29,7 +29,7 @@ const script = `
       const answer = await fetch(await storage.signDownload(grant))
       if (!Buffer.from(await answer.arrayBuffer()).equals(bytes)) throw new Error('The bytes at the signed URL differ.')
     }
-    await storage.ready()
+    await storage.assertReady()
     await storage.remove('a/100000')
     const listed = []
     for await (const { path } of storage.list()) listed.push(path)
