@@ -112,7 +112,7 @@ test('an announced ledger entry that never arrives does not delay other entries'
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
 
-test('an adopted object becomes a file only if no other file or deleted file uses its path', async () => {
+test('an imported object becomes a file only if no existing or deleted file uses its path', async () => {
   const context = await books.context('adopted')
   const ledger = books.ledger()
   const adopt = async (path: string) => {

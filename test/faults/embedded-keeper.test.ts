@@ -50,7 +50,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
 /** A database server that exits immediately after its start. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
-test('stops restarting an embedded PostgreSQL that exits repeatedly', async () => {
+test('stops restarting an embedded PostgreSQL that keeps exiting', async () => {
   let starts = 0
   const keeper = await superviseServer(
     async () => {

@@ -79,7 +79,7 @@ test('ledgers do not lock tenants while a commit waits for durability, and respo
 
 test('publishes journal events only after they are durable', () => expectDurableEvents('events', books.database))
 
-test('publishes only durable events even if the database rejects WAL functions', async () => {
+test('publishes only durable events, even if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
   const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
   await expectDurableEvents('limited', limited)

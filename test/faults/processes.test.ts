@@ -275,7 +275,7 @@ describe('two processes on one port', () => {
   })
 })
 
-test('the service runs in one process by default', async () => {
+test('the service runs in a single process by default', async () => {
   const service = await start({ PROCESSES: '1' })
   expect(listWorkers(service)).toEqual([])
   expect(await metrics(service)).not.toContain('process="')

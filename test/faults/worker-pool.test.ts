@@ -83,7 +83,7 @@ describe('a failing worker affects only its own file', () => {
     expect(inspector.pool.threads).toBeLessThanOrEqual(2)
   })
 
-  test('rejects a file that crashes its reader even if the context accepts damaged files', async () => {
+  test('rejects a file that crashes its reader, even if the context accepts damaged files', async () => {
     const report = await start().inspect(submission('a.die', words, { rejectCorruptFiles: false }))
     expectWorkerFailure(report, 'died')
   })

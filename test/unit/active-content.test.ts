@@ -51,7 +51,7 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('the evidence names active content', () => {
-  test('reports active content in accepted and rejected files, even if the context accepts damage', async () => {
+  test('reports active content in accepted and rejected files, even if the context accepts damaged files', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -100,7 +100,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('reports active content in a gzipped page with any name but not in harmless or damaged content', async () => {
+  test('reports active content in a gzipped web page with any name, but not in harmless or damaged content', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])

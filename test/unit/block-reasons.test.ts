@@ -23,7 +23,7 @@ describe('a row for a new block reason', () => {
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
 
-  test('each block reason is in the schema, the REST statistics and the upload error codes', async () => {
+  test('lists each block reason in the schema, the REST statistics and the upload error codes', async () => {
     const { buildSchema, formatSchema: schemaText } = await import('../../src/api/graphql/schema.js')
     const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')

@@ -54,7 +54,7 @@ describe('the report', () => {
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
-  test('the report marks disabled checks as skipped and names no engine if no scan ran', async () => {
+  test('the report marks disabled checks as skipped, and names no scan engine if no scan ran', async () => {
     const report = await inspect('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })

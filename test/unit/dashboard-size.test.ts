@@ -30,7 +30,7 @@ test('the scripts and styles of the first dashboard page are at most 160 KB afte
   expect(bytes).toBeLessThan(160 * 1024)
 })
 
-test('the code of other dashboard pages is not part of the first page', () => {
+test('loads no code for other dashboard pages on the first page', () => {
   const files = findFirstPageFiles()
   for (const page of ['files', 'contexts', 'keys', 'calls', 'audit', 'webhooks', 'health', 'account']) {
     const name = readdirSync(built).find((each) => new RegExp(`^${page}-\\w+\\.js$`).test(each))
@@ -81,7 +81,7 @@ test.each([
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
-test('predicts the day on which the quota is full from the growth of recent days', () => {
+test('predicts from recent growth the day on which the quota will be full', () => {
   const days = (predictQuotaExhaustionDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
@@ -91,4 +91,6 @@ test.each([
   ['usage shrinks', points(300, 200), 1000],
   ['only one day is known', points(300), 1000],
   ['the day is more than ten years away', points(0, 1), 1_000_000],
-])('predicts no day for a full quota if %s', (_what, input, quota) => expect(predictQuotaExhaustionDate(input, quota)).toBeNull())
+])('does not predict when the quota will be full if %s', (_what, input, quota) =>
+  expect(predictQuotaExhaustionDate(input, quota)).toBeNull(),
+)

@@ -161,7 +161,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('a full queue accepts a file after another file has started or lost its client', () => {
+  test('a full queue accepts a file after a queued file has started or its client has disconnected', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('closing the fair queue returns all waiting files', () => {
+  test('closing the fair queue returns all files still waiting', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)

@@ -39,7 +39,7 @@ test('does not cache file lookups for a later event loop turn', async () => {
   expect(statements).toHaveLength(2)
 })
 
-test('a failed statement affects only the file lookups of its tenant', async () => {
+test('a failed statement affects only the file lookups for its tenant', async () => {
   const lookup = createLookup([])
   const away = lookup.findById('ten_away', 'x')
   const found = lookup.findById('a', 'one-a')

@@ -30,7 +30,7 @@ test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
   },
 )
 
-test('a long file name keeps its extension, splits no character and has at most 255 bytes', () => {
+test('truncates a long file name to at most 255 bytes without losing its extension or splitting a character', () => {
   for (const character of ['x', 'ü', '€', '\u{1F600}'])
     for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
       const name = sanitizeFilename(character.repeat(300) + extension)

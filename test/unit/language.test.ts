@@ -23,7 +23,7 @@ test('descriptions, messages, comments, names and docs follow the language rules
   expect(collectFindings().filter(isChecked).map(formatFinding)).toEqual([])
 })
 
-test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
+test('summaries and descriptions in the OpenAPI document follow the language rules', () => {
   const damaged: string[] = []
   JSON.stringify(
     createOpenApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))),

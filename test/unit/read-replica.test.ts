@@ -29,7 +29,7 @@ function createDatabases() {
   }
 }
 
-test('a read replica that has all commits before a request has age zero', async () => {
+test('reports an age of zero for a read replica that has received all commits before a request', async () => {
   const { standing, replica, whenAsked } = createDatabases()
   await replica.getLagMs()
   const ages: number[] = []

@@ -69,7 +69,7 @@ describe('a file', () => {
     file.close()
   })
 
-  test('reads a small file into memory reused from a closed file', async () => {
+  test('reuses the memory of a closed file to read a small file', async () => {
     const [one, other] = [await writeTestFile(noise(1000, 1), 'one'), await writeTestFile(noise(1000, 2), 'other')]
     const first = new FileSource(one)
     const { buffer } = first.read(0, 10)
@@ -93,7 +93,7 @@ describe('a file', () => {
       expect(read).toThrow('the file is closed')
   })
 
-  test('returns no bytes from another file if a file becomes shorter', async () => {
+  test('returns no bytes from another file if the file becomes shorter while it is open', async () => {
     const before = new FileSource(await writeTestFile(Buffer.alloc(600_000, 1), 'before'))
     before.read(0, 600_000)
     before.close()

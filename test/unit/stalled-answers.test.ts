@@ -41,7 +41,7 @@ test('disconnects a client that stops reading its response', async () => {
   expect(server.listening).toBe(true)
 })
 
-test('a slow response is not treated as a slow client', async () => {
+test('does not mistake a slow response for a slow client', async () => {
   const { client, ended } = await request(async (response) => {
     response.write('one ')
     await pause(700)

@@ -17,7 +17,7 @@ describe('lookups of one event loop turn', () => {
     expect(loads).toEqual(['a', 'b'])
   })
 
-  test('a failed query fails only the lookups of its tenant', async () => {
+  test('a failed query affects only the lookups for its tenant', async () => {
     for (const thrown of [new Error('gone'), runInNewContext('new Error("gone")'), 'gone', undefined]) {
       const batches = ofTenants(async (tenantId, requested) => {
         if (tenantId === 'a') throw thrown

@@ -73,7 +73,7 @@ async function callAllMethods(fetch: typeof globalThis.fetch, signal: AbortSigna
   await uploadTo(linkUrl, file, { fetch, signal, metadata: { page: 1 } })
 }
 
-test('the client has a method for every operation of the OpenAPI document', async () => {
+test('the client has a method for every operation in the OpenAPI document', async () => {
   const { calls, fetch } = record()
   await callAllMethods(fetch, new AbortController().signal)
   const called = new Set(calls.map(({ id }) => id))

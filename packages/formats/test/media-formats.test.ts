@@ -110,7 +110,7 @@ describe('flac', () => {
 })
 
 describe('ogg', () => {
-  test('skips a damaged ogg page and adds a note to the report, and rejects an ogg with mostly damaged pages', async () => {
+  test('skips a damaged ogg page with a note in the report, but rejects an ogg whose pages are mostly damaged', async () => {
     expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(validWithNote(/damaged/))
     expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(invalid(/do not belong to any page/))
   })
@@ -143,7 +143,7 @@ describe('ogg', () => {
     expect(await read(readOgg, starts)).toMatchObject(invalid(/before its audio/))
   })
 
-  test('accepts a truncated ogg recording, and rejects one without audio', async () => {
+  test('accepts a truncated ogg recording, but rejects one without audio', async () => {
     expect(await read(readOgg, ogg({ endMark: false }))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/end mark/)],

@@ -125,7 +125,7 @@ describe('walk', () => {
     expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'it has more than 1 members' }])
   })
 
-  test('reports damage after it has visited all content that can be unpacked', async () => {
+  test('visits all content that can be unpacked before it reports damage', async () => {
     const packed = gzipSync('text')
     packed.fill(0, packed.length - 8)
     const visitor = new Recorder()

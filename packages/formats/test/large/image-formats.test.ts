@@ -242,7 +242,7 @@ describe('tiff', () => {
     expect(await read(readTiff, await tiff(compression))).toMatchObject(valid)
   })
 
-  test('reads the pages of a tiff once if they form a cycle', async () => {
+  test('reads each page of a tiff only once if the pages form a cycle', async () => {
     expect(await read(readTiff, await circularTiff())).toMatchObject({
       sound: true,
       evidence: { pages: 1 },
