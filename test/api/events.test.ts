@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('each change to a tenant creates an event that has a specific type and contains no secrets or addresses', async () => {
+  test('each change within a tenant creates an event that has a specific type and contains no secrets or addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.key(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])

@@ -96,7 +96,7 @@ describe('members of responses', () => {
     })
   })
 
-  test('creating a download URL returns the documented fields and increases a counter', async () => {
+  test('creating a download URL returns the documented fields and counts as a download', async () => {
     // The service estimates the database clock with an error below this tolerance, even under load.
     const before = Date.now() - 1000
     expect(getData(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({

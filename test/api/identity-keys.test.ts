@@ -93,7 +93,7 @@ describe('the life cycle of a key', () => {
     })
   })
 
-  test('shows when a key was last used immediately, and writes these times in batches', async () => {
+  test('immediately shows when a key was last used, and writes these times in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     // The service estimates the database clock with an error below this tolerance, even under load.

@@ -64,7 +64,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect(checkpoint.root).toEqual(log.computeRoot())
   })
 
-  test('transparency log tiles contain the hashes of 1, 256 and 65,536 entries', async () => {
+  test('transparency log tiles at levels 0, 1 and 2 contain hashes that cover 1, 256 and 65,536 entries each', async () => {
     expect(await getBytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await getBytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.computeRoot(at * 256, at * 256 + 256)
