@@ -9,7 +9,7 @@ describe('detects a number that would lose digits', () => {
     ['[9007199254740992,9007199254740994,9007199254740995]', '9007199254740995'],
     ['{"a":"9007199254740993","b":[{"c":12345678901234567890}]}', '12345678901234567890'],
     [`{"x":1${'0'.repeat(400)}}`, `1${'0'.repeat(39)}…`],
-  ])('detects a JSON number that would lose digits in %s', (json, told) => expect(findImpreciseNumber(json)).toBe(told))
+  ])('detects a JSON number that would lose digits in %s', (json, number) => expect(findImpreciseNumber(json)).toBe(number))
 
   test.each([
     '9007199254740992',
