@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { FileSort } from '../../src/features/files/file.types.js'
+import { FileList } from '../../src/features/files/file-list.js'
 import { FileTextSearch } from '../../src/features/files/file-text-search.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
@@ -25,14 +26,18 @@ beforeAll(async () => {
   allowed = [left!, right!]
   // The oldest files match, but one request reads too few rows to reach them. Only the ten oldest files are in the restricted
   // key's contexts.
-  for (let from = 1; from < 100_010; from += 20_000)
-    await world.database.pool.query(
+  const insertFiles = (from: number, to: number) =>
+    world.database.pool.query(
       `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
        SELECT 'file_01' || lpad(n::text, 24, '0'), $1, CASE WHEN n > 10 THEN $2 WHEN n % 2 = 0 THEN $5 ELSE $6 END, CASE WHEN n <= 3 THEN 'needle' ELSE 'straw' END || n || '.txt', 'text/plain', n, lpad(n::text, 64, '0'), n::text, $3, now(), now()
-       FROM generate_series($4::int, least($4 + 19999, 100010)) n`,
-      [large.tenantId, all, newId('key'), from, left, right],
+       FROM generate_series($4::int, $7::int) n`,
+      [large.tenantId, all, newId('key'), from, left, right, to],
     )
+  // Small contexts can be missing from the sample that ANALYZE reads. These statistics contain only the large context.
+  await world.database.pool.query('ALTER TABLE files SET (autovacuum_enabled = false)')
+  for (let from = 11; from < 100_011; from += 20_000) await insertFiles(from, from + 19_999)
   await world.database.pool.query('ANALYZE files')
+  await insertFiles(1, 10)
   restricted = await large.key(['metadata'], { contexts: ['left', 'right'] })
 })
 afterAll(() => world.close())
@@ -116,24 +121,39 @@ test.each([
   expect(await search.countMatches(searchIn(allowed))).toEqual({ matching: 0, isComplete: false })
 })
 
-test.each([
+const selections: [string, () => string[]][] = [
   ['two small contexts', () => allowed],
   ['a large and two small contexts', () => [all, ...allowed]],
-  ['one context', () => [all]],
-])('each SQL statement in a search of %s reads a bounded number of files', async (_, contextIds) => {
+  ['a large context', () => [all]],
+  ['a small context', () => allowed.slice(0, 1)],
+]
+
+/** Returns a database client that adds the number of files that each statement reads to `read`. */
+const countReads = (read: number[]): Queries => {
+  const query = async (statement: string | { text: string; values: unknown[] }, parameters: unknown[]) => {
+    const { text, values } = typeof statement === 'string' ? { text: statement, values: parameters } : statement
+    read.push(await countFilesRead(world.database.pool, text, values))
+    return world.database.pool.query(text, values)
+  }
+  return { query } as unknown as Queries
+}
+
+test.each(selections)('each SQL statement in a search of %s reads a bounded number of files', async (_, contextIds) => {
   const maxFiles = 500
   const read: number[] = []
-  const reads = {
-    query: async (text: string, values: unknown[]) => {
-      read.push(await countFilesRead(world.database.pool, text, values))
-      return world.database.pool.query(text, values)
-    },
-  } as unknown as Queries
   const stretch = { limit: 20, fromEnd: false, after: undefined, before: undefined }
-  await new FileTextSearch(reads, maxFiles).findPageAndTotal(searchIn(contextIds()), stretch)
+  await new FileTextSearch(countReads(read), maxFiles).findPageAndTotal(searchIn(contextIds()), stretch)
   expect(read).toHaveLength(4)
   // Merging the sorted contexts reads one more row per context, and a page reads its rows twice.
   expect(Math.max(...read)).toBeLessThanOrEqual(maxFiles + 1 + contextIds().length + stretch.limit + 1)
+})
+
+test.each(selections)('each page of the files of %s reads a bounded number of files', async (_, contextIds) => {
+  const read: number[] = []
+  const list = new FileList(countReads(read))
+  const filter = { tenantId: large.tenantId, contextIds: contextIds(), uploadedBy: null }
+  for (const page of [1, 2]) await list.listPage(filter, { page, pageSize: 3 })
+  expect(Math.max(...read)).toBeLessThanOrEqual(2 * 101 * contextIds().length)
 })
 
 test('a file that is deleted during a search causes no gap between two pages', async () => {

@@ -61,6 +61,14 @@ export interface IndexScan {
 }
 
 /**
+ * Returns the condition for the files of a context, followed by AND. The range is redundant, but it makes the planner expect few
+ * files. Without it, and if nearly all files are in one context, the planner may look for the files of a small context among the
+ * files of all contexts.
+ */
+const buildContextCondition = (contextId: string): string =>
+  `f.context_id = ${contextId} AND f.context_id BETWEEN ${contextId} AND ${contextId} AND`
+
+/**
  * Returns a SELECT statement for matching files in order of their IDs, which is the order of creation. The statement reads the
  * primary key or files_by_context in index order, without accessing the table if only IDs are needed. Skipped rows are read from
  * the index. For rare uploaders or content types, the statement reads files_by_size and sorts the rows.
@@ -75,20 +83,20 @@ export function buildOrderedFilesSql(
   const number = (value: number) => (hasAttributeFilter(filter) ? value : `$${values.push(value)}::bigint`)
   const page = `${order} ${skip > 0 ? `OFFSET ${number(skip)}` : ''} LIMIT ${limit}`
   const files = (context: string, end: string) =>
-    `SELECT ${columns} FROM files f WHERE ${context}${conditions.join(' AND ')} ${end}`
+    `SELECT ${columns} FROM files f WHERE ${context} ${conditions.join(' AND ')} ${end}`
   const { contextIds } = filter
   if (contextIds === null && !hasAttributeFilter(filter)) return files('', page)
-  if (contextIds?.length === 1) return files(`f.context_id = $${values.push(contextIds[0])} AND `, page)
+  if (contextIds?.length === 1) return files(buildContextCondition(`$${values.push(contextIds[0])}`), page)
   if (needsContextMerge(filter, skip)) {
     // Without an explicit order in each branch, PostgreSQL does not use the index order.
-    const scans = filter.contextIds!.map((id) => `(${files(`f.context_id = $${values.push(id)} AND `, order)})`)
+    const scans = filter.contextIds!.map((id) => `(${files(buildContextCondition(`$${values.push(id)}`), order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
   // The statement reads each context in order and sorts the combined rows. It is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
     : `(SELECT DISTINCT context_id FROM ${buildGroupsSql(filter, values)} g) c`
-  const each = files('f.context_id = c.context_id AND ', `${order} LIMIT ${skip > 0 ? number(skip + limit) : limit}`)
+  const each = files(buildContextCondition('c.context_id'), `${order} LIMIT ${skip > 0 ? number(skip + limit) : limit}`)
   return `SELECT f.* FROM ${contexts} CROSS JOIN LATERAL (${each}) f ${page}`
 }
 
