@@ -106,7 +106,7 @@ export class IdentityListener implements CacheValidity {
       client.removeAllListeners('end')
       // Not awaited, because an unresponsive server would block here.
       client.end().catch(() => {})
-      this.#retry(error as Error)
+      this.#scheduleReconnect(error as Error)
       return
     }
     if (this.#closed) return void (await client.end().catch(() => {}))
@@ -128,11 +128,11 @@ export class IdentityListener implements CacheValidity {
         return
       }
     }
-    this.#echo(client, now)
+    this.#notifyEchoChannel(client, now)
     this.#timer = setTimeout(() => this.#sendEcho(client), echoIntervalMs).unref()
   }
 
-  #echo(client: Client, now: number): void {
+  #notifyEchoChannel(client: Client, now: number): void {
     if (this.#echoing === client) return
     this.#echoing = client
     client
@@ -160,7 +160,7 @@ export class IdentityListener implements CacheValidity {
     this.#disconnect()
     // Destroy the socket, because `end()` on a dead connection would wait for the TCP time-out.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
-    this.#retry(error)
+    this.#scheduleReconnect(error)
   }
 
   #disconnect(): void {
@@ -169,7 +169,7 @@ export class IdentityListener implements CacheValidity {
     clearTimeout(this.#timer)
   }
 
-  #retry(error: Error): void {
+  #scheduleReconnect(error: Error): void {
     if (this.#closed) return
     this.#options.onError?.(error)
     const jittered = this.#delay * (0.5 + Math.random())

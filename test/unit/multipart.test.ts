@@ -28,7 +28,7 @@ type Take = (file: FilePart) => Promise<string>
 
 const taken: Take = async (file) => {
   await turn()
-  const { content, dispose } = await file.take(() => Number.POSITIVE_INFINITY)
+  const { content, dispose } = await file.receive(() => Number.POSITIVE_INFINITY)
   const bytes = content!.bytes ?? (await readFile(content!.path!))
   await dispose()
   return bytes.toString('latin1')

@@ -11,11 +11,11 @@ class Recorder implements Visitor {
   readonly names: string[] = []
   readonly contents: string[] = []
 
-  member(name: string): void {
+  onMember(name: string): void {
     this.names.push(name)
   }
 
-  content() {
+  onContent() {
     const parts: Buffer[] = []
     return (bytes: Buffer, { last }: { last: boolean }) => {
       parts.push(Buffer.from(bytes))
@@ -61,7 +61,7 @@ describe('walk', () => {
       page,
       Buffer.from('\nendstream\nendobj\n'),
     ])
-    const visitor: Visitor = { content: () => () => {} }
+    const visitor: Visitor = { onContent: () => () => {} }
     const scan = Buffer.concat([Buffer.from('%PDF-1.4\n'), image, image, image, Buffer.from('trailer\n<</Root 2 0 R>>\n%%EOF\n')])
     expect(await walk(new MemorySource(scan), { visitor })).toEqual({ gaps: [] })
     const archive = gzipSync(Buffer.alloc(72 * 2 ** 20, 255))
@@ -92,12 +92,12 @@ describe('walk', () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
-      content: (origin?: Origin) => {
+      onContent: (origin?: Origin) => {
         const receive: WindowReceiver = (bytes) => {
           const name = bytes.toString('latin1', 0, 2)
           names.set(receive, name)
           if (origin)
-            origins.set(name, `${origin.common ? 'common' : 'uncommon'} in ${origin.container} ${names.get(origin.parent)}`)
+            origins.set(name, `${origin.isCommon ? 'common' : 'uncommon'} in ${origin.container} ${names.get(origin.parent)}`)
         }
         return receive
       },
@@ -156,7 +156,7 @@ describe('walk', () => {
   test('stops the walk when the visitor throws', async () => {
     class Stop extends WalkEnded {}
     const visitor = new Recorder()
-    visitor.member = () => {
+    visitor.onMember = () => {
       throw new Stop()
     }
     await expect(walk(new MemorySource(zip([{ name: 'a', data: noise(10) }])), { visitor })).rejects.toThrow(Stop)
@@ -382,7 +382,7 @@ describe('a walk that observes a reader', () => {
 
   test('reports the limit that ended the walk of a gzip file while its reader unpacked it', async () => {
     const source = new MemorySource(gzipSync(Buffer.alloc(72 * 2 ** 20, 255)), 'gz')
-    const observing = new Walk(source, { visitor: { content: () => () => {} } })
+    const observing = new Walk(source, { visitor: { onContent: () => () => {} } })
     await openDetected(source, { kind: 'binary', type: 'gz' }, { ...defaultLimits(), maxRatio: 10_000 }, {}, observing.observer)
     expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
@@ -390,7 +390,7 @@ describe('a walk that observes a reader', () => {
   test('continues the reader if the walk fails, and throws the error after the reader has finished', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
-      content: () => (bytes) => {
+      onContent: () => (bytes) => {
         if (bytes.toString().startsWith('a')) throw new Stop()
       },
     }

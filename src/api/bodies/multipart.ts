@@ -25,9 +25,9 @@ export interface FilePart {
   name: string | undefined
   filename: string
   /** Streams the file into the spool, up to `limit()` bytes. `limit` is called for every chunk. */
-  take(limit: () => number): Promise<Spooled>
+  receive(limit: () => number): Promise<Spooled>
   /** Reads the file as text, truncated to the maximum length of a field. */
-  text(): Promise<{ value: string; truncated: boolean }>
+  readText(): Promise<{ value: string; truncated: boolean }>
   skip(): void
 }
 
@@ -127,11 +127,11 @@ export class Multipart {
     return {
       name,
       filename,
-      take: (limit) =>
+      receive: (limit) =>
         this.#options.spool.receive(stream, limit, { expected }).catch((error) => {
           throw this.#failure ?? error
         }),
-      text: () => readText(stream, this.#options.limits.fieldSize),
+      readText: () => readText(stream, this.#options.limits.fieldSize),
       skip: () => void stream.resume(),
     }
   }

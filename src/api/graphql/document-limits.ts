@@ -104,28 +104,29 @@ class Screen {
         node.typeCondition.name.value.startsWith('__') &&
         this.#hasAlias(node.selectionSet)
       )
-        this.reject(onceEach)
+        this.recordFirstError(onceEach)
       if (size.introspections > maxIntrospections)
-        this.reject(`must not contain more than ${maxIntrospections} introspection fields`)
+        this.recordFirstError(`must not contain more than ${maxIntrospections} introspection fields`)
       if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
-        this.reject(`must not select more than ${maxRootFields} root fields`)
+        this.recordFirstError(`must not select more than ${maxRootFields} root fields`)
       const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
-      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.reject(`must be at most ${depth} levels deep`)
+      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth)
+        this.recordFirstError(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
-        this.reject(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
+        this.recordFirstError(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
       if (this.#error) return createDocumentError(this.#error)
     }
     return undefined
   }
 
-  reject(message: string): void {
+  recordFirstError(message: string): void {
     this.#error ??= message
   }
 
   measure({ selections }: SelectionSetNode, level = 0): Size {
     if (this.#error) return nothing
     if (level > maxNesting) {
-      this.reject(`must not be nested more than ${maxNesting} levels deep`)
+      this.recordFirstError(`must not be nested more than ${maxNesting} levels deep`)
       return nothing
     }
     const sizes = selections.map((selection) => this.#measureSelection(selection, level))
@@ -143,7 +144,7 @@ class Screen {
     const inner = selection.selectionSet ? this.measure(selection.selectionSet, level + 1) : nothing
     if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
     const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
-    if (introspects && selection.selectionSet && this.#hasAlias(selection.selectionSet)) this.reject(onceEach)
+    if (introspects && selection.selectionSet && this.#hasAlias(selection.selectionSet)) this.recordFirstError(onceEach)
     return {
       depth: inner.depth + 1,
       selections: inner.selections + 1,
@@ -158,7 +159,7 @@ class Screen {
     const known = this.#sizes.get(name)
     if (known) return known
     if (this.#open.has(name)) {
-      this.reject(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
+      this.recordFirstError(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
       return nothing
     }
     this.#open.add(name)

@@ -10,7 +10,7 @@ export function createEnum<Value extends string>(name: string, description: stri
 }
 
 /** Creates a GraphQL enum of error codes. Names and descriptions come from the error code table. */
-export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
+export const createCodeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
   createEnum(
     type.name,
     type.description,
@@ -19,7 +19,7 @@ export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: {
 
 const toSentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${meaning.slice(1)}`
 
-export const ErrorCodeName = codeEnum(errorCodes, {
+export const ErrorCodeName = createCodeEnum(errorCodes, {
   name: 'ErrorCode',
   description: 'Code of an error. REST returns it in lower case, GraphQL in upper case in `extensions.code`.',
 })

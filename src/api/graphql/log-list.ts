@@ -96,7 +96,7 @@ export async function connectLog<Row>(log: LogQuery<Row>, args: ConnectionArgs):
  * Reads all rows older than `until` in batches, for exports. Each batch is a separate statement, so slow clients do not hold a
  * snapshot.
  */
-export async function* logBatches<Row>(
+export async function* readLogInBatches<Row>(
   log: LogQuery<Row>,
   { until, size }: { until: Date; size: number },
 ): AsyncGenerator<Row[]> {

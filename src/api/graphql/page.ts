@@ -3,18 +3,18 @@ import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
-import { Optional, Whole } from './rules.js'
+import { IntegerRange, Optional } from './rules.js'
 import { LongScalar } from './scalars.js'
 
 /** Page number, starting at 1, and page size, from 1 to 100. */
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
-  @Whole(1, maxPages)
+  @IntegerRange(1, maxPages)
   page!: number
 
   @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
-  @Whole(1, 100)
+  @IntegerRange(1, 100)
   pageSize!: number
 
   @Field(() => String, {
@@ -51,7 +51,7 @@ export class ConnectionArgs {
     description: 'Number of items from the start of the list, or after the cursor `after`, 1 to 100. The default is 20.',
   })
   @Optional()
-  @Whole(1, 100)
+  @IntegerRange(1, 100)
   first?: number | null
 
   @Field(() => String, {
@@ -66,7 +66,7 @@ export class ConnectionArgs {
       'Number of items from the end of the list, or before the cursor `before`, 1 to 100. It cannot be combined with `first`.',
   })
   @Optional()
-  @Whole(1, 100)
+  @IntegerRange(1, 100)
   last?: number | null
 
   @Field(() => String, {
@@ -77,7 +77,7 @@ export class ConnectionArgs {
 }
 
 /** Range of a list between two positions: the first `limit` items, or the last ones if `fromEnd` is true. */
-export interface Stretch<Place = string> {
+export interface ListRange<Place = string> {
   limit: number
   fromEnd: boolean
   after: Place | undefined
@@ -88,7 +88,7 @@ export interface Stretch<Place = string> {
 export function toListRange<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,
-): Stretch<Place> {
+): ListRange<Place> {
   if (typeof first === 'number' && typeof last === 'number')
     throw badUserInput([{ field: 'last', message: 'must not be combined with `first`' }])
   return {
@@ -147,7 +147,7 @@ interface PrismaModel<Row> {
 }
 
 /** Returns a page of a Prisma model in descending order of `key`, whose values are also in the cursors. */
-export async function newestFirst<Row>(
+export async function listNewestFirst<Row>(
   model: PrismaModel<Row>,
   {
     key,
@@ -232,7 +232,7 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
 /** Creates a connection from rows in list order. An extra row shows that more items follow. */
 export function toConnection<T>(
   rows: T[],
-  { limit, fromEnd, after, before }: Stretch<unknown>,
+  { limit, fromEnd, after, before }: ListRange<unknown>,
   more: { cursor: (row: T) => string; totalCount: () => Promise<number | null> },
 ): Connection<T> {
   const kept = fromEnd ? rows.slice(-limit) : rows.slice(0, limit)

@@ -11,7 +11,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
     ...(formatted.locations && { locations: formatted.locations }),
   }
   if (isInputError(formatted, cause)) {
-    const message = isIntrospection(formatted) ? introspectionDisabled : formatted.message
+    const message = isIntrospectionError(formatted) ? introspectionDisabled : formatted.message
     const known = formatted.extensions?.details as Record<string, unknown> | undefined
     const details = known ?? { fields: [{ field: parseVariableName(message) ?? 'query', message }] }
     return toGraphqlError({ code: 'bad_user_input', message, details }, place)
@@ -46,7 +46,7 @@ const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
 // Returns true for a disabled introspection. Apollo's own message refers to a constructor option that operators cannot set.
-const isIntrospection = ({ extensions }: GraphQLFormattedError): boolean =>
+const isIntrospectionError = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
 

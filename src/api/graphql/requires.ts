@@ -36,6 +36,6 @@ export const CurrentAttempt = () =>
     return context.getAttempt(String(path.key))
   })
 
-export const By = () => createParameterDecorator<Call>(({ context }) => context.requireActor())
+export const CurrentActor = () => createParameterDecorator<Call>(({ context }) => context.requireActor())
 
 export const CurrentCall = () => createParameterDecorator<Call>(({ context }) => context)

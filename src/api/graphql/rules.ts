@@ -60,7 +60,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
 const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
 /** Requires an integer between `min` and `max`. */
-export const Whole =
+export const IntegerRange =
   (min: number, max: number): PropertyDecorator =>
   (target, key) => {
     const judge = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
@@ -69,10 +69,10 @@ export const Whole =
   }
 
 /** Requires a Boolean value. */
-export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
+export const BooleanValue = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
 
 /** Requires an ISO 8601 date with an optional time. */
-export const Moment = (): PropertyDecorator =>
+export const DateString = (): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
@@ -133,10 +133,10 @@ function isWithinLevels(value: object, maxLevels: number): boolean {
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** Requires multi-line text. Removes invisible characters before validation. */
-export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), removeInvisible)
+export const MultiLineText = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), removeInvisible)
 
 /** Requires single-line text. Removes line breaks and invisible characters before validation. */
-export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
+export const SingleLineText = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
 
 const cleaned =
   (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>

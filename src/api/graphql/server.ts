@@ -11,7 +11,7 @@ import { badUserInput } from '../../platform/errors/errors.js'
 import { stringifyInSlices } from '../bodies/json-responses.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from './document-limits.js'
 import { formatError, isInternalError } from './public-errors.js'
-import { logUnresolved } from './unresolved-calls.js'
+import { logUnresolvedCalls } from './unresolved-calls.js'
 import { rejectInvalidVariables } from './variable-errors.js'
 
 export interface GraphqlParts {
@@ -93,7 +93,13 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   const { document, error } = screenDocument(query)
   if (!error) return
   if (document)
-    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, toPublicError(error))
+    await logUnresolvedCalls(
+      schema,
+      call,
+      document,
+      typeof operationName === 'string' ? operationName : null,
+      toPublicError(error),
+    )
   throw error
 }
 
@@ -178,7 +184,7 @@ function createCallLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
           reported?.extensions?.code === 'BAD_USER_INPUT'
             ? { code: 'bad_user_input' as const, message: removeValues(reported.message), details: {} }
             : toPublicError(errors[0]?.originalError ?? errors[0])
-        await logUnresolved(parts.schema, call, document, request.operationName, error)
+        await logUnresolvedCalls(parts.schema, call, document, request.operationName, error)
       },
     }),
   }

@@ -6,7 +6,7 @@ import type { PublicError } from '../../platform/errors/errors.js'
 import { maxRootFields } from './document-limits.js'
 
 /** Logs a request that fails before any resolver runs, for example because of an invalid document or variable. */
-export async function logUnresolved(
+export async function logUnresolvedCalls(
   schema: GraphQLSchema,
   call: Call,
   document: DocumentNode,

@@ -129,7 +129,7 @@ class UploadRequest {
     const expected = this.#expected.get(file.name ?? '')
     if (!expected || expected.arrived) return file.skip()
     expected.arrived = true
-    const received = file.take(() => expected.limit())
+    const received = file.receive(() => expected.limit())
     this.#received.push(received)
     received.then(
       ({ content }) => content ?? this.#body.stop(createMalformedError('another file in this request exceeds the size limit')),

@@ -174,7 +174,7 @@ interface TreeNode {
   routes: Map<string, Route>
 }
 
-const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
+const createNode = (): TreeNode => ({ literals: new Map(), routes: new Map() })
 
 /** Routes for a path by method, and the values of its path parameters. */
 interface Match {
@@ -184,16 +184,16 @@ interface Match {
 
 /** Finds routes by path. Literal segments take precedence over parameters. */
 export class RouteTree {
-  readonly #root = node()
+  readonly #root = createNode()
 
   constructor(routes: readonly Route[]) {
     for (const route of routes) {
       let at = this.#root
       for (const segment of route.path.split('/').slice(1)) {
         const name = /^\{(\w+)\}$/.exec(segment)?.[1]
-        if (name) at = (at.parameter ??= { name, createNode: node() }).createNode
+        if (name) at = (at.parameter ??= { name, createNode: createNode() }).createNode
         else {
-          if (!at.literals.has(segment)) at.literals.set(segment, node())
+          if (!at.literals.has(segment)) at.literals.set(segment, createNode())
           at = at.literals.get(segment)!
         }
       }

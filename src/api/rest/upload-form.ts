@@ -103,7 +103,7 @@ export class UploadForm {
   }
 
   async #receive(file: FilePart): Promise<void> {
-    const spooled = await file.take(() => this.#limit)
+    const spooled = await file.receive(() => this.#limit)
     this.#spooled = spooled
     this.cut = !spooled.content
     const incoming = new IncomingFile(file.filename, async () => spooled)
@@ -111,7 +111,7 @@ export class UploadForm {
   }
 
   async readField(file: FilePart, name: string): Promise<void> {
-    const { value, truncated } = await file.text()
+    const { value, truncated } = await file.readText()
     this.#onField(name, value, truncated)
   }
 

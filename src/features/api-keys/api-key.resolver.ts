@@ -2,7 +2,7 @@ import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-
 import type { Call } from '../../access/call.js'
 import { ApiKeyId, IdempotencyKey } from '../../api/graphql/arguments.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
@@ -36,13 +36,13 @@ export class ApiKeyResolver {
 
   @Requires('admin')
   @Query(() => ApiKeyPage, { description: "Lists the tenant's API keys, newest first." })
-  apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
+  apiKeys(@CurrentActor() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
     return this.#parts.apiKeys.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => ApiKey, { description: 'Returns one API key. Returns the error `not_found` if the ID is unknown.' })
-  apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+  apiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.get(actor, apiKeyId)
   }
 
@@ -52,7 +52,7 @@ export class ApiKeyResolver {
       'Creates an API key. Only this response contains its secret. Returns the error `bad_user_input` if a context does not exist.',
   })
   createApiKey(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('input', () => CreateApiKeyInput, { description: 'Properties of the new API key.' }) input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
@@ -73,7 +73,7 @@ export class ApiKeyResolver {
   @Mutation(() => ApiKey, {
     description: 'Enables a disabled API key. Returns the error `conflict` if the key has any other status.',
   })
-  enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+  enableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.enable(actor, apiKeyId)
   }
 
@@ -82,7 +82,7 @@ export class ApiKeyResolver {
     description:
       'Disables an active API key until it is enabled again. Returns the error `conflict` if the key has any other status.',
   })
-  disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+  disableApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.disable(actor, apiKeyId)
   }
 
@@ -90,7 +90,7 @@ export class ApiKeyResolver {
   @Mutation(() => ApiKey, {
     description: 'Revokes an API key permanently. Returns the error `conflict` if the key is already revoked.',
   })
-  revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
+  revokeApiKey(@CurrentActor() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.revoke(actor, apiKeyId)
   }
 
@@ -99,7 +99,7 @@ export class ApiKeyResolver {
     description:
       'Replaces the secret of an API key. The previous secret stays valid for the grace period. Returns the error `conflict` if the key is revoked.',
   })
-  rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
+  rotateApiKey(@CurrentActor() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
     return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
   }
 

@@ -1,6 +1,6 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { generateApiKeySecret, getKeyPrefix, hashSecret } from '../../access/secrets.js'
-import { mapPage, newestFirst, type Page, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow, type IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
@@ -79,7 +79,7 @@ export class ApiKeyService {
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
     const place = toPagePosition('key', args)
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
-    const found = await newestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
+    const found = await listNewestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
     return mapPage(found, (row) => this.#toApiKey(row))
   }
 

@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { Line, Metadata, Optional, Rule, Whole } from '../../api/graphql/rules.js'
+import { IntegerRange, Metadata, Optional, Rule, SingleLineText } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
@@ -88,7 +88,7 @@ export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
 @InputType({ description: 'Properties of a new API key.' })
 export class CreateApiKeyInput {
   @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
-  @Line(1, 255)
+  @SingleLineText(1, 255)
   name!: string
   @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes to grant to the API key.' })
   @ScopeList()
@@ -98,7 +98,7 @@ export class CreateApiKeyInput {
     description: 'Number of days until the API key expires, 1 to 365. Null means that the key never expires.',
   })
   @Optional()
-  @Whole(1, 365)
+  @IntegerRange(1, 365)
   expiresInDays?: number | null
   @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
   @Optional()
@@ -127,13 +127,13 @@ export class RotateArgs {
   @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
   @Field(() => Int, { defaultValue: 0, description: 'Number of seconds for which the previous secret stays valid, 0 to 86,400.' })
-  @Whole(0, 86_400)
+  @IntegerRange(0, 86_400)
   graceSeconds!: number
 }
 
 @ArgsType()
 export class RecentCallsArgs {
   @Field(() => Int, { defaultValue: 5, description: 'Maximum number of calls to return, 1 to 20.' })
-  @Whole(1, 20)
+  @IntegerRange(1, 20)
   first!: number
 }

@@ -1,5 +1,5 @@
 import { Args, Query, Resolver } from 'type-graphql'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { AuditLogService } from './audit-log.service.js'
 import {
@@ -21,13 +21,13 @@ export class AuditLogResolver {
 
   @Requires('admin')
   @Query(() => AuditLogPage, { description: 'Lists audit log entries, newest first.' })
-  auditLogs(@By() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
+  auditLogs(@CurrentActor() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
     return this.#auditLogs.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => AuditLogConnection, { description: 'Returns audit log entries as a cursor connection, newest first.' })
-  auditLogsConnection(@By() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
+  auditLogsConnection(@CurrentActor() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
     return this.#auditLogs.connection(actor, args)
   }
 
@@ -35,7 +35,7 @@ export class AuditLogResolver {
   @Query(() => AuditLogPage, {
     description: 'Lists the audit log entries about one entity, newest first. The list is empty if the entity has no entries.',
   })
-  auditLogsOfEntity(@By() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
+  auditLogsOfEntity(@CurrentActor() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.#auditLogs.list(actor, args)
   }
 }

@@ -4,7 +4,7 @@ import {
   type LogQuery,
   type LogTable,
   listLog,
-  logBatches,
+  readLogInBatches,
   selectLogRows,
 } from '../../api/graphql/log-list.js'
 import type { Connection, ConnectionArgs, Page, PageArgs } from '../../api/graphql/page.js'
@@ -75,7 +75,7 @@ export class AuditLogService {
 
   /** Yields all audit log entries up to the current time in batches, newest first. */
   readInBatches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
-    return logBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
+    return readLogInBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
   #createQuery(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {

@@ -1,7 +1,7 @@
 import { Args, FieldResolver, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { ValidationReportType } from '../files/validation.types.js'
 import type { CallLogService } from './call-log.service.js'
@@ -17,13 +17,13 @@ export class CallLogResolver {
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => CallLogPage, { description: 'Lists call log entries, newest first.' })
-  callLogs(@By() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
+  callLogs(@CurrentActor() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
     return this.#callLogs.list(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => CallLogConnection, { description: 'Returns call log entries as a cursor connection, newest first.' })
-  callLogsConnection(@By() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
+  callLogsConnection(@CurrentActor() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
     return this.#callLogs.connection(actor, args)
   }
 

@@ -4,7 +4,7 @@ import {
   type LogQuery,
   type LogTable,
   listLog,
-  logBatches,
+  readLogInBatches,
   selectLogRows,
 } from '../../api/graphql/log-list.js'
 import type { Connection, ConnectionArgs, Page, PageArgs } from '../../api/graphql/page.js'
@@ -65,7 +65,7 @@ export class CallLogService {
 
   /** Yields all calls up to the current time in batches, newest first. */
   readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
-    return logBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
+    return readLogInBatches(this.#createQuery(actor.tenantId, filter, connection), { until: getCurrentTime(), size })
   }
 
   async getRecentByKeys(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Map<string, CallLog[]>> {

@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
-import { Moment, Optional } from '../../api/graphql/rules.js'
+import { DateString, Optional } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = createEnum('Operation', 'Category of a call, named after the scope that its endpoint requires.', {
@@ -66,14 +66,14 @@ const withFilters = <Base extends ClassType<object>>(base: Base) => {
     status?: CallStatusName | null
     @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601.' })
     @Optional()
-    @Moment()
+    @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
       description: 'Latest time of the calls, inclusive, in ISO 8601. A date without a time includes the whole day.',
     })
     @Optional()
-    @Moment()
+    @DateString()
     endDate?: string | null
   }
   return Filters

@@ -1,4 +1,4 @@
-import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, type PageArgs } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { toSnakeCase } from '../../platform/case-conversion.js'
@@ -64,7 +64,7 @@ export async function listVersions(
   { page, pageSize, after }: PageArgs,
 ): Promise<Page<ContextVersion>> {
   const place = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
-  const found = await newestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
+  const found = await listNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
   return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
     return { version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
   })

@@ -1,5 +1,5 @@
 import { Field, InputType, Int, ObjectType } from 'type-graphql'
-import { Flag, NotNull, Rule, Whole } from '../../api/graphql/rules.js'
+import { BooleanValue, IntegerRange, NotNull, Rule } from '../../api/graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Retention and validation options of a context.' })
 export class ContextPolicy {
@@ -53,28 +53,28 @@ export class UpdateContextPolicyInput {
       'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
   })
   @NotNull()
-  @Whole(0, 365)
+  @IntegerRange(0, 365)
   trashDays?: number
   @Field(() => Boolean, { nullable: true, description: 'True to reject files that require a password.' })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   rejectEncryptedFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'True to reject files with active content, such as macros and scripts.' })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   rejectActiveContent?: boolean
   @Field(() => Boolean, {
     nullable: true,
     description: 'True to accept files that the scanner cannot scan completely.',
   })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   acceptUnscanned?: boolean
   @Field(() => Boolean, {
     nullable: true,
     description: "True to rescan stored files when the scanner's signatures change.",
   })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   rescan?: boolean
 }

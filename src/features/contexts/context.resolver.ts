@@ -3,7 +3,7 @@ import type { Call } from '../../access/call.js'
 import { ContextKey, IdempotencyKey } from '../../api/graphql/arguments.js'
 import { PageArgs } from '../../api/graphql/page.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
 import type { FileContextService } from './context.service.js'
@@ -39,7 +39,7 @@ export class FileContextResolver {
 
   @Requires('any')
   @Query(() => FileContextPage, { description: "Lists the tenant's contexts, newest first." })
-  contexts(@By() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
+  contexts(@CurrentActor() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
     return this.#contexts.list(actor, args)
   }
 
@@ -47,7 +47,7 @@ export class FileContextResolver {
   @Query(() => FileContext, {
     description: 'Returns the context with this key. Returns the error `not_found` if the key is unknown.',
   })
-  context(@By() actor: Actor, @ContextKey() contextKey: string) {
+  context(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
@@ -56,7 +56,7 @@ export class FileContextResolver {
     description: 'Creates a context. Returns the error `conflict` if the context key already exists.',
   })
   createContext(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('input', () => CreateContextInput, { description: 'Properties of the new context.' }) input: CreateContextInput,
     @IdempotencyKey() idempotencyKey?: string,
@@ -79,7 +79,7 @@ export class FileContextResolver {
   @Requires('admin')
   @Mutation(() => FileContext, { description: 'Changes fields of a context. The key of a context cannot be changed.' })
   updateContext(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
     @Arg('input', () => UpdateContextInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateContextInput,
@@ -92,7 +92,7 @@ export class FileContextResolver {
     description:
       'Deletes an empty context. Returns the error `conflict` if the context still contains files, including files in the trash.',
   })
-  deleteContext(@By() actor: Actor, @ContextKey() contextKey: string) {
+  deleteContext(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
   }
 
@@ -100,7 +100,7 @@ export class FileContextResolver {
   @Query(() => ContextPolicy, {
     description: 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.',
   })
-  async contextPolicy(@By() actor: Actor, @ContextKey() contextKey: string) {
+  async contextPolicy(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return toPolicy(await this.#contexts.get(actor, contextKey))
   }
 
@@ -109,7 +109,7 @@ export class FileContextResolver {
     description: "Changes fields of a context's policy and creates a new version of its rules.",
   })
   updateContextPolicy(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
     @Arg('input', () => UpdateContextPolicyInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateContextPolicyInput,
@@ -119,7 +119,7 @@ export class FileContextResolver {
 
   @Requires('admin')
   @Query(() => ContextVersionPage, { description: "Lists the versions of a context's rules and policy, newest first." })
-  contextVersions(@By() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
+  contextVersions(@CurrentActor() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
     return this.#contexts.listVersions(actor, contextKey, args)
   }
 
@@ -128,7 +128,7 @@ export class FileContextResolver {
     description: 'Simulates a change to a context or its policy and reports the effect on stored files. Nothing is changed.',
   })
   previewContext(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @ContextKey() contextKey: string,
     @Arg('input', () => PreviewContextInput, { description: 'Changes to simulate. Omitted fields keep their values.' })
     input: PreviewContextInput,

@@ -1,4 +1,4 @@
-import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -181,7 +181,7 @@ export class FileContextService {
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
-    const { data, pagination } = await newestFirst(this.#db.prisma.fileContext, { key: 'contextId', where, place })
+    const { data, pagination } = await listNewestFirst(this.#db.prisma.fileContext, { key: 'contextId', where, place })
     return { data: await this.#addUsage(actor.tenantId, data), pagination }
   }
 

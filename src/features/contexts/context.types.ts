@@ -2,7 +2,16 @@ import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
-import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
+import {
+  BooleanValue,
+  IntegerRange,
+  Metadata,
+  MultiLineText,
+  NotNull,
+  Optional,
+  Rule,
+  SingleLineText,
+} from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { createDisabledContextError } from '../../platform/errors/errors.js'
 
@@ -114,7 +123,7 @@ const PathTemplate = () =>
     (value) => typeof value === 'string' && findTemplateError(value) === null,
     'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
   )
-const Megabytes = () => Whole(1, 2_147_483_647)
+const Megabytes = () => IntegerRange(1, 2_147_483_647)
 
 @InputType({ description: 'Properties of a new context. All checks are enabled by default.' })
 export class CreateContextInput {
@@ -128,7 +137,7 @@ export class CreateContextInput {
   )
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
-  @Line(1, 255)
+  @SingleLineText(1, 255)
   displayName!: string
   @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.' })
   @ExtensionList()
@@ -137,7 +146,7 @@ export class CreateContextInput {
   @Megabytes()
   maxFileSizeMb!: number
   @Field(() => String, { defaultValue: '', description: "Free-text description of the context's purpose." })
-  @Prose(0, 4096)
+  @MultiLineText(0, 4096)
   description!: string
   @Field(() => String, {
     defaultValue: '{context_key}/{year}/{month}',
@@ -164,7 +173,7 @@ export class CreateContextInput {
 export class UpdateContextInput {
   @Field(() => String, { nullable: true, description: 'Display name of the context, 1 to 255 characters.' })
   @NotNull()
-  @Line(1, 255)
+  @SingleLineText(1, 255)
   displayName?: string
   @Field(() => [String], {
     nullable: true,
@@ -182,7 +191,7 @@ export class UpdateContextInput {
   maxFileSizeMb?: number
   @Field(() => String, { nullable: true, description: "Free-text description of the context's purpose." })
   @NotNull()
-  @Prose(0, 4096)
+  @MultiLineText(0, 4096)
   description?: string
   @Field(() => String, {
     nullable: true,
@@ -193,15 +202,15 @@ export class UpdateContextInput {
   storagePathTemplate?: string
   @Field(() => Boolean, { nullable: true, description: 'True to reject blank files.' })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   rejectBlankFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'True to reject files that common programs cannot open.' })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   rejectCorruptFiles?: boolean
   @Field(() => Boolean, { nullable: true, description: 'True to scan files for viruses.' })
   @NotNull()
-  @Flag()
+  @BooleanValue()
   scanForViruses?: boolean
   @Field(() => Int, { nullable: true, description: 'Storage quota of the context in MB, at least 1.' })
   @NotNull()

@@ -1,6 +1,6 @@
 import { Args, Extensions, Query, Resolver, Root, Subscription } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { Event, EventPage, EventPageArgs, EventsArgs } from './event.types.js'
@@ -20,7 +20,7 @@ export class EventResolver {
 
   @Requires('admin', { tenantWide: true })
   @Query(() => EventPage, { description: "Lists the tenant's events after a journal position, in commit order." })
-  events(@By() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
+  events(@CurrentActor() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
     return this.#events.getPage(actor, args)
   }
 

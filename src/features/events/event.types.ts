@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
-import { Optional, Rule, Whole } from '../../api/graphql/rules.js'
+import { IntegerRange, Optional, Rule } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
@@ -56,7 +56,7 @@ export class EventsArgs {
     defaultValue: 0,
     description: 'Journal position after which events are returned. 0 starts at the first event.',
   })
-  @Whole(0, Number.MAX_SAFE_INTEGER)
+  @IntegerRange(0, Number.MAX_SAFE_INTEGER)
   after!: number
 
   @Field(() => [String], {
@@ -71,6 +71,6 @@ export class EventsArgs {
 @ArgsType()
 export class EventPageArgs extends EventsArgs {
   @Field(() => Int, { defaultValue: 100, description: 'Maximum number of events to return, 1 to 1,000.' })
-  @Whole(1, 1000)
+  @IntegerRange(1, 1000)
   limit!: number
 }

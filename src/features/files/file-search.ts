@@ -1,4 +1,4 @@
-import type { Stretch } from '../../api/graphql/page.js'
+import type { ListRange } from '../../api/graphql/page.js'
 import type { Window } from '../../api/graphql/rules.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
@@ -49,7 +49,7 @@ export class FileSearch {
   }
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  async findRows(search: Search, { limit, fromEnd, after, before }: Stretch<SortPosition>): Promise<File[]> {
+  async findRows(search: Search, { limit, fromEnd, after, before }: ListRange<SortPosition>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
     const order = buildSortOrderSql(search.sort, isDown)
     const values: unknown[] = []

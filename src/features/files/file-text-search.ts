@@ -1,5 +1,5 @@
 import { TenantSlots } from '../../access/tenant-slots.js'
-import type { Connection, Stretch } from '../../api/graphql/page.js'
+import type { Connection, ListRange } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { createCursor, isId } from '../../platform/ids.js'
@@ -47,7 +47,7 @@ interface FoundTotal {
 }
 
 /** Range of the IDs to read. */
-interface Scan extends Pick<Stretch<SortPosition>, 'after' | 'before'> {
+interface Scan extends Pick<ListRange<SortPosition>, 'after' | 'before'> {
   ascending: boolean
 }
 
@@ -70,7 +70,7 @@ export class FileTextSearch {
   }
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
-  findPage(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage> {
+  findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
     return this.#inSlot(search, () => this.#findPage(search, stretch))
   }
 
@@ -79,14 +79,14 @@ export class FileTextSearch {
   }
 
   /** Uses one slot, and one database connection at a time. */
-  findPageAndTotal(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage & FoundTotal> {
+  findPageAndTotal(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage & FoundTotal> {
     return this.#inSlot(search, async () => ({
       ...(await this.#findPage(search, stretch)),
       ...(await this.#countMatches(search)),
     }))
   }
 
-  async #findPage(search: TextSearch, stretch: Stretch<SortPosition>): Promise<FoundPage> {
+  async #findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
     const { limit, fromEnd, after, before } = stretch
     const isDown = search.descending !== fromEnd
     const isByAge = search.sort === 'created_at'
@@ -141,7 +141,11 @@ export class FileTextSearch {
 }
 
 /** If the search did not read all files, the next page of the connection must continue after the last file read. */
-export function addScanEnd(connection: Connection<File>, scanEnd: string, { fromEnd }: Stretch<SortPosition>): Connection<File> {
+export function addScanEnd(
+  connection: Connection<File>,
+  scanEnd: string,
+  { fromEnd }: ListRange<SortPosition>,
+): Connection<File> {
   const cursor = createCursor(scanEnd)
   const more = fromEnd ? { hasPreviousPage: true, startCursor: cursor } : { hasNextPage: true, endCursor: cursor }
   return { ...connection, pageInfo: { ...connection.pageInfo, ...more } }
@@ -149,7 +153,7 @@ export function addScanEnd(connection: Connection<File>, scanEnd: string, { from
 
 const buildRangeConditions = (
   search: Search,
-  { after, before }: Pick<Stretch<SortPosition>, 'after' | 'before'>,
+  { after, before }: Pick<ListRange<SortPosition>, 'after' | 'before'>,
   values: unknown[],
 ): string[] => [
   buildCursorCondition(search, after, values, search.descending),

@@ -3,9 +3,9 @@ import { toPublicError } from '../../access/public-error.js'
 import {
   type Connection,
   type ConnectionArgs,
+  type ListRange,
   type Page,
   type PageArgs,
-  type Stretch,
   toConnection,
   toListRange,
   toPage,
@@ -173,7 +173,7 @@ export class FileService {
     return scanEnd === undefined ? connection : addScanEnd(connection, scanEnd, stretch)
   }
 
-  #findRows(search: FileListSearch, stretch: Stretch<SortPosition>): Promise<File[]> {
+  #findRows(search: FileListSearch, stretch: ListRange<SortPosition>): Promise<File[]> {
     return isDefaultListing(search) && !stretch.fromEnd && !stretch.before
       ? this.#list.listAfter(search, stretch.after?.id, stretch.limit + 1)
       : this.#search.findRows(search, stretch)

@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
 import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
-import { Metadata, Moment, Optional, Rule, Text } from '../../api/graphql/rules.js'
+import { DateString, Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
@@ -163,14 +163,14 @@ const withFilters = <Place extends ClassType<object>>(place: Place) => {
     search?: string | null
     @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601.' })
     @Optional()
-    @Moment()
+    @DateString()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
       description: 'Latest upload time, inclusive, in ISO 8601. A date without a time includes the whole day.',
     })
     @Optional()
-    @Moment()
+    @DateString()
     endDate?: string | null
     @Field(() => FileSort, {
       nullable: true,

@@ -1,18 +1,18 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
-import { codeEnum, createEnum } from '../../api/graphql/enum.js'
+import { createCodeEnum, createEnum } from '../../api/graphql/enum.js'
 import { pageType } from '../../api/graphql/page.js'
-import { Whole } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReason, blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { maxPages } from '../../platform/ids.js'
 
-const CheckName = codeEnum(blockReasons, {
+const CheckName = createCodeEnum(blockReasons, {
   name: 'BlockReason',
   description: 'Check in a validation report, named after the block reason that is reported if it fails.',
 })
 
 const refusalReasons = [...blockReasons, ...(Object.keys(policyRejections) as PolicyRejection[]), 'scan_incomplete'] as const
-const RefusalReasonName = codeEnum(refusalReasons, {
+const RefusalReasonName = createCodeEnum(refusalReasons, {
   name: 'RefusalReason',
   description: 'Reason for the rejection of a file, which is also the error code.',
 })
@@ -104,9 +104,9 @@ export class FileValidationsArgs {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => Int, { defaultValue: 1, description: 'Page number, starting at 1.' })
-  @Whole(1, maxPages)
+  @IntegerRange(1, maxPages)
   page!: number
   @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
-  @Whole(1, 100)
+  @IntegerRange(1, 100)
   pageSize!: number
 }

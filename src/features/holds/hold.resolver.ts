@@ -2,7 +2,7 @@ import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graph
 import type { Call } from '../../access/call.js'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { File } from '../files/file.types.js'
 import type { HoldService } from './hold.service.js'
@@ -18,7 +18,7 @@ export class HoldResolver {
 
   @Requires('admin')
   @Query(() => HoldPage, { description: 'Lists the files on hold, most recent hold first.' })
-  holds(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
+  holds(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#holds.list(actor, args)
   }
 
@@ -27,7 +27,7 @@ export class HoldResolver {
     description:
       'Puts a file on hold, or replaces the reason for its hold. Until the hold is released, the file does not expire and cannot be deleted or purged.',
   })
-  holdFile(@By() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
+  holdFile(@CurrentActor() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
     return this.#holds.placeHold(actor, fileId, reason)
   }
 
@@ -35,7 +35,7 @@ export class HoldResolver {
   @Mutation(() => LiftedHold, {
     description: 'Releases the hold on a file. Returns the error `not_found` if the file is not on hold.',
   })
-  releaseHold(@By() actor: Actor, @FileId() fileId: string) {
+  releaseHold(@CurrentActor() actor: Actor, @FileId() fileId: string) {
     return this.#holds.releaseHold(actor, fileId)
   }
 

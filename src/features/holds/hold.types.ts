@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
-import { Prose } from '../../api/graphql/rules.js'
+import { MultiLineText } from '../../api/graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'A hold on a file, which prevents its deletion, expiry and purging.' })
 export class Hold {
@@ -29,6 +29,6 @@ export class HoldFileArgs {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })
-  @Prose(1, 1024)
+  @MultiLineText(1, 1024)
   reason!: string
 }

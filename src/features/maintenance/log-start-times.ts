@@ -32,10 +32,10 @@ export class LogStartTimes {
    * Returns the start of the retained call log, or null if retention is unlimited. The start is a full hour, so that counters
    * match the remaining rows.
    */
-  readonly calls = (): Date | null => getLater(daysAgo(this.#days.calls, startOfHour), this.#saved.calls)
+  readonly calls = (): Date | null => getLater(getDaysAgo(this.#days.calls, startOfHour), this.#saved.calls)
 
   /** Returns the start of the retained audit log, or null if retention is unlimited. The start is the beginning of a day. */
-  readonly audits = (): Date | null => getLater(daysAgo(this.#days.audits, startOfDay), this.#saved.audits)
+  readonly audits = (): Date | null => getLater(getDaysAgo(this.#days.audits, startOfDay), this.#saved.audits)
 
   async refresh(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: SavedStartTimes }>('SELECT value FROM service_state WHERE key = $1', [
@@ -56,7 +56,7 @@ export class LogStartTimes {
   }
 }
 
-const daysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
+const getDaysAgo = (days: number | undefined, floor: (moment: Date) => Date): Date | null =>
   days === undefined ? null : floor(new Date(now() - days * 86_400_000))
 
 const getLater = (a: Date | null, b: string | null): Date | null => {

@@ -52,7 +52,7 @@ export class Reconciler {
   }
 
   /** Continues a due or unfinished comparison for at most `forMs`, unless another replica is working on it. */
-  async continueComparison(intervalHours: number, forMs = 60_000): Promise<void> {
+  async continueComparison(intervalHours: number, maxDurationMs = 60_000): Promise<void> {
     const client = await this.#database.connectDedicated('assay reconciler')
     try {
       const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [lock])
@@ -60,7 +60,7 @@ export class Reconciler {
       const state = await this.#loadState()
       if (state.finishedAt && now() - Date.parse(state.startedAt) < intervalHours * 3_600_000) return
       const begun: State = state.finishedAt ? { after: '', startedAt: getCurrentTime().toISOString(), finishedAt: null } : state
-      await this.#compareUntil(begun, performance.now() + forMs)
+      await this.#compareUntil(begun, performance.now() + maxDurationMs)
     } finally {
       await client.end()
     }

@@ -1,6 +1,6 @@
 import { Query, Resolver } from 'type-graphql'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { StorageHealth } from './storage-health.service.js'
 import { StorageHealthType } from './storage-health.types.js'
@@ -21,7 +21,7 @@ export class StorageHealthResolver {
     description:
       "Compares the tenant's counters, rows and blobs without reading file contents. Only one check can run at a time, and only one per request.",
   })
-  async storageHealth(@By() actor: Actor) {
+  async storageHealth(@CurrentActor() actor: Actor) {
     const leave = this.#slots.acquire(actor.tenantId)
     try {
       return await this.#storageHealth.verify({ tenantId: actor.tenantId })

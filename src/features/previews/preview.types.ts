@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
-import { Whole } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 
 export const PreviewSize = createEnum('PreviewSize', 'Size of a rendered preview. Small images are not enlarged.', {
   thumbnail: 'At most 96 × 96 pixels, for lists.',
@@ -15,7 +15,7 @@ export class FilePreviewArgs {
   @Field(() => PreviewSize, { defaultValue: PreviewSize.large, description: 'Size of the image. It has no effect on text.' })
   size!: PreviewSize
   @Field(() => Int, { defaultValue: 1, description: 'Page number in a PDF, starting at 1. It has no effect on other files.' })
-  @Whole(1, 1000)
+  @IntegerRange(1, 1000)
   page!: number
 }
 

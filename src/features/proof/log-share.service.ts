@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { createCredentialBatcher } from '../../access/credential-lookups.js'
 import { createRowToken, hashSecret, logTokenForm } from '../../access/secrets.js'
-import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -67,7 +67,7 @@ export class LogShareService {
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePosition('shr', args) })
+    return listNewestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePosition('shr', args) })
   }
 
   /** Revokes an access token immediately. */

@@ -1,7 +1,7 @@
 import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
 import type { Attempt } from '../../access/admission.js'
 import { PageArgs } from '../../api/graphql/page.js'
-import { By, CurrentAttempt, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentAttempt, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
@@ -30,7 +30,7 @@ export class ProofResolver {
 
   @Requires('admin', { tenantWide: true })
   @Query(() => LogCheckpoint, { description: 'Returns the current signed checkpoint of the transparency log.' })
-  async logCheckpoint(@By() { tenantId }: Actor): Promise<LogCheckpoint> {
+  async logCheckpoint(@CurrentActor() { tenantId }: Actor): Promise<LogCheckpoint> {
     const { origin, size, root, note } = await this.#log.createCheckpoint(tenantId)
     const verifierKey = await this.#log.getVerifierKey(tenantId)
     return { origin, size, rootHash: root.toString('base64'), checkpoint: note, verifierKey }
@@ -38,7 +38,7 @@ export class ProofResolver {
 
   @Requires('admin')
   @Query(() => LogSharePage, { description: 'Lists the access tokens for the transparency log, newest first.' })
-  logShares(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
+  logShares(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#shares.list(actor, args)
   }
 
@@ -46,14 +46,14 @@ export class ProofResolver {
   @Mutation(() => NewLogShare, {
     description: 'Creates a token that can only read the transparency log, for example for an auditor.',
   })
-  shareLog(@By() actor: Actor, @Args(() => ShareLogArgs) { days }: ShareLogArgs) {
+  shareLog(@CurrentActor() actor: Actor, @Args(() => ShareLogArgs) { days }: ShareLogArgs) {
     return this.#shares.create(actor, days)
   }
 
   @Requires('admin')
   @Mutation(() => LogShare, { description: 'Revokes an access token for the transparency log immediately.' })
   revokeLogShare(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('shareId', () => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' }) shareId: string,
   ) {
     return this.#shares.revoke(actor, shareId)

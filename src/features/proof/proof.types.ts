@@ -1,7 +1,7 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
-import { Whole } from '../../api/graphql/rules.js'
+import { IntegerRange } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({
@@ -81,6 +81,6 @@ export const LogSharePage = pageType(LogShare, 'LogShare')
 @ArgsType()
 export class ShareLogArgs {
   @Field(() => Int, { defaultValue: 90, description: 'Number of days until the access token expires, 1 to 365.' })
-  @Whole(1, 365)
+  @IntegerRange(1, 365)
   days!: number
 }

@@ -1,6 +1,6 @@
 import { Args, ArgsType, Field, ID, Mutation, Query, Resolver } from 'type-graphql'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import { Text } from '../../api/graphql/rules.js'
 import type { Actor } from '../../platform/actor.js'
 import type { QuarantineService } from './quarantine.service.js'
@@ -25,7 +25,7 @@ export class QuarantineResolver {
 
   @Requires('admin')
   @Query(() => QuarantinedFilePage, { description: "Lists the tenant's quarantined files, most recent first." })
-  quarantine(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
+  quarantine(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#quarantine.list(actor, args)
   }
 
@@ -34,7 +34,7 @@ export class QuarantineResolver {
     description:
       "Releases a file from quarantine until the scanner's signatures change. Returns the error `not_found` if the file is not quarantined.",
   })
-  releaseFromQuarantine(@By() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
+  releaseFromQuarantine(@CurrentActor() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
     return this.#quarantine.release(actor, fileId, reason)
   }
 
@@ -42,7 +42,7 @@ export class QuarantineResolver {
   @Mutation(() => OutOfQuarantine, {
     description: 'Permanently deletes a quarantined file. Returns the error `on_hold` if the file is on hold.',
   })
-  purgeFromQuarantine(@By() actor: Actor, @FileId() fileId: string) {
+  purgeFromQuarantine(@CurrentActor() actor: Actor, @FileId() fileId: string) {
     return this.#quarantine.purge(actor, fileId)
   }
 }

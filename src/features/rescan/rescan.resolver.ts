@@ -2,7 +2,7 @@ import { FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextKey } from '../../api/graphql/arguments.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { FileContext } from '../contexts/context.types.js'
 import type { RescanService } from './rescan.service.js'
@@ -18,7 +18,7 @@ export class RescanResolver {
 
   @Requires('admin')
   @Query(() => RescanProgress, { description: 'Returns the progress of the latest rescan of a context.' })
-  contextRescan(@By() actor: Actor, @ContextKey() contextKey: string) {
+  contextRescan(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.getProgress(actor, contextKey)
   }
 
@@ -27,7 +27,7 @@ export class RescanResolver {
     description:
       'Rescans the files of a context in the background, newest first. If a rescan is in progress, it continues. A context that does not scan files is skipped.',
   })
-  rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
+  rescanContext(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.startRescan(actor, contextKey)
   }
 

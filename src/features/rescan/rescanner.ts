@@ -255,7 +255,7 @@ export class Rescanner {
       works.catch((error) => {
         throw new Unavailable(dependency, error)
       })
-    await assert('storage', contents.ready())
+    await assert('storage', contents.assertReady())
     await assert('scanner', scanner.prove())
   }
 

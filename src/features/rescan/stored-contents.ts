@@ -44,7 +44,7 @@ export class StoredContents {
   }
 
   /** Throws if no file can be read at all, so that the failure is not attributed to a single file. */
-  async ready(): Promise<void> {
+  async assertReady(): Promise<void> {
     await Promise.all([this.#storage.assertReady(), this.#spool.assertReady()])
   }
 

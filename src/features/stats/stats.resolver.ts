@@ -1,5 +1,5 @@
 import { Args, Query, Resolver } from 'type-graphql'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Charts } from './charts.js'
 import type { StatsService } from './stats.service.js'
@@ -29,25 +29,25 @@ export class StatsResolver {
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => Stats, { description: 'Returns the statistics overview of the tenant.' })
-  stats(@By() actor: Actor) {
+  stats(@CurrentActor() actor: Actor) {
     return this.#stats.getOverview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
-  apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+  apiCallsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.getApiCalls(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => StorageChart, { description: 'Returns storage usage over time.' })
-  storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
+  storageChart(@CurrentActor() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
     return this.#charts.getStorage(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
   @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
-  uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
+  uploadsChart(@CurrentActor() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.getUploads(actor, args)
   }
 
@@ -56,7 +56,7 @@ export class StatsResolver {
     description: 'Lists the number of API calls for each context, highest first.',
     complexity: costByContext,
   })
-  apiCallsByContext(@By() actor: Actor) {
+  apiCallsByContext(@CurrentActor() actor: Actor) {
     return this.#stats.getApiCallsByContext(actor)
   }
 
@@ -65,7 +65,7 @@ export class StatsResolver {
     description: 'Lists the number of files in each context, largest total size first.',
     complexity: costByContext,
   })
-  filesByContext(@By() actor: Actor) {
+  filesByContext(@CurrentActor() actor: Actor) {
     return this.#stats.getFilesByContext(actor)
   }
 }

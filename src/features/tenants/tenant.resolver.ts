@@ -1,5 +1,5 @@
 import { Arg, Mutation, Query, Resolver } from 'type-graphql'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { TenantService } from './tenant.service.js'
 import { Tenant, UpdateTenantInput } from './tenant.types.js'
@@ -14,14 +14,14 @@ export class TenantResolver {
 
   @Requires('admin')
   @Query(() => Tenant, { description: 'Returns the tenant that the credential belongs to.' })
-  tenant(@By() actor: Actor) {
+  tenant(@CurrentActor() actor: Actor) {
     return this.#tenants.get(actor)
   }
 
   @Requires('admin')
   @Mutation(() => Tenant, { description: 'Changes the name or the storage quota of the tenant.' })
   updateTenant(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('input', () => UpdateTenantInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateTenantInput,
   ) {
@@ -34,7 +34,7 @@ export class TenantResolver {
       'Sets whether all dashboard users must have a second factor. Users without one can then do nothing except set one up.',
   })
   requireSecondFactor(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('required', () => Boolean, { description: 'True to require a second factor.' }) required: boolean,
   ) {
     return this.#tenants.requireSecondFactor(actor, required)

@@ -1,7 +1,7 @@
 import { Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Attempt } from '../../access/admission.js'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
-import { By, CurrentAttempt, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentAttempt, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { File } from '../files/file.types.js'
 import type { TrashService } from './trash.service.js'
@@ -17,7 +17,7 @@ export class TrashResolver {
 
   @Requires('delete')
   @Query(() => TrashedFilePage, { description: 'Lists the files in the trash, most recently deleted first.' })
-  trash(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
+  trash(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#trash.list(actor, args)
   }
 

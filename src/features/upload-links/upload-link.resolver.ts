@@ -1,7 +1,7 @@
 import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { loadRelation } from '../../api/graphql/relation-loader.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { File } from '../files/file.types.js'
 import type { UploadLinkService } from './upload-link.service.js'
@@ -21,13 +21,13 @@ export class UploadLinkResolver {
   @Query(() => UploadLinkPage, {
     description: 'Lists upload links, newest first. A credential without scope `admin` sees only its own links.',
   })
-  uploadLinks(@By() actor: Actor, @Args(() => UploadLinksArgs) args: UploadLinksArgs) {
+  uploadLinks(@CurrentActor() actor: Actor, @Args(() => UploadLinksArgs) args: UploadLinksArgs) {
     return this.#links.list(actor, args)
   }
 
   @Requires('upload')
   @Query(() => UploadLink, { description: 'Returns one upload link. Returns the error `not_found` if the ID is unknown.' })
-  uploadLink(@By() actor: Actor, @LinkId() linkId: string) {
+  uploadLink(@CurrentActor() actor: Actor, @LinkId() linkId: string) {
     return this.#links.get(actor, linkId)
   }
 
@@ -36,7 +36,7 @@ export class UploadLinkResolver {
     description: 'Creates a link through which a client without an API key can upload files to one context.',
   })
   createUploadLink(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('input', () => CreateUploadLinkInput, { description: 'Properties of the new upload link.' })
     input: CreateUploadLinkInput,
@@ -46,7 +46,7 @@ export class UploadLinkResolver {
 
   @Requires('upload')
   @Mutation(() => UploadLink, { description: 'Revokes an upload link. Uploads in progress through the link are not stored.' })
-  revokeUploadLink(@By() actor: Actor, @LinkId() linkId: string) {
+  revokeUploadLink(@CurrentActor() actor: Actor, @LinkId() linkId: string) {
     return this.#links.revoke(actor, linkId)
   }
 

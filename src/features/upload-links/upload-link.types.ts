@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { Metadata, Optional, Rule, Text, Whole } from '../../api/graphql/rules.js'
+import { IntegerRange, Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 
 export const UploadLinkStatus = createEnum(
@@ -93,20 +93,20 @@ export class CreateUploadLinkInput {
   @Text(1, 255)
   context!: string
   @Field(() => Int, { defaultValue: 900, description: 'Number of seconds until the link expires, 60 to 604,800.' })
-  @Whole(60, 604_800)
+  @IntegerRange(60, 604_800)
   expiresInSeconds!: number
   @Field(() => Int, {
     defaultValue: 1,
     description: 'Maximum number of files that the link accepts, 1 to 1,000.',
   })
-  @Whole(1, 1_000)
+  @IntegerRange(1, 1_000)
   maxFiles!: number
   @Field(() => Int, {
     nullable: true,
     description: "Maximum file size in MB. The context's limit is both the default and the maximum.",
   })
   @Optional()
-  @Whole(1, 2_147_483_647)
+  @IntegerRange(1, 2_147_483_647)
   maxSizeMb?: number | null
   @Field(() => [String], {
     nullable: true,

@@ -28,8 +28,8 @@ import {
   assertNotPostponed,
   createUnknownUploadError,
   createWrongOffsetError,
-  Decided,
   type StoreParts,
+  UploadEndedError,
   UploadStore,
 } from './upload-store.js'
 
@@ -156,7 +156,7 @@ async function handleUploadRequest(parts: ProtocolParts, turn: UploadRequest): P
       assertVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
       // Only the row is read, because clients repeat this request while the file cannot be validated.
-      if (upload.outcome) throw new Decided(upload, upload.outcome)
+      if (upload.outcome) throw new UploadEndedError(upload, upload.outcome)
       assertNotPostponed(upload)
       return runProtocol(parts, turn)
     })
@@ -243,7 +243,7 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
-  if (error instanceof Decided) {
+  if (error instanceof UploadEndedError) {
     sendOutcome(turn, error)
     return
   }
@@ -257,7 +257,7 @@ function sendUploadError({ onError }: ProtocolParts, turn: UploadRequest, error:
 }
 
 /** Sends the upload's outcome. Also used for a repeated final PATCH whose first response was lost. */
-function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: Decided): void {
+function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: UploadEndedError): void {
   if ('error' in outcome) {
     sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
     return

@@ -27,8 +27,8 @@ export interface StoreParts extends PartWriterParts {
 }
 
 /** Outcome of a finished upload. It is thrown if a request tries to continue the upload. */
-export class Decided extends Error {
-  override readonly name = 'Decided'
+export class UploadEndedError extends Error {
+  override readonly name = 'UploadEndedError'
   constructor(
     readonly upload: ResumableUpload,
     readonly outcome: Outcome,
@@ -83,7 +83,7 @@ export class UploadStore extends DataStore {
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
   }
 
-  /** Throws `Decided` if the upload has ended. */
+  /** Throws `UploadEndedError` if the upload has ended. */
   override async getUpload(id: string): Promise<Upload> {
     const known = this.#upload
     const row = known ?? (await this.#parts.rows.find(this.#actor, id))
@@ -92,9 +92,9 @@ export class UploadStore extends DataStore {
       const isComplete = row.offsetBytes === row.sizeBytes
       if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
         await this.#assertNoExcessBytes(row.sizeBytes)
-      if (row.outcome) throw new Decided(row, row.outcome)
+      if (row.outcome) throw new UploadEndedError(row, row.outcome)
       // The process that received the last byte died, or it could not validate the file.
-      if (isComplete) throw new Decided(row, await this.#retryValidation(row))
+      if (isComplete) throw new UploadEndedError(row, await this.#retryValidation(row))
     }
     return new Upload({
       id,
@@ -207,7 +207,7 @@ export class UploadStore extends DataStore {
     return this.#uploadReceivedBytes(upload, (limit) =>
       spool.receive(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
     ).catch((error) => {
-      if (error instanceof Decided) throw error
+      if (error instanceof UploadEndedError) throw error
       return this.#postponeValidation(upload, error, { isRead: true })
     })
   }
@@ -254,7 +254,7 @@ export class UploadStore extends DataStore {
     await this.#parts.rows.saveOutcome(upload, outcome)
     this.outcome = outcome
     this.#upload = { ...upload, outcome }
-    if ('error' in outcome) throw new Decided(upload, outcome)
+    if ('error' in outcome) throw new UploadEndedError(upload, outcome)
     return outcome
   }
 }

@@ -1,7 +1,7 @@
 import { Arg, Mutation, Resolver } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { UserId } from '../../api/graphql/arguments.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { SecondFactorService } from './second-factor.service.js'
 import { ConfirmedSecondFactor, SecondFactorSetUp } from './second-factor.types.js'
@@ -21,7 +21,7 @@ export class SecondFactorResolver {
       'Creates a second factor for the signed-in user. It has no effect until it is confirmed. Returns the error `conflict` if a second factor is already enabled.',
   })
   beginSecondFactor(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('password', () => String, { description: 'Current password of the user.' }) password: string,
   ) {
@@ -34,7 +34,7 @@ export class SecondFactorResolver {
       'Enables the second factor of the signed-in user. Returns the error `conflict` if the second factor is already enabled or was not created.',
   })
   confirmSecondFactor(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app.' }) code: string,
   ) {
@@ -47,7 +47,7 @@ export class SecondFactorResolver {
       'Removes the second factor of the signed-in user. Returns the error `forbidden` if the tenant requires a second factor.',
   })
   removeSecondFactor(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @CurrentCall() call: Call,
     @Arg('code', () => String, { description: 'Six-digit code from the authenticator app, or a recovery code.' }) code: string,
   ) {
@@ -58,7 +58,7 @@ export class SecondFactorResolver {
   @Mutation(() => User, {
     description: 'Removes the second factor of a user, for example after a device is lost, and ends all sessions of that user.',
   })
-  resetUserSecondFactor(@By() actor: Actor, @UserId() userId: string) {
+  resetUserSecondFactor(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.#secondFactors.reset(actor, userId)
   }
 }

@@ -1,7 +1,7 @@
 import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import { UserId } from '../../api/graphql/arguments.js'
 import { PageArgs, toPage } from '../../api/graphql/page.js'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { SessionService } from './session.service.js'
 import { UserSession, UserSessionPage, UserSessionsArgs } from './session.types.js'
@@ -18,14 +18,14 @@ export class SessionResolver {
   @Query(() => UserSessionPage, {
     description: 'Lists the open sessions of the signed-in user, newest first. The list is empty for an API key.',
   })
-  mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
+  mySessions(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : toPage([], 0, args)
   }
 
   @Requires('any')
   @Mutation(() => Boolean, { description: 'Ends a session of the signed-in user immediately.' })
   async endMySession(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
   ) {
     return (await this.#sessions.endUserSessions(actor, actor.id, sessionId)) > 0
@@ -33,7 +33,7 @@ export class SessionResolver {
 
   @Requires('admin')
   @Query(() => UserSessionPage, { description: 'Lists the open sessions of a dashboard user, newest first.' })
-  userSessions(@By() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
+  userSessions(@CurrentActor() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
     return this.#sessions.list(actor, userId, page)
   }
 
@@ -42,7 +42,7 @@ export class SessionResolver {
     description: 'Ends one session or all sessions of a dashboard user immediately. Returns the number of ended sessions.',
   })
   endUserSessions(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @UserId() userId: string,
     @Arg('sessionId', () => ID, {
       nullable: true,

@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
@@ -28,7 +28,7 @@ export class SessionService {
     const { prisma } = this.#parts.db
     await findUser(prisma, actor.tenantId, userId)
     const place = toPagePosition('ses', args)
-    const sessions = await newestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), place })
+    const sessions = await listNewestFirst(prisma.session, { key: 'sessionId', where: toOpenSessionFilter(userId), place })
     return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,
       createdAt,

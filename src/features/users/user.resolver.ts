@@ -1,7 +1,7 @@
 import { Arg, Args, Mutation, Query, Resolver } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { UserId } from '../../api/graphql/arguments.js'
-import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { SignInService } from './sign-in.service.js'
 import type { UserService } from './user.service.js'
@@ -34,7 +34,7 @@ export class UserResolver {
     nullable: true,
     description: 'Returns the authenticated user or API key, or null if the request has no credential.',
   })
-  me(@By() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
+  me(@CurrentActor() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,
       type: kind,
@@ -50,7 +50,7 @@ export class UserResolver {
 
   @Requires('admin')
   @Query(() => UserPage, { description: "Lists the tenant's dashboard users, newest first." })
-  users(@By() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
+  users(@CurrentActor() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
     return this.#users.list(actor.tenantId, args)
   }
 
@@ -67,7 +67,7 @@ export class UserResolver {
     description:
       'Immediately ends the session that the token belongs to. Returns false if the token has no session in this service.',
   })
-  signOut(@By() actor: Actor) {
+  signOut(@CurrentActor() actor: Actor) {
     return this.#signIns.signOut(actor)
   }
 
@@ -75,7 +75,11 @@ export class UserResolver {
   @Mutation(() => Boolean, {
     description: 'Changes the password of the signed-in user and ends all other sessions of that user.',
   })
-  changePassword(@By() actor: Actor, @CurrentCall() call: Call, @Args(() => ChangePasswordArgs) args: ChangePasswordArgs) {
+  changePassword(
+    @CurrentActor() actor: Actor,
+    @CurrentCall() call: Call,
+    @Args(() => ChangePasswordArgs) args: ChangePasswordArgs,
+  ) {
     return this.#signIns.changePassword(actor, args, call.signal)
   }
 
@@ -84,7 +88,7 @@ export class UserResolver {
     description: 'Creates a dashboard user. Returns the error `conflict` if the email address is already in use.',
   })
   inviteUser(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('input', () => InviteUserInput, { description: 'Properties of the new user.' }) input: InviteUserInput,
   ) {
     return this.#users.create(actor, input)
@@ -95,7 +99,7 @@ export class UserResolver {
     description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own `admin` scope.',
   })
   updateUser(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @UserId() userId: string,
     @Arg('input', () => UpdateUserInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateUserInput,
@@ -107,7 +111,7 @@ export class UserResolver {
   @Mutation(() => User, {
     description: 'Disables a dashboard user and ends all sessions of that user immediately. Users cannot disable themselves.',
   })
-  disableUser(@By() actor: Actor, @UserId() userId: string) {
+  disableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.#users.disable(actor, userId)
   }
 
@@ -115,7 +119,7 @@ export class UserResolver {
   @Mutation(() => PasswordReset, {
     description: 'Replaces the password of a dashboard user with a generated one, and ends all sessions of that user.',
   })
-  resetUserPassword(@By() actor: Actor, @UserId() userId: string) {
+  resetUserPassword(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.#users.resetPassword(actor, userId)
   }
 
@@ -123,7 +127,7 @@ export class UserResolver {
   @Mutation(() => User, {
     description: 'Enables a disabled dashboard user. Returns the error `conflict` if the user is already enabled.',
   })
-  enableUser(@By() actor: Actor, @UserId() userId: string) {
+  enableUser(@CurrentActor() actor: Actor, @UserId() userId: string) {
     return this.#users.enable(actor, userId)
   }
 }

@@ -1,6 +1,6 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { generatePassword, type Passwords } from '../../access/passwords.js'
-import { mapPage, newestFirst, type Page, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -70,7 +70,7 @@ export class UserService {
   async list(tenantId: string, { status, ...args }: UsersArgs): Promise<Page<User>> {
     const where = { tenantId, ...(status && { status }) }
     return mapPage(
-      await newestFirst(this.#parts.db.prisma.user, { key: 'userId', where, place: toPagePosition('usr', args) }),
+      await listNewestFirst(this.#parts.db.prisma.user, { key: 'userId', where, place: toPagePosition('usr', args) }),
       toUser,
     )
   }

@@ -3,7 +3,7 @@ import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { Line, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
+import { NotNull, Optional, Rule, SingleLineText, Text } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
 import { removeInvisible } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
@@ -112,7 +112,7 @@ export class InviteUserInput {
   @Rule(isEmail, 'must be an email address such as ada@example.com')
   email!: string
   @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
-  @Line(1, 255)
+  @SingleLineText(1, 255)
   name!: string
   @Field(() => [ScopeName], { description: 'Scopes to grant to the user.' })
   @ScopeList()
@@ -130,7 +130,7 @@ export class InviteUserInput {
 export class UpdateUserInput {
   @Field(() => String, { nullable: true, description: 'Name of the user, 1 to 255 characters.' })
   @NotNull()
-  @Line(1, 255)
+  @SingleLineText(1, 255)
   name?: string
   @Field(() => [ScopeName], { nullable: true, description: 'Scopes that replace the existing scopes of the user.' })
   @NotNull()

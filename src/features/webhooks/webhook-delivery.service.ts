@@ -1,7 +1,7 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { getIdTime, newId } from '../../platform/ids.js'
@@ -52,7 +52,7 @@ export class WebhookDeliveryService {
     await findWebhook(this.#parts.db, tenantId, webhookId)
     const place = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
-    const found = await newestFirst(this.#parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
+    const found = await listNewestFirst(this.#parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
     return mapPage(found, toDelivery)
   }
 

@@ -1,6 +1,6 @@
 import { Arg, Args, ID, Mutation, Query, Resolver } from 'type-graphql'
 import { PageArgs } from '../../api/graphql/page.js'
-import { By, Requires } from '../../api/graphql/requires.js'
+import { CurrentActor, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { WebhookService } from './webhook.service.js'
 import {
@@ -31,19 +31,19 @@ export class WebhookResolver {
 
   @Requires('admin')
   @Query(() => WebhookPage, { description: "Lists the tenant's webhooks, newest first." })
-  webhooks(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
+  webhooks(@CurrentActor() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#webhooks.list(actor, args)
   }
 
   @Requires('admin')
   @Query(() => Webhook, { description: 'Returns one webhook. Returns the error `not_found` if the ID is unknown.' })
-  webhook(@By() actor: Actor, @WebhookId() webhookId: string) {
+  webhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.get(actor, webhookId)
   }
 
   @Requires('admin')
   @Query(() => WebhookDeliveryPage, { description: 'Lists the latest 1,000 deliveries of a webhook, newest first.' })
-  webhookDeliveries(@By() actor: Actor, @Args(() => WebhookDeliveriesArgs) args: WebhookDeliveriesArgs) {
+  webhookDeliveries(@CurrentActor() actor: Actor, @Args(() => WebhookDeliveriesArgs) args: WebhookDeliveriesArgs) {
     return this.#deliveries.list(actor, args)
   }
 
@@ -53,7 +53,7 @@ export class WebhookResolver {
       'Creates a webhook. Only this response contains its secret. Returns the error `conflict` if the tenant already has the maximum number of webhooks.',
   })
   createWebhook(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @Arg('input', () => CreateWebhookInput, { description: 'Properties of the new webhook.' }) input: CreateWebhookInput,
   ) {
     return this.#webhooks.create(actor, input)
@@ -62,7 +62,7 @@ export class WebhookResolver {
   @Requires('admin')
   @Mutation(() => Webhook, { description: 'Changes, disables or enables a webhook.' })
   updateWebhook(
-    @By() actor: Actor,
+    @CurrentActor() actor: Actor,
     @WebhookId() webhookId: string,
     @Arg('input', () => UpdateWebhookInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateWebhookInput,
@@ -72,7 +72,7 @@ export class WebhookResolver {
 
   @Requires('admin')
   @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook and its delivery history.' })
-  deleteWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
+  deleteWebhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.delete(actor, webhookId)
   }
 
@@ -80,7 +80,7 @@ export class WebhookResolver {
   @Mutation(() => WebhookDelivery, {
     description: 'Sends a `webhook.test` event immediately and returns the result of the delivery.',
   })
-  testWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
+  testWebhook(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
     return this.#deliveries.sendTestDelivery(actor, webhookId)
   }
 
@@ -88,13 +88,13 @@ export class WebhookResolver {
   @Mutation(() => WebhookWithSecret, {
     description: 'Replaces the secret of a webhook. For 24 hours, deliveries are also signed with the previous secret.',
   })
-  rotateWebhookSecret(@By() actor: Actor, @WebhookId() webhookId: string) {
+  rotateWebhookSecret(@CurrentActor() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.rotateSecret(actor, webhookId)
   }
 
   @Requires('admin')
   @Mutation(() => Webhook, { description: 'Resends all events, starting with the event that has the specified sequence number.' })
-  replayWebhook(@By() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
+  replayWebhook(@CurrentActor() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
     return this.#webhooks.replay(actor, webhookId, fromSequence)
   }
 }

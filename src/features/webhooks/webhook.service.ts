@@ -1,6 +1,6 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { getWebhookSecretLabel } from '../../access/secrets.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
+import { listNewestFirst, mapPage, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, createSystemActor } from '../../platform/actor.js'
@@ -39,7 +39,7 @@ export class WebhookService {
     const place = toPagePosition('whk', args)
     const { webhook, webhookPosition } = this.#parts.db.prisma
     const [found, positions] = await Promise.all([
-      newestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),
+      listNewestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),
       webhookPosition.findMany({ where: { tenantId } }),
     ])
     const byWebhook = new Map(positions.map((position) => [position.webhookId, position]))

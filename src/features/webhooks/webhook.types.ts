@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/rules.js'
+import { IntegerRange, MultiLineText, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -163,7 +163,7 @@ export class CreateWebhookInput {
   @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
   @Field(() => String, { defaultValue: '', description: 'Free-text description of the webhook, at most 1,000 characters.' })
-  @Prose(0, 1000)
+  @MultiLineText(0, 1000)
   description!: string
 }
 
@@ -189,7 +189,7 @@ export class UpdateWebhookInput {
   contexts?: string[] | null
   @Field(() => String, { nullable: true, description: 'Free-text description of the webhook, at most 1,000 characters.' })
   @NotNull()
-  @Prose(0, 1000)
+  @MultiLineText(0, 1000)
   description?: string
   @Field(() => WebhookStatus, { nullable: true, description: 'New status of the webhook.' })
   @NotNull()
@@ -211,6 +211,6 @@ export class ReplayWebhookArgs {
   @Field(() => LongScalar, {
     description: 'Sequence number of the first event to resend, from 1 to the last sequence number plus 1.',
   })
-  @Whole(1, Number.MAX_SAFE_INTEGER)
+  @IntegerRange(1, Number.MAX_SAFE_INTEGER)
   fromSequence!: number
 }

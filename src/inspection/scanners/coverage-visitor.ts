@@ -71,16 +71,16 @@ export class CoverageVisitor implements Visitor {
     return [this.#file, ...this.#parts].some(({ files }) => files > 1)
   }
 
-  declaredSize(bytes: number, container: WindowReceiver): void {
+  onDeclaredSize(bytes: number, container: WindowReceiver): void {
     if (this.#everything) return
     const unit = this.#unitOf.get(container)!
     unit.declared += bytes
     unit.needs.largest = Math.max(unit.needs.largest, bytes)
   }
 
-  content(origin?: Origin): WindowReceiver {
+  onContent(origin?: Origin): WindowReceiver {
     const around = origin && this.#unitOf.get(origin.parent)!
-    const isUnpackedByClamav = origin?.common && openedByClamav.has(origin.container) && !this.#everything
+    const isUnpackedByClamav = origin?.isCommon && openedByClamav.has(origin.container) && !this.#everything
     const unit = !around ? this.#file : isUnpackedByClamav ? around : this.#createPart()
     if (unit === around) unit.files++
     let size = 0

@@ -56,7 +56,7 @@ export class Level implements Members {
   }
 
   reportDeclaredSize(bytes: number): void {
-    if (this.#place.parent) this.#run.visitor.declaredSize?.(bytes, this.#place.parent)
+    if (this.#place.parent) this.#run.visitor.onDeclaredSize?.(bytes, this.#place.parent)
   }
 
   get fileSize(): number {
@@ -152,7 +152,7 @@ export class Level implements Members {
 
   #beginContent(common = this.#place.common ?? false): WindowReceiver {
     const { container, parent } = this.#place
-    return this.#run.visitor.content(container && parent && { container, parent, common })
+    return this.#run.visitor.onContent(container && parent && { container, parent, isCommon: common })
   }
 
   async #open(

@@ -31,7 +31,7 @@ export class WalkRun {
   }
 
   countMember(name: string): void {
-    this.visitor.member?.(name)
+    this.visitor.onMember?.(name)
     const { maxMembers } = this.limits
     const { bytes, members } = this.used
     this.used = { bytes, members: members + 1 }

@@ -14,22 +14,22 @@ export interface Origin {
   /** Receives the raw bytes of the container. */
   parent: WindowReceiver
   /** False if other programs may not find the content or may be unable to unpack it. */
-  common: boolean
+  isCommon: boolean
 }
 
 /** Receives all unpacked content. A method can end the walk by throwing `WalkEnded`. */
 export interface Visitor {
   /** Called at the start of each member. The name is empty if the container does not store one. */
-  member?(name: string): void
+  onMember?(name: string): void
   /** If true, each part of a document is visited separately. Otherwise, small parts are joined. */
   readonly separateParts?: boolean
   /**
    * Called at the start of the file and of each member, at any depth. Returns the receiver for the windows of that content. All
    * of its windows arrive before the next call for content that is not nested in it.
    */
-  content(origin?: Origin): WindowReceiver
+  onContent(origin?: Origin): WindowReceiver
   /** Called with the unpacked size that a container declares for a member. The size may be wrong. */
-  declaredSize?(bytes: number, container: WindowReceiver): void
+  onDeclaredSize?(bytes: number, container: WindowReceiver): void
 }
 
 export type GapCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'

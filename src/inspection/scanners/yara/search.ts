@@ -40,11 +40,11 @@ export class Search implements Visitor {
     this.observer = this.#walk.observer
   }
 
-  member(name: string): void {
+  onMember(name: string): void {
     throwIfFound(findDeceptiveName(name))
   }
 
-  content() {
+  onContent() {
     const seen = new Seen()
     return (bytes: Buffer, place: WindowPlace) => throwIfFound(this.#search(bytes, place, seen))
   }
