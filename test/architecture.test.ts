@@ -86,7 +86,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports services and types only from its listed features', () => {
+  test('a feature imports services and types only from the features listed for it', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -214,7 +214,7 @@ test('unit tests use no database, and database tests are in test/database', () =
   expect(listSupportFiles(join(root, 'test/database/ledger.test.ts'))).toContain(database)
 })
 
-test('the functions that docs/architecture.md lists step by step exist in their files', () => {
+test('every function that docs/architecture.md lists step by step exists in its file', () => {
   const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   const steps = [...text.matchAll(/^\| `([\w/.-]+\.ts)`[^|›]*› ([^|]+)\|/gm)]
   expect(steps.length).toBeGreaterThan(40)

@@ -143,7 +143,7 @@ test('an adoption dry run reports the same verdicts and changes nothing', async 
   ]).toEqual(before)
 })
 
-test('quarantines infected objects on request without creating an event for an accepted file', async () => {
+test('quarantines infected objects on request and creates file.rejected and file.quarantined events', async () => {
   await writeObjects({ 'infected/an infected document.txt': eicar, 'infected/clean.txt': 'clean', 'infected/bad.exe': 'MZ' })
   const report = join(world.dataDir, `report-${runs++}.csv`)
   const test = await adopt('infected', '--quarantine', '--dry-run')
@@ -195,7 +195,7 @@ test('an adoption stops when the quota is full, keeps the remaining object, and 
   expect(finished.error).toBeUndefined()
 })
 
-test('adopts objects with unusual names but skips those in a similarly named folder', async () => {
+test('adopts objects with unusual names, but skips objects in a folder with a similar name', async () => {
   const names = [
     '+49 30 1234.txt',
     '!important document.txt',

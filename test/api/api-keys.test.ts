@@ -119,7 +119,7 @@ describe('status transitions', () => {
   const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
   const conflict = [409, 'conflict']
 
-  test('disables and enables an API key, and returns a conflict for a change to its current status', async () => {
+  test('disables and enables an API key, and returns 409 if the key already has the requested status', async () => {
     const key = await tenant.key(['metadata'])
     expect(toStatusAndCode(await move(key.id, 'enable'))).toEqual(conflict)
     const disabled = getData(await move(key.id, 'disable'))

@@ -124,7 +124,7 @@ test('a policy preview uses the newest report and reports a check that is missin
   })
 })
 
-test('a policy preview returns the same errors as an update', async () => {
+test('a policy preview returns the same errors as a policy update', async () => {
   await tenant.context('faulty')
   const response = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,

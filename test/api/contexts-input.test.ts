@@ -96,7 +96,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ])
   })
 
-  test('stores metadata of exactly 16 KiB and metadata with any nesting depth', async () => {
+  test('stores metadata of exactly 16 KiB and rejects deeply nested metadata', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
     expect(
       getData(await tenant.admin.post('/contexts', { ...createMinimalContext('big'), metadata }), { status: 201 }).metadata,

@@ -41,7 +41,7 @@ describe('GET /events', () => {
     expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
   })
 
-  test('filters events by comma-separated type names and kinds, and rejects an unknown type', async () => {
+  test('filters events by comma-separated types and wildcards, and rejects an unknown type', async () => {
     await tenant.admin.upload('notes', 'typed.txt', 'typed')
     await tenant.admin.upload('notes', 'typed.exe', 'MZ')
     const typesOf = async (types: string) =>
@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('creates one event per verdict for uploads by key and by user, including oversized files', async () => {
+  test('creates one event per verdict for uploads with a key or by a user, including oversized files', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await collectEvents(() => upload(tenant.admin))
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await collectEvents(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('each change within a tenant creates an event that has a specific type and contains no secrets or addresses', async () => {
+  test('each change within a tenant creates an event that has a specific type and contains no secrets or IP addresses', async () => {
     const events = await collectEvents(async () => {
       const key = await tenant.key(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])

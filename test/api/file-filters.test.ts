@@ -188,7 +188,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     expect(observed).toEqual(all)
   })
 
-  test.each(['forwards', 'backwards'])('a connection pages files %s and returns the total', async (direction) => {
+  test.each(['forwards', 'backwards'])('a GraphQL connection pages files %s and returns the total', async (direction) => {
     const filter = filters[name]!()
     const all = expected(filter)
     const args = Object.entries(filter).map(
@@ -241,7 +241,7 @@ test('lists only files in the allowed contexts for a restricted key with any fil
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test("excludes other tenants' files from filtered lists", async () => {
+test("filtered file lists exclude other tenants' files", async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
     expect(getItems(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])

@@ -223,7 +223,7 @@ test('the first start creates a tenant, a key and a dashboard user but no contex
     expect(entry).toMatchObject({ action: 'created', performed_by_id: 'system', performed_by_type: 'system' })
 })
 
-test('a HEAD request for a download URL validates the file without counting or logging a download', async () => {
+test('a HEAD request for a download URL checks access to the file without counting or logging a download', async () => {
   const tenant = await world.tenant()
   await tenant.context('heads')
   const { file_id: fileId } = (await tenant.admin.upload('heads', 'a.txt', 'text')).body.data

@@ -54,7 +54,7 @@ describe('node finds an object of any type by its id', () => {
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)("the node query returns null for another tenant's object of type %s", async (type) => {
+  test.each(types)("the node query returns null and NOT_FOUND for another tenant's object of type %s", async (type) => {
     const response = await find(other.admin, ids[type]!)
     expect([getGraphqlCode(response), response.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })

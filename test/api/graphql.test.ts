@@ -230,7 +230,7 @@ describe('connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('a connection pages %s by %s%s to the end without duplicates or gaps', async (field, id, filter) => {
+  ])('a GraphQL connection pages %s by %s%s without duplicates or gaps', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())

@@ -107,7 +107,7 @@ describe('HTTP security', () => {
     expect((await slow.unauthenticated.raw('/health/live')).status).toBe(200)
   })
 
-  test('reusing keep-alive connections does not increase memory usage', async () => {
+  test('reusing a keep-alive connection causes no memory leak warning', async () => {
     const { faults, stop } = watchUnhandledErrors()
     const tenant = await world.tenant()
     const raw = await RawHttp.open(world.url)
@@ -194,7 +194,7 @@ describe('secrets', () => {
     await world.app.services.identity.lastUsed.flush()
   })
 
-  test('secrets do not appear in the log or in request lines', () => {
+  test('secrets and URL signatures do not appear in the service log', () => {
     // Finding a known log line proves that the search for secrets works.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)

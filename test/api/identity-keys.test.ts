@@ -177,7 +177,7 @@ describe('rotation', () => {
       expect(toStatusAndCode(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('accepts a grace period between 0 and 86,400 seconds', async () => {
+  test('accepts a grace period of 0 to 86,400 seconds and rejects other values', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
@@ -227,7 +227,7 @@ describe('an upload in progress', () => {
     ['disable', 401, 'unauthenticated'],
     ['revoke', 401, 'unauthenticated'],
     ['suspend', 403, 'forbidden'],
-  ])('rejects an upload in progress after a %s request', async (how, status, code) => {
+  ])('rejects an upload in progress after a `%s` operation on its key or tenant', async (how, status, code) => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])

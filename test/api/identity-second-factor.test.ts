@@ -45,7 +45,7 @@ async function setUp(user: Person) {
 }
 
 describe('a second factor', () => {
-  test('password sign-in requires the second factor only after enrolment is confirmed', async () => {
+  test('password sign-in requires the second factor only after enrollment is confirmed', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(getGraphqlCode(await startSession(user, 'not the password'))).toBe('FORBIDDEN')
@@ -237,7 +237,7 @@ describe('wrong codes of the second factor', () => {
     },
   )
 
-  test('counts wrong second-factor codes for sign-in, removal and enrolment together', async () => {
+  test('counts wrong second-factor codes for sign-in, removal and enrollment together', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)

@@ -192,7 +192,7 @@ describe('the rules of an upload', () => {
     expect(await verifyStorage()).toMatchObject(healthy)
   })
 
-  test('applies new rules to uploads as soon as the update returns, whether stricter or not', async () => {
+  test('applies new rules to uploads as soon as the update returns, whether they are stricter or looser', async () => {
     const tenant = await createTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)

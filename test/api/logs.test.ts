@@ -89,7 +89,7 @@ describe('the log contains every call, successful or not', () => {
   })
 
   test.each([
-    ['metadata', '/metadata'],
+    ['a metadata request', '/metadata'],
     ['a download URL request', ''],
   ])('logs one failed call if %s is rejected, even if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])

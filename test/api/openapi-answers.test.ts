@@ -253,7 +253,7 @@ test('enforces exactly the documented limits of query parameters', async () => {
   expect(tried).toBeGreaterThan(40)
 })
 
-test('enforces exactly the documented limits of JSON bodies and rejects undocumented members', async () => {
+test('enforces exactly the documented limits of JSON bodies and rejects undocumented fields', async () => {
   let tried = 0
   for (const operation of listJsonOperations()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined

@@ -100,7 +100,7 @@ describe('relations return the correct objects', () => {
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('a key returns up to the requested number of its newest calls, newest first, over GraphQL', async () => {
+  test('a key returns its newest calls over GraphQL, newest first, up to the requested number', async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )

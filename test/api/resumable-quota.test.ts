@@ -143,7 +143,7 @@ describe('the received bytes of unfinished uploads', () => {
       },
     ],
   ]
-  test.each(ends)('the bytes of a resumable upload stop counting towards the quota with %s', async (_what, end) => {
+  test.each(ends)('the bytes of a resumable upload stop counting towards the quota after %s', async (_what, end) => {
     const { tenant, tus } = await createTenant(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)

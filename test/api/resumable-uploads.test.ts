@@ -146,7 +146,7 @@ describe('an upload in several requests', () => {
     expect((await downloadBytes(getFileId(last)!)).equals(content)).toBe(true)
   })
 
-  test('a HEAD request returns the offset of a resumable upload', async () => {
+  test('a GET request returns the size and progress of a resumable upload, and its file after the last byte', async () => {
     const path = await tus.begin('notes', 'seen.txt', 4)
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')

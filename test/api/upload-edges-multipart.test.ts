@@ -59,7 +59,7 @@ describe('the parts of the body', () => {
     expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('accepts the metadata part first, last or not at all', async () => {
+  test('accepts an upload whose metadata part is first, last or omitted', async () => {
     const metadata = { name: 'metadata', content: '{"a":1}' }
     for (const parts of [
       [metadata, file, context],
@@ -91,7 +91,7 @@ describe('GraphQL uploads', () => {
   const codes = (response: { body: { errors?: { extensions: { code: string } }[] } }) =>
     response.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('a GraphQL upload of any size creates no extra temporary files', async () => {
+  test('a GraphQL upload accepts a file of exactly the size limit and rejects one more byte', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.countUploadCalls()).toBe(before + 1)
   })
 
-  test('GraphQL rejects an oversized, unauthenticated or preflight-less upload before reading the body', async () => {
+  test('GraphQL rejects an upload before reading the body if it is too large or lacks a credential or preflight header', async () => {
     const expectRejected = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {

@@ -36,7 +36,7 @@ describe('before the body is read', () => {
   test.each([
     ['a missing credential', () => undefined, 401, 'unauthenticated'],
     ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
-  ])('rejects %s without sending 100 Continue', async (_who, caller, status, code) => {
+  ])('rejects an upload with %s without sending 100 Continue', async (_who, caller, status, code) => {
     const client = await sendHeaders(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.readResponse()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
@@ -109,9 +109,9 @@ describe('while the body is streamed', () => {
   }
 
   test.each([
-    ['the limit of the context', true, 3],
-    ['the limit of all contexts if the context is not known yet', false, 6],
-  ])('rejects a chunked body without a length at %s', async (_limit, context, size) => {
+    ["the context's limit", true, 3],
+    ['the highest context limit if the context is not yet known', false, 6],
+  ])('rejects a chunked upload that exceeds %s', async (_limit, context, size) => {
     const client = await startUpload()
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
@@ -122,15 +122,21 @@ describe('while the body is streamed', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('accepts a file at exactly the limit and rejects one more byte if the context is %s the file', async (_place, first) => {
-    const parts = (size: number) => {
-      const context = { name: 'context', content: 'raw' }
-      const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
-      return first ? [context, file] : [file, context]
-    }
-    expect(await uploads.send(parts(2 * megabyte))).toMatchObject({ status: 201, body: { data: { size_bytes: 2 * megabyte } } })
-    expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
-  })
+  ])(
+    'accepts a file at exactly the limit and rejects one more byte if the context part is sent %s the file',
+    async (_place, first) => {
+      const parts = (size: number) => {
+        const context = { name: 'context', content: 'raw' }
+        const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
+        return first ? [context, file] : [file, context]
+      }
+      expect(await uploads.send(parts(2 * megabyte))).toMatchObject({ status: 201, body: { data: { size_bytes: 2 * megabyte } } })
+      expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({
+        status: 413,
+        body: { error: { code: 'size_exceeded' } },
+      })
+    },
+  )
 
   test('sends a JSON error to a client that stops sending, and logs its call', async () => {
     const before = await uploads.countUploadCalls()
@@ -228,7 +234,7 @@ describe('the connection after an early response', () => {
   })
 
   test('does not time out a client during a slow validation', async () => {
-    // Queues enough validations that the last one waits longer than the client idle time-out.
+    // Queues enough validations that the last one waits longer than the client idle timeout.
     const responses = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),
     )

@@ -24,21 +24,24 @@ const status = async (url: string, init: RequestInit = {}) => {
 }
 
 describe('a download URL stops working with', () => {
-  test.each(['disable', 'revoke'])('a download URL stops working with the key that created it: %s', async (move) => {
-    const key = await tenant.key(['download'])
-    const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
-    expect(await status(url)).toBe(200)
-    await tenant.admin.post(`/api-keys/${key.id}/${move}`)
-    const rejected = await fetch(url)
-    expect([rejected.status, ((await rejected.json()) as { message: string }).message]).toEqual([
-      403,
-      expect.stringContaining('no longer active'),
-    ])
-    expect(await status(others)).toBe(200)
-    if (move === 'revoke') return
-    await tenant.admin.post(`/api-keys/${key.id}/enable`)
-    expect(await status(url)).toBe(200)
-  })
+  test.each(['disable', 'revoke'])(
+    'a download URL stops working after a `%s` operation on the key that created it',
+    async (move) => {
+      const key = await tenant.key(['download'])
+      const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
+      expect(await status(url)).toBe(200)
+      await tenant.admin.post(`/api-keys/${key.id}/${move}`)
+      const rejected = await fetch(url)
+      expect([rejected.status, ((await rejected.json()) as { message: string }).message]).toEqual([
+        403,
+        expect.stringContaining('no longer active'),
+      ])
+      expect(await status(others)).toBe(200)
+      if (move === 'revoke') return
+      await tenant.admin.post(`/api-keys/${key.id}/enable`)
+      expect(await status(url)).toBe(200)
+    },
+  )
 
   test('a download URL stops working when the key that created it expires', async () => {
     const key = await tenant.key(['download'])

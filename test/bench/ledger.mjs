@@ -164,7 +164,7 @@ async function measureLockedTenant() {
     if (isLocked) await holder.query('SELECT 1 FROM tenant_heads ORDER BY tenant_id LIMIT 1 FOR UPDATE')
     const work = { mode: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
     const responses = runLedgers(2, 64, work)
-    // Holds the lock during the measurement, but for less than the lock time-out.
+    // Holds the lock during the measurement, but for less than the lock timeout.
     await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')
     await holder.end()

@@ -127,7 +127,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('supports sign-in, search, opening and deleting a file with the keyboard', async () => {
+  test('all steps to sign in and to search for, open and delete a file work with only the keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.user(tenant, ['admin'])
     const page = await (await dashboard.visitor()).newPage()

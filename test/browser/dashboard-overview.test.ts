@@ -33,7 +33,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
   const step = (page: Page, title: string) =>
     page.locator('.first-steps li', { has: page.getByRole('heading', { name: new RegExp(`^${title}`) }) })
 
-  test('updates the numbers on the overview and links them to their lists', async () => {
+  test('the overview shows current numbers and links them to their lists', async () => {
     const tenant = await world.tenant()
     await tenant.context('box')
     const page = await dashboard.signedIn(tenant)
@@ -52,7 +52,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })
 
-  test('draws chart bars that add up to the displayed total and link to the filtered list', async () => {
+  test('the chart bars add up to the displayed total and link to the filtered list', async () => {
     const tenant = await world.tenant()
     await tenant.context('box')
     for (const name of ['a.txt', 'b.txt']) await tenant.admin.upload('box', name, 'some text')
@@ -101,7 +101,7 @@ describeWith('chromium')('overview and first steps in the dashboard', () => {
     await page.locator('.pager', { hasText: '2 of 2' }).waitFor()
   })
 
-  test('reaches all bars of a chart with the arrow keys', async () => {
+  test('the arrow keys reach all bars of a chart', async () => {
     const tenant = await world.tenant()
     await tenant.context('box')
     await tenant.admin.upload('box', 'a.txt', 'some text')

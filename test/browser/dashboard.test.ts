@@ -193,7 +193,7 @@ describeWith('chromium')('dashboard', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('searches, sorts and pages 10,000 files and keeps the state in the URL', async () => {
+  test('the file list searches, sorts and pages 10,000 files and keeps its state in the URL', async () => {
     const crowd = await world.tenant()
     const { context_id } = await crowd.context('many')
     await world.database.pool.query(
@@ -229,7 +229,7 @@ describeWith('chromium')('dashboard', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('edits, disables and deletes a context and preserves invalid input', async () => {
+  test('edits, disables and deletes a context in the dashboard and preserves invalid input', async () => {
     await tenant.context('letters')
     const page = await dashboard.signedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()

@@ -70,7 +70,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
   }
 
   test.each(['esbuild', 'webpack', 'vite'])(
-    'the client library bundled with %s without warnings uploads in Chromium',
+    'the client library is bundled by %s without warnings and uploads a file in Chromium',
     async (bundler) => {
       expect(await node('sessions/bundle.mjs', bundler)).toEqual({ status: 0, output: '' })
       const script = bundler === 'esbuild' ? '<script src="app.js">' : '<script type="module" src="app.js">'
@@ -82,7 +82,7 @@ describeIf(existsSync(tools), 'the bundlers are not installed (npm ci --prefix t
     },
   )
 
-  test('the client library bundled with Next.js without warnings uploads in Chromium', async () => {
+  test('the client library is bundled by Next.js without warnings and uploads a file in Chromium', async () => {
     const { status, output } = await next()
     expect([status, output]).toEqual([0, expect.not.stringMatching(/warn|⚠|error/i)])
     expect(await uploadInBrowser('/sessions/next/out/index.html')).toEqual(expected)

@@ -175,7 +175,7 @@ describe('retries', () => {
     })
   })
 
-  test('the events method reconnects after a failed reconnection and continues after the last event', async () => {
+  test('the events method reconnects again after a failed attempt and continues after the last event', async () => {
     const event = (sequence: number) => `id: ${sequence}\ndata: {"sequence":${sequence}}\n\n`
     const queries: (string | undefined)[] = []
     const server = createServer((request, response) => {

@@ -55,7 +55,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     getOutcome(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('the sample verifier program checks checkpoint, entries, growth and receipts with an auditor token', async () => {
+  test('the sample verifier program checks the checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.tenant()
     await own.context('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string

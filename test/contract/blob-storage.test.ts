@@ -44,7 +44,7 @@ afterAll(() => rm(keys, { recursive: true }))
 
 const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
   const bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
-  // Long time-outs allow for a machine that runs other tests at the same time.
+  // Long timeouts allow for a machine that runs other tests at the same time.
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
   const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits, requireProof: true })
   return {

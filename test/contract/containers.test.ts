@@ -83,7 +83,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
 }
 
 const only = Object.keys(samples) as Container[]
-test.each(only)('ClamAV recognizes %s', async (container) => {
+test.each(only)('detects a %s container by its first or last bytes', async (container) => {
   const bytes = await samples[container](thrice)
   expect(detectContainer(bytes) ?? detectContainerAtEnd(bytes)).toBe(container)
 })
@@ -130,7 +130,7 @@ describeWith('clamd')('ClamAV', () => {
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => createTar([{ name: 'a.lz', data: started('LZIP\x01') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofLz4, 'hex') })],
-  ])('reports a .%s with a container that nothing unpacks as incomplete', async (extension, make) => {
+  ])('reports a .%s file as incomplete if no unpacker supports its container', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()

@@ -37,7 +37,7 @@ describeWith('swift-proxy-server')('OpenStack Swift with its S3 interface', () =
     await storage.close()
   })
 
-  test('rejects uploads to a store without conditional writes unless the operator accepts the risk', async () => {
+  test('rejects a store without conditional writes unless the operator accepts the risk', async () => {
     const strict = bucket.openStorage('strict')
     await expect(strict.assertReady()).rejects.toThrow('S3_UNCONDITIONAL_WRITES=true')
     expect(await strict.prove()).toEqual({ conditionalWrites: 'unsupported', checksums: 'kept' })

@@ -82,7 +82,7 @@ const horizons = [
 ]
 
 test.each(horizons)(
-  'pages, connections and exports with any audit log filter match a row-by-row scan, back to %s',
+  'audit log pages, connections and exports with any filter match a row-by-row scan (earliest time: %s)',
   async (horizon) => {
     const log = new AuditLogService({ db: books.database, horizon: () => horizon })
     for (let times = 0; times < 80; times++) {
@@ -124,7 +124,7 @@ test.each(horizons)(
   },
 )
 
-test('an audit log page within a busy day skips at most one hour of that day, whatever the filter', async () => {
+test('an audit log page within a busy day skips at most the entries of one hour', async () => {
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({

@@ -102,7 +102,7 @@ describe('an address', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('counts requests from the address %s for the group %s', (ip, group) => {
+  ])('counts requests from the address %s towards the address group %s', (ip, group) => {
     expect(toAddressGroup(ip)).toBe(group)
   })
 })
@@ -128,7 +128,7 @@ describe('replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('each replica adds its rate limit counts with one statement', () =>
+  test('replicas add up their rate limit counts in one row', () =>
     runInOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')

@@ -113,7 +113,7 @@ describe('sign-in with a password', () => {
     }
   })
 
-  test('rejects a receipt as a token although its key is published with token keys', async () => {
+  test('rejects a receipt presented as a token, although its key is published with the token keys', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.current()
     const stolen = await new SignJWT(decodeJwt(token))

@@ -89,7 +89,7 @@ function createRandomFilter(): CallLogFilter {
 
 const listIds = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('every page with any call log filter matches a row-by-row scan', async () => {
+test('every page of the call log with any filter matches a row-by-row scan', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = createRandomFilter()
     const pageSize = pick([1, 3, 20, 100])

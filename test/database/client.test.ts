@@ -65,7 +65,7 @@ test("Prisma shares the service's connection pool", async () => {
   ).toEqual([{ name: 'assay' }])
 })
 
-test('plans a named statement with an array parameter once per connection', async () => {
+test('uses a generic plan for a named statement with an array parameter', async () => {
   const client = await database.pool.connect()
   for (let use = 0; use < 10; use++)
     await client.query({
@@ -165,7 +165,7 @@ test('closes the connection of a statement that times out', async () => {
   await pool.end()
 })
 
-test('a pooled connection has a statement time-out and a dedicated one does not', async () => {
+test('a pooled connection has a statement timeout and a dedicated one does not', async () => {
   const dedicated = await database.connectDedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

@@ -21,7 +21,7 @@ async function storeReports(client: ClientBase, contextId: string, reports: Reco
   await client.query('SELECT rescan_keep($1, $2, $3, $4, true)', [books.tenantId, contextId, 'token', JSON.stringify(results)])
 }
 
-test('stores the traits of a report without reading other files or earlier reports', async () => {
+test('stores the report of a new file without scanning the files table', async () => {
   const { contextId } = await books.context('notes')
   const client = await books.database.connectDedicated('assay test')
   const add = async (count: number) => {
@@ -42,7 +42,7 @@ test('stores the traits of a report without reading other files or earlier repor
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test('a file has the traits of its latest validation report', async () => {
+test("the traits column of a file reflects the file's latest validation report", async () => {
   const upload = await books.upload(await books.context('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

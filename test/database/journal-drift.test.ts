@@ -31,7 +31,7 @@ async function drift(complete: boolean): Promise<number> {
   }
 }
 
-test('a valid journal has no drift, whether fully recomputed or checked at its end', async () => {
+test('reports no drift in a valid journal, whether it recomputes the whole journal or only the end', async () => {
   expect([await drift(true), await drift(false)]).toEqual([0, 0])
 })
 

@@ -62,15 +62,18 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 const places = [0, events / 2, events - 100]
 
 describe('a page reads no more rows than it returns, at any depth', () => {
-  test.each(places)('a page of all event types after %d reads no more rows than it returns', async (after) => {
+  test.each(places)('a page of all event types after sequence number %d reads no more rows than it returns', async (after) => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('a page of one common and one rare event type after %d reads a bounded number of rows', async (after) => {
-    // The statement reads at most one page per type plus the page itself.
-    expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
-    expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
-  })
+  test.each(places)(
+    'a page of one common and one rare event type after sequence number %d reads a bounded number of rows',
+    async (after) => {
+      // The statement reads at most one page per type plus the page itself.
+      expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
+      expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
+    },
+  )
 })
 
 const page = (options: { after: number; types?: EventType[]; contexts?: string[] }) =>
@@ -88,7 +91,7 @@ test('a page of events returns the last position read so that no event is read t
   expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
 })
 
-test('a page omits events from other contexts and advances its position past them', async () => {
+test('a page of events omits the events of other contexts and advances past them', async () => {
   const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
   expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
   expect(through).toBe(limit)

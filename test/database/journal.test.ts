@@ -91,7 +91,7 @@ test('an upload and a deletion each create one event about their object', async 
   })
 })
 
-test('orders event members by name and replaces a long value with its hash', async () => {
+test('sorts event fields by name and replaces a long value with its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }

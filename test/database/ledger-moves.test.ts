@@ -62,7 +62,7 @@ test('deletes a file once if two ledgers delete it in the same transaction', asy
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test("commits a dead process's pending entries with the next move, regardless of their age", async () => {
+test("commits a dead process's pending entries with the next transaction, regardless of their age", async () => {
   const context = await books.context('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
@@ -102,7 +102,7 @@ test('an upload finds its path in the garbage journal, however large the journal
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('an announced ledger entry that never arrives does not delay other entries', async () => {
+test('a ledger entry that is announced but never arrives does not delay other entries', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
   const failed = ledger.announce('move', Promise.reject(new Error('no room')))

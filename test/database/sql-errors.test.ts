@@ -33,7 +33,7 @@ test('treats a statement that PostgreSQL cancels as an outage, through pg and th
     expect([getSqlErrorKind(await failure), toErrorCode(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
 
-test('treats a transaction that exceeds its time-out as an outage', async () => {
+test('treats a transaction that exceeds its timeout as an outage', async () => {
   const late = database.prisma.$transaction(
     async (tx) => {
       await new Promise((resolve) => setTimeout(resolve, 60))
@@ -53,7 +53,7 @@ test('treats a connection that the server closes as an outage, through pg and th
   )
 })
 
-test('treats a lock time-out in a Prisma query as an outage', async () => {
+test('treats a lock timeout in a Prisma query as an outage', async () => {
   const other = await database.connectDedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
   expect(toErrorCode(await getFailure(database.prisma.tenant.count()))).toBe('database_unavailable')
@@ -62,7 +62,7 @@ test('treats a lock time-out in a Prisma query as an outage', async () => {
 })
 
 test('treats a unique violation as a duplicate and an invalid statement as an internal error', async () => {
-  // Database with long time-outs, so that a busy machine cancels no statement.
+  // Database with long timeouts, so that a busy machine cancels no statement.
   const patientDatabase = createDatabase(testDb.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
   await patientDatabase.prisma.tenant.create({ data: row })

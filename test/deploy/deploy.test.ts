@@ -37,7 +37,7 @@ describeIf(existsSync(path('test/deploy/node_modules')), 'their parsers are not 
       expect(files.faults).toEqual([])
     })
 
-    test('compose.yaml defines a health check, a stop time-out and a restart policy per service, and requires secret files', () => {
+    test('compose.yaml defines a health check, a stop timeout and a restart policy per service, and requires secret files', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))

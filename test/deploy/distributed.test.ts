@@ -88,7 +88,7 @@ async function findRejectedStatements(parts: { statements: string[]; functions: 
   return JSON.parse(execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }))
 }
 
-test('every table is distributed by tenant or replicated to every node, and its keys begin with the tenant', async () => {
+test('every table is listed as distributed, reference or local, and unique keys of distributed tables start with tenant_id', async () => {
   const tables = await world.database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
   )

@@ -37,7 +37,7 @@ describe('prototype pollution', () => {
     },
   )
 
-  test('stores __proto__ in metadata as an ordinary member', async () => {
+  test('stores __proto__ and constructor in metadata as ordinary keys', async () => {
     const created = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${pollutingJson}}`, {
       'content-type': 'application/json',
     })
@@ -99,7 +99,7 @@ describe('prototype pollution', () => {
   })
 })
 
-test('rejects thousands of unknown members with a short message', async () => {
+test('rejects thousands of unknown fields with a short message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
   const response = await tenant.admin.post('/contexts', members)
   expect(response.status).toBe(400)

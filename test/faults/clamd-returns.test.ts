@@ -29,7 +29,7 @@ async function waitForReadiness(caller: Caller, status: number): Promise<ApiResp
 
 describeWith('clamd')('an unavailable clamd that returns', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    '%s returns 503 while clamd is unavailable and recovers without a restart',
+    'uploads that require a scan return 503 while clamd is unavailable, and succeed without a restart (%s)',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

@@ -62,7 +62,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'returns no verdict after a reset at %d bytes that no size limit explains',
+    'returns no verdict if a connection reset at %d bytes is not caused by a size limit',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
@@ -131,7 +131,7 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
     120_000,
   )
 
-  test('scans files below StreamMaxLength concurrently', async () => {
+  test('returns the correct verdicts for concurrent scans of files above and below StreamMaxLength', async () => {
     for (const scanner of scanners) {
       const contents = Array.from({ length: 16 }, (_, index) => inMemory(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')))
       const verdicts = await Promise.all(contents.map((content) => scanner.scan(content, never())))

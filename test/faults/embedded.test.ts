@@ -77,7 +77,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test('the embedded PostgreSQL rejects other users with owner-only socket and lock files', async () => {
+  test('the embedded PostgreSQL restricts its socket and lock files to the owner', async () => {
     const where = createPlace()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)

@@ -84,7 +84,7 @@ describe('no callback of an upload takes 10 ms', () => {
     const content = await heavy[extension]!()
     const blockedMs = await measureLongestCallback(async () => {
       const response = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
-      // The verdict must be based on the content, not on a time-out or size limit.
+      // The verdict must be based on the content, not on a timeout or size limit.
       expect(response.body.data?.outcome).toBe('accepted')
     })
     expect(blockedMs).toBeLessThan(maxMs)

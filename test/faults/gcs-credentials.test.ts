@@ -67,7 +67,7 @@ async function writeSubjectToken(): Promise<{ file: string }> {
   return { file }
 }
 
-/** Retries because the time-outs are short and the machine may stall. */
+/** Retries because the timeouts are short and the machine may stall. */
 async function retryUntilSuccess<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; tries < 5; tries++) {
     try {

@@ -5,7 +5,7 @@ import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
-// Tests responses that Google should not send or that a proxy sends. Time-outs are long except in tests that wait for one.
+// Tests responses that Google should not send or that a proxy sends. Timeouts are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -14,7 +14,7 @@ const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number
 
 let bucket: BucketEmulator
 let storage: GcsStorage
-/** A store with short time-outs. */
+/** A store with short timeouts. */
 let brief: GcsStorage
 beforeEach(async () => {
   bucket = await BucketEmulator.start({ name: 'blobs' })
@@ -31,7 +31,7 @@ const isStored = async (path: string, bytes: Buffer) => (await readBytes(await s
 const html = '<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body>\n'.repeat(50)
 const page = (status: number): Fault => ({ kind: 'status', status, headers: { 'Content-Type': 'text/html' }, body: html })
 
-// For this response, Node.js emits neither `response` nor `error` and removes the request time-out.
+// For this response, Node.js emits neither `response` nor `error` and removes the request timeout.
 const switching: Fault = { kind: 'status', status: 101, headers: { Connection: 'Upgrade', Upgrade: 'x' }, body: '' }
 
 const puts: [name: string, call: BucketCall, bytes: Buffer][] = [
@@ -52,7 +52,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     expect(await isStored('a/b', bytes)).toBe(true)
   })
 
-  test('a bucket upload waits as long as Retry-After requests', async () => {
+  test('a bucket upload waits as long as the Retry-After header requires', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' })
     const began = Date.now()
     await storage.put('a/b', inMemory(bytes), type)
@@ -178,7 +178,7 @@ describe('requests to the bucket', () => {
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, request) => {
+  test.each(asking)('a %s request fails within its timeout if the bucket responds with 101', async (call, request) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(request(brief)).rejects.toMatchObject(unavailable)
   })

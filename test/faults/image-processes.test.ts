@@ -67,7 +67,7 @@ describe('a native crash during image decoding affects only that image', () => {
     // Process memory can be read only on Linux. Elsewhere, the deadline ends the process.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])(
-    'retries an image that makes the decoder %s once, then rejects it, and still validates other images',
+    'rejects an image after two attempts if its decoder fails (%s: %s), and still validates other images',
     async (deed, worker) => {
       const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
       const bad = inspector.inspect(image(deed))

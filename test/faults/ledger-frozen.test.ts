@@ -107,7 +107,7 @@ test("a replica commits a frozen replica's pending entries and returns the respo
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a PostgreSQL backend frozen during a move blocks only its tenant, and a retry stores no second file', async () => {
+test('a PostgreSQL backend that freezes during a ledger transaction blocks only its tenant, and a retry stores no second file', async () => {
   const headers = { 'idempotency-key': 'backend' }
   const otherTenant = await world.tenant()
   await otherTenant.context('notes', { scan_for_viruses: false })

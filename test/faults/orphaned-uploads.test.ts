@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('schedules an orphaned blob for removal after lost bucket responses, once its upload can no longer arrive', async () => {
+test('schedules an orphaned blob for removal after lost bucket responses, when its upload can no longer complete', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The bucket stores the object, but its responses to the upload and the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)

@@ -143,7 +143,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(await measurePropagation(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
   })
 
-  test('lock waits end after a second and transactions have time-outs behind PgBouncer', async () => {
+  test('behind PgBouncer, lock waits end after a second, and transactions have lock and statement timeouts', async () => {
     await direct.query('BEGIN')
     await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
     const group = JSON.stringify([{ tenant: tenant.tenantId, moves: { entries: 0 } }])

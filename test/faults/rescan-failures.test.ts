@@ -106,7 +106,7 @@ describe('a file for which the scanner fails', () => {
     await waitForRescanStatus({ status: 'up' })
   })
 
-  test('a requested rescan scans a skipped file again with unchanged signatures', async () => {
+  test('a requested rescan scans a skipped file again even if the signatures did not change', async () => {
     await tenant.context('notes')
     const file = await uploadFile('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()

@@ -80,7 +80,7 @@ const sending: [BucketCall, number][] = [
 
 describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
   test.each(faults)(
-    'a bucket upload leaves no residue if the bucket returns %s once, and then permanently',
+    'a bucket upload leaves no files or connections behind if the bucket returns %s once, and then permanently',
     async (_name, fault) => {
       bucketWorld.bucket.faults.plan(call, fault)
       expect([201, 503]).toContain((await upload(size)).status)
@@ -93,7 +93,7 @@ describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
   )
 })
 
-test('a bucket upload leaves no residue if the bucket is down and recovers', async () => {
+test('a bucket upload leaves no files or connections behind if the bucket is down and recovers', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
@@ -113,7 +113,7 @@ async function startUpload(size: number): Promise<RawClient> {
 }
 
 test.each([small, large])(
-  'an upload leaves no residue if its client disconnects or stalls partway through a %i-byte body',
+  'an upload leaves no files or connections behind if its client disconnects or stalls partway through a %i-byte body',
   async (size) => {
     const disconnected = await startUpload(size)
     await disconnected.send(randomBytes(size / 2))
@@ -142,25 +142,28 @@ async function holdUpload<T>(call: BucketCall, done: boolean, send: () => Promis
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)('an upload leaves no residue if its client disconnects during a bucket %s request', async (call, size) => {
-  const leaving = new AbortController()
-  const { response } = await holdUpload(call, false, () => {
-    const form = new FormData()
-    form.append('context', 'raw')
-    form.append('file', new Blob([randomBytes(size)]), 'a.bin')
-    return fetch(`${service.url}/api/v1/files/upload`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${caller.credential}` },
-      body: form,
-      signal: leaving.signal,
+] as const)(
+  'an upload leaves no files or connections behind if its client disconnects during a bucket %s request',
+  async (call, size) => {
+    const leaving = new AbortController()
+    const { response } = await holdUpload(call, false, () => {
+      const form = new FormData()
+      form.append('context', 'raw')
+      form.append('file', new Blob([randomBytes(size)]), 'a.bin')
+      return fetch(`${service.url}/api/v1/files/upload`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${caller.credential}` },
+        body: form,
+        signal: leaving.signal,
+      })
     })
-  })
-  leaving.abort()
-  await expect(response).rejects.toThrow()
-})
+    leaving.abort()
+    await expect(response).rejects.toThrow()
+  },
+)
 
 test.each([small, large])(
-  'an upload of %i bytes leaves no residue if the database is lost before, during or after it',
+  'an upload of %i bytes leaves no files or connections behind if the database is lost before, during or after it',
   async (size) => {
     for (const when of ['before', 'after'] as const) {
       proxy.cutAtMove = when

@@ -75,7 +75,7 @@ test('a HEAD request for a complete upload only reads its row while the scanner 
   expect(head.headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('retries a file that the scanner cannot scan after increasing delays', async () => {
+test('retries a file that cannot be scanned, with increasing delays', async () => {
   daemon ??= await startClamdEmulator({}, 'tcp', port)
   daemon.script.response = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)

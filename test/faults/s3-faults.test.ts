@@ -4,7 +4,7 @@ import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { inMemory, noise, readBytes } from '../contract/contents.js'
 import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
 
-// The fake server responds immediately, so time-outs are long except in tests that wait for one.
+// The fake server responds immediately, so timeouts are long except in tests that wait for one.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
@@ -13,7 +13,7 @@ const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number
 
 let standIn: S3StandIn
 let storage: S3Storage
-/** A store with short time-outs. */
+/** A store with short timeouts. */
 let brief: S3Storage
 beforeEach(async () => {
   standIn = await S3StandIn.start()
@@ -66,7 +66,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['responds with 503', status(503)],
     ['closes all connections', { kind: 'cut' }],
     ['never responds', { kind: 'silent' }],
-  ])('an S3 upload fails within its time-out if the store %s', async (_what, fault) => {
+  ])('an S3 upload fails within its timeout if the store %s', async (_what, fault) => {
     standIn.plan(call, fault, 1000)
     await expect(brief.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(stored('a/b')).toBeUndefined()

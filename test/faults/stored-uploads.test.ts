@@ -42,7 +42,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
 }
 
 describe('a rejected file', () => {
-  test('deletes a rejected file from the store before the response without a garbage journal entry', async () => {
+  test('deletes rejected files from the store before the response, so that few garbage journal entries remain', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })

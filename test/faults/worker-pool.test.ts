@@ -73,15 +73,18 @@ describe('a failing worker affects only its own file', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])('rejects files whose readers %j as corrupt_file after two attempts and reports the cause', async (extensions, worker) => {
-    const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
-    const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
-    const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
-    for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
-    expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
-    expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
-    expect(inspector.pool.threads).toBeLessThanOrEqual(2)
-  })
+  ])(
+    'rejects files whose readers fail (%j) as corrupt_file after two attempts and reports the cause',
+    async (extensions, worker) => {
+      const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
+      const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
+      const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
+      for (const report of await Promise.all(bad)) expectWorkerFailure(report, worker)
+      expect((await Promise.all(good)).map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'))
+      expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
+      expect(inspector.pool.threads).toBeLessThanOrEqual(2)
+    },
+  )
 
   test('rejects a file that crashes its reader, even if the context accepts damaged files', async () => {
     const report = await start().inspect(submission('a.die', words, { rejectCorruptFiles: false }))
@@ -207,7 +210,7 @@ describe('limits of the pool', () => {
     },
   )
 
-  test('reads archives in a worker, and still rejects malicious ones when damaged files are accepted', async () => {
+  test('decodes a WebP in an image process and reads a PDF in a worker, even if the context accepts damaged files', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
@@ -255,7 +258,7 @@ describe('limits of the pool', () => {
     ['a.bin', 'everything', {}],
     ['a.unheard', 'everything', {}],
     ['a.log', 'nothing', { rejectBlankFiles: false, rejectCorruptFiles: false }],
-  ])('validates %s of one megabyte with checks for %s without a worker', async (name, _, rules) => {
+  ])('validates %s of one megabyte (enabled checks: %s) without a worker', async (name, _, rules) => {
     const inspector = start({ readerModule: undefined })
     const content = Buffer.alloc(1_000_000, name === 'a.log' ? 'words ' : Buffer.from([1, 200, 3, 180, 90, 2]))
     const report = await inspector.inspect(submission(name, content, rules))

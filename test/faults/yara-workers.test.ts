@@ -62,7 +62,7 @@ describe('workers', () => {
     })
   })
 
-  test('reports a YARA worker that cannot start when the scanner opens', async () => {
+  test('opening the scanner fails if the YARA worker cannot start', async () => {
     await expect(YaraScanner.open({ module: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
   })
 
@@ -90,7 +90,7 @@ describe('workers', () => {
     const next = scanner.scan(inMemory(archive), never())
     setTimeout(() => controller.abort(new Error('gone')), 50)
     await expect(aborted).rejects.toThrow('gone')
-    // 15,000 members would take the WebAssembly engine a minute, longer than the test time-out.
+    // 15,000 members would take the WebAssembly engine a minute, longer than the test timeout.
     expect(await next).toEqual(clean)
   })
 

@@ -1,7 +1,7 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { programPath } from './real-parts.js'
 
-// A long time-out for loaded machines. No test measures time.
+// A long timeout for loaded machines. No test measures time.
 export const timeoutMs = 60_000
 
 /** Launches the Chromium installed from the Debian package. */

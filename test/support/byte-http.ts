@@ -14,7 +14,7 @@ export interface RawResponse {
   body: Buffer
 }
 
-/** Sends raw bytes and reads one response. Rejects after a time-out. */
+/** Sends raw bytes and reads one response. Rejects after a timeout. */
 export function sendRaw(port: number, { method, target, headers, body }: RawRequest, timeoutMs = 10_000): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')

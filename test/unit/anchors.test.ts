@@ -25,7 +25,7 @@ function copyUnaligned(bytes: Buffer, by: number): Buffer {
 }
 
 describe('string anchors', () => {
-  test.each(anchors)('finds $text at any position, including both ends', (anchor) => {
+  test.each(anchors)('finds the search string $text at any offset and alignment', (anchor) => {
     const { text, nocase } = anchor
     for (const spelling of nocase ? [text, text.toUpperCase(), text.toLowerCase()] : [text])
       for (let before = 0; before < 20; before++)
@@ -34,7 +34,7 @@ describe('string anchors', () => {
             expect(found(copyUnaligned(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
-  test('an anchor matches no partial text, other letter case, or position too far from the start', () => {
+  test('does not find a partial search string, one in other letter case, or one too far from the start', () => {
     for (const nothing of [
       '',
       '<',
@@ -50,7 +50,7 @@ describe('string anchors', () => {
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
-  test('anchor search finds the same strings as a plain search', () => {
+  test('the string search finds the same search strings as indexOf', () => {
     const chunks = fc.constantFrom(
       'power',
       'Shell',
@@ -84,14 +84,14 @@ describe('string anchors', () => {
     )
   })
 
-  test('anchor search reports every match of anchor strings with a common prefix', () => {
+  test('reports all short search strings with the same prefix if one of them occurs', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.findAnchors(Buffer.from(text))]).toEqual(alike)
     for (const text of ['<?xml ?>', 'php =']) expect([...found.findAnchors(Buffer.from(text))]).toEqual([])
   })
 
-  test('rejects an anchor string that cannot be searched', () => {
+  test('rejects a short case-insensitive search string that starts with a letter', () => {
     expect(() => new AnchorSearch([{ text: 'eval', nocase: true }])).toThrow("'eval'")
   })
 })

@@ -32,7 +32,7 @@ describe('scopes', () => {
     expect(canAccessContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
-  test("names the actor for the service's own actions system", () => {
+  test("the service's own actions have an actor named `system`", () => {
     expect(createSystemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })

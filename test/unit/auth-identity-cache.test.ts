@@ -46,7 +46,7 @@ describe('the identity cache', () => {
     expect(await cache.get('f', counting({ id: 'f', text: 'back' }))).toMatchObject({ text: 'back' })
   })
 
-  test('the identity cache has a limit and evicts the least recently used entries', async () => {
+  test('the identity cache has a size limit and evicts the least recently used entries', async () => {
     const cache = cacheWith({ capacity: 3, unknownCapacity: 10 })
     const load = counting({ id: 'a', text: 'A' })
     for (const key of ['1', '2', '3']) await cache.get(key, load)

@@ -81,14 +81,14 @@ describe('unexpected responses', () => {
   })
 
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
-    'reports a clamd finding of %s as incomplete',
+    'reports a scan with the clamd finding %s as incomplete',
     async (signature) => {
       const scanner = createScanner([await startDaemon({ response: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
     },
   )
 
-  test('reports a clamd size limit during the transfer as incomplete', async () => {
+  test('reports a scan as incomplete if clamd reports its size limit during the transfer', async () => {
     const daemon = await startDaemon({ limit: mebibyte })
     let chunks = 0
     const scanner = createScanner([daemon])
@@ -106,7 +106,7 @@ describe('unexpected responses', () => {
     expect(daemon.streams).toBe(2)
   })
 
-  test('a clamd scan times out without a second query if the daemon does not respond', async () => {
+  test('a clamd scan times out and is not retried if the daemon does not respond', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
@@ -128,7 +128,7 @@ describe('unexpected responses', () => {
     })
   })
 
-  test('failing to read the content a second time is not reported as a daemon error and gives no verdict', async () => {
+  test('reports the scanner as unavailable if the file content cannot be read a second time', async () => {
     const deleted: Content = {
       ...endless(mebibyte),
       stream: () =>

@@ -35,7 +35,7 @@ async function getCoverage(content: Parameters<typeof determineCoverage>[0], opt
 }
 
 describe('scan coverage', () => {
-  test('scan coverage includes encryption, the number of members and the declared sizes of a zip', async () => {
+  test('the scan coverage of a zip depends on its encryption, member count and declared sizes', async () => {
     const of = (zip: Buffer) => getCoverage(inMemory(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
@@ -51,7 +51,7 @@ describe('scan coverage', () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('scan coverage is the same for files and memory, with and without a worker', async () => {
+  test('scan coverage is the same for content in a file and in memory, with and without a worker', async () => {
     const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
@@ -105,7 +105,7 @@ describe('scan coverage', () => {
     expect((await getCoverage(inMemory('%PDF-1.7\ntrailer << /Root 1 0 R >>\nstartxref\n9\n%%EOF\n'))).incomplete).toBeUndefined()
   })
 
-  test('detects a PDF that is encrypted with the latest revision', () => {
+  test('derives the key of an encrypted PDF only if its user password is empty', () => {
     const salt = Buffer.from('12345678')
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
     const userKey = Buffer.alloc(32)
@@ -134,7 +134,7 @@ describe('scan limits of a daemon', () => {
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
   ])(
-    'creates a test file with members of up to %d bytes and a total of %d that hides the EICAR string until it is unpacked',
+    'creates a zip with members of up to %d bytes and a total of %d bytes that hides the EICAR string until it is unpacked',
     async (largest, total) => {
       const probe = await createReachProbe(largest, total)
       const bytes = await buffer(probe.stream())
@@ -153,7 +153,7 @@ describe('scan limits of a daemon', () => {
     },
   )
 
-  test('the largest probe is a thousandth of its unpacked size and is generated in a few small chunks', async () => {
+  test("a test file of 8 GiB for clamd's limits is smaller than 10 MiB when packed and is generated in small chunks", async () => {
     const probe = await createReachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
@@ -186,16 +186,16 @@ describe('scan limits of a daemon', () => {
   })
 
   test.each([
-    ['with low limits', 4_000, { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') }],
-    ['with limits that cannot be measured', 0, { verdict: 'incomplete', reason: expect.stringContaining('measures') }],
-  ])('reports a large file as incomplete for a clamd %s', async (_, maxProbeBytes, verdict) => {
+    ['low limits', 4_000, { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') }],
+    ['limits that cannot be measured', 0, { verdict: 'incomplete', reason: expect.stringContaining('measures') }],
+  ])('reports a large file as incomplete if the clamd daemon has %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('sends a zip that declares sizes above any limit to clamd member by member without a probe', async () => {
+  test('sends a zip whose declared sizes exceed any limit to clamd member by member without testing its limits', async () => {
     const sent: Buffer[] = []
     const scanner = await scannerOn((stream) => {
       sent.push(stream)

@@ -38,7 +38,7 @@ describe('addresses of clamd', () => {
 })
 
 describe('several daemons', () => {
-  test('skips an unavailable clamd', async () => {
+  test('skips an unavailable clamd daemon', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const alive = await startDaemon({})
@@ -78,7 +78,7 @@ describe('several daemons', () => {
     for (const { maxOpen } of daemons) expect(maxOpen).toBeLessThanOrEqual(4)
   })
 
-  test('a scan waits for a free clamd connection and fails after a time-out', async () => {
+  test('a scan waits for a free clamd connection and fails after a timeout', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
     const first = scanner.scan(text, never())
@@ -96,7 +96,7 @@ describe('several daemons', () => {
 })
 
 describe('proof and identity', () => {
-  test('a clamd that treats the EICAR string as clean is not ready', async () => {
+  test('a clamd daemon that treats the EICAR string as clean is not ready', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
@@ -113,7 +113,7 @@ describe('proof and identity', () => {
     await expect(scanner.getIdentity()).rejects.toMatchObject(unavailable)
   })
 
-  test('queries the identity of a clamd again after a failure', async () => {
+  test('queries the identity of a clamd daemon again after a failure', async () => {
     const daemon = await startDaemon({ version: 'no clamd at all' })
     const scanner = createScanner([daemon])
     await expect(scanner.getIdentity()).rejects.toMatchObject(unavailable)
@@ -121,7 +121,7 @@ describe('proof and identity', () => {
     expect(await scanner.getIdentity()).toMatchObject({ version: '1.4.6' })
   })
 
-  test('detects a local clamd only if it responds to PING', async () => {
+  test('detects a local clamd daemon only if it responds to PING', async () => {
     const daemon = await startDaemon({}, 'unix')
     const dead = await startClamdEmulator()
     await dead.close()

@@ -49,7 +49,7 @@ test('rejects a credential lookup as overloaded if 5,000 lookups wait', async ()
   expect(new Set(await Promise.all(requested))).toEqual(new Set(['found 2']))
 })
 
-test('after wrong guesses, delays and batches credential lookups until one finds a credential', async () => {
+test('after wrong guesses, collects credential lookups for 50 ms until a lookup succeeds', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
     const { lookups, statements, completeLookup } = createLookups()

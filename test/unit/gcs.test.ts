@@ -13,7 +13,7 @@ import { createServiceAccount } from '../support/bucket/service-account.js'
 const account = createServiceAccount()
 const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024 + 7)
-// Time-outs are long because a stalling machine must not change the number of calls.
+// Timeouts are long because a stalling machine must not change the number of calls.
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 20_000, retryDelayMs: 10 }
 const hastyLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, retryDelayMs: 10 }
 const unavailable = { code: 'storage_unavailable' }
@@ -22,9 +22,9 @@ let keys: string
 let keyFile: string
 let bucket: BucketEmulator
 let storage: GcsStorage
-/** A store with short time-outs for a bucket that does not respond. */
+/** A store with short timeouts for a bucket that does not respond. */
 let hasty: GcsStorage
-/** A store with a short total time-out. */
+/** A store with a short total timeout. */
 let impatient: GcsStorage
 
 beforeAll(async () => {
@@ -105,7 +105,7 @@ describe('uploads', () => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('allows a small upload to the bucket a longer time-out than other requests', async () => {
+  test('allows a small upload to the bucket a longer timeout than other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
     await hasty.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)

@@ -21,7 +21,7 @@ test.each([
   ['nine years', 9 * year],
   ['two days', 2 * 86_400_000],
   ['six seconds', 6_000],
-])('ids have correct times after a clock that jumped ahead by %s is corrected', (_name, leap) => {
+])('ids contain the correct time after a clock that was %s ahead is corrected', (_name, leap) => {
   setClock(start + leap)
   expect(created() - start - leap).toBeLessThan(60_000)
   setClock(start)

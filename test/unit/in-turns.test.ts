@@ -76,7 +76,7 @@ describe('number of values of a body', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
 
-  test.each(['[', '{', ',', '{"a":'])('rejects a JSON body with too many repetitions of %s', (text) =>
+  test.each(['[', '{', ',', '{"a":'])('rejects a JSON body that repeats %s too many times', (text) =>
     expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true),
   )
 

@@ -30,7 +30,7 @@ describe('blob paths on disk', () => {
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('no store directory has more than 1,024 entries for one year of ids', () => {
+  test('no folder of the store has more than 1,024 entries for ids from one year', () => {
     // Computes file paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

@@ -9,7 +9,7 @@ const addresses = [
   { address: '127.0.0.2', family: 4 },
 ]
 
-test('reports no unknown outcome if no database address was reachable', async () => {
+test('does not report an unknown outcome if no database address is reachable', async () => {
   const port = Number(await freePort())
   const socket = connect({
     host: 'database.test',

@@ -49,7 +49,7 @@ describe('parts of an upload', () => {
     },
   )
 
-  test('writes the parts of large requests once', () => {
+  test('writes the part of each large request only once', () => {
     const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))
     expect([parts.length, written]).toEqual([20, received])
   })

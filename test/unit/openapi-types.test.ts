@@ -46,7 +46,7 @@ describe('operations', () => {
     components: { schemas: {} },
   })
 
-  test('generated query parameters are optional unless one is required', () => {
+  test('the generated query object is optional unless a parameter is required', () => {
     const parameter = { in: 'query', name: 'page', schema: { type: 'integer' } }
     const typesOf = (required: boolean) => generateTypes(documentOf({ parameters: [{ ...parameter, required }] }))
     expect(typesOf(false)).toContain('parameters: { query?: {\n"page"?: number\n} }')

@@ -78,7 +78,7 @@ test('collects chunks of any size in buffers of a few KiB each', () => {
   expect([batch.size, batch.take()]).toEqual([0, []])
 })
 
-test('rejects a request body that is incomplete after its time-out, even if bytes still arrive', async () => {
+test('rejects a request body that is incomplete after its timeout, even if bytes still arrive', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({

@@ -54,7 +54,7 @@ const without = (name: string) => ({
 describe.each(secretVariables)('%s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('reads the secret from the file that the variable names, without %j at its end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file that the variable names, and removes %j from its end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: writeSecretFile(values[name] + end) })).toEqual(direct)
   })

@@ -120,7 +120,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('rejects text output of office programs with an older extension and names the actual type', async () => {
+  test('rejects XML or HTML saved as .doc or .xls and names the actual type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*extension is \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(

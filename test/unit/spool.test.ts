@@ -89,7 +89,7 @@ test('spools a complete upload to a file if it is larger than declared', async (
 })
 
 test.each([1_000, 100_000, 3_000_000])(
-  'stores none of the %i bytes above a limit that is set after the last byte',
+  'discards an upload of %i bytes if its limit falls below its size after the last byte',
   async (size) => {
     for (const expected of [0, size]) {
       let requested = 0
@@ -123,7 +123,7 @@ test('uploads share one memory budget, and small uploads use files when it is ex
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
 
-test('does not accumulate consumed chunks of an upload', async () => {
+test('frees the chunks of an upload after they are consumed', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()

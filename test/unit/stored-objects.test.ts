@@ -11,6 +11,6 @@ test.each([
   ['gs://bucket/ten_1', 's3://bucket', undefined],
   ['s3://bucket/filesystem/ten_1', 's3://bucket/files', undefined],
   ['/srv/blobs/ten_1', 'file:///srv/blobs', undefined],
-])('the folder %s in the store %s has the path %s', (url, storageUrl, folder) => {
+])('maps the folder %s in the store %s to the path %s', (url, storageUrl, folder) => {
   expect(toStoreFolder(url, storageUrl)).toBe(folder)
 })

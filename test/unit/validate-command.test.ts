@@ -65,7 +65,7 @@ test('the validate command skips packages and Git files in a folder but reads th
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('the validate command prints differing verdicts and error rates with confidence intervals for labels', async () => {
+test('the validate command compares verdicts with labels and prints error rates with confidence intervals', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))

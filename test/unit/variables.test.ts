@@ -46,7 +46,7 @@ test.each([
   ['[Colour!]', ['red'], [[]], ['blue']],
   ['[String!]', ['a'], [['b']], [null]],
   ['[String!]', ['a'], [['b']], 'a'],
-])('the variable type %s accepts %j and similar values and rejects others', (type, good, alsoGood, bad) => {
+])('a variable of type %s accepts %j and other valid values, and rejects an invalid one', (type, good, alsoGood, bad) => {
   expect(coerce(type, good)).toEqual(good)
   for (const value of alsoGood) expect(coerce(type, value)).toEqual(value)
   expect(coerce(type, bad)).toBe('fault')

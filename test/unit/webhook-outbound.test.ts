@@ -171,7 +171,7 @@ describe('addresses of connections', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    'a webhook does not connect to %s, even if it was saved',
+    'a webhook does not connect to the forbidden URL %s, even if the URL was saved',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({

@@ -121,7 +121,7 @@ describe('recognizes other types by their signatures, and rejects other content 
     expect(await inspect('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
   })
 
-  test('detects a file signature in base64 text and between lines', async () => {
+  test('detects a PKCS #7 signature in base64 with or without PEM header lines', async () => {
     const pem = `-----BEGIN PKCS7-----\n${'MIIB'.repeat(40)}\n-----END PKCS7-----\n`
     expect(await inspect('p7s', latin(pem))).toMatchObject({ sound: true })
     expect(await inspect('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })

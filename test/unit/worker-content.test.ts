@@ -29,7 +29,7 @@ const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settin
   return pool.run<string>(work, new AbortController().signal)
 }
 
-test('a worker reads exactly its content, regardless of its previous content', async () => {
+test('a worker reads exactly the content of its file, regardless of its previous file', async () => {
   const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
   for (let round = 0; round < 3; round++)
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))

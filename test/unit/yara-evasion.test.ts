@@ -220,7 +220,7 @@ describe('limits of detection', () => {
 })
 
 describe('members without a directory entry', () => {
-  test('ignores bytes that look like a member without a directory entry if no such member exists', async () => {
+  test('ignores zip header signatures that no member follows', async () => {
     const signatures = Buffer.concat(
       Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), generateNoise(90)])),
     )
@@ -232,7 +232,7 @@ describe('members without a directory entry', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('stops searching members without a directory entry if they all overlap', async () => {
+  test('reports a zip as incomplete if its members without a directory entry overlap', async () => {
     // Each member contains the headers of all later members, followed by data that unpacks to nothing but must be read.
     const header = createLocalEntry({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
@@ -242,7 +242,7 @@ describe('members without a directory entry', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('searches each member without a directory entry once, wherever it lies outside known members', () => {
+  test('finds each zip member without a directory entry once, at any position outside known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

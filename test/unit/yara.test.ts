@@ -242,7 +242,7 @@ describe('rules of the operator', () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test("the operator's YARA rules report their names, change the engine identity, and do not disable built-in rules", async () => {
+  test("the operator's YARA rules are reported by name, change the engine identity, and do not disable built-in rules", async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',

@@ -16,12 +16,15 @@ const assay = (...args: string[]) => run(process.execPath, [program, ...args], {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('help', () => {
-  test.each(Object.keys(commands))('`assay %s --help` prints usage, options and examples with exit status 0', async (name) => {
-    const { stdout, stderr } = await assay(name, '--help')
-    expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
-    expect(stdout).toMatch(/^Examples:\n {2}/m)
-    for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
-  })
+  test.each(Object.keys(commands))(
+    '`assay %s --help` prints usage, options and examples and exits with status 0',
+    async (name) => {
+      const { stdout, stderr } = await assay(name, '--help')
+      expect([stderr, stdout]).toEqual(['', expect.stringMatching(new RegExp(`^Usage: assay ${name}`))])
+      expect(stdout).toMatch(/^Examples:\n {2}/m)
+      for (const option of [...Object.keys(commands[name]!.options), 'json', 'help']) expect(stdout).toContain(`  --${option} `)
+    },
+  )
 
   test('`assay help COMMAND` prints the same text as `assay COMMAND --help`', async () => {
     expect((await assay('help', 'link')).stdout).toBe((await assay('link', '--help')).stdout)
@@ -32,7 +35,7 @@ describe('help', () => {
     for (const name of Object.keys(commands)) expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
   })
 
-  test('prints help to standard error with exit status 2 if the command is missing', async () => {
+  test('prints help to standard error and exits with status 2 if no command is given', async () => {
     await expect(assay()).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('Usage: assay COMMAND') })
   })
 })

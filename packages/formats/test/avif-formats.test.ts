@@ -48,7 +48,7 @@ describe('avif damage that libheif ignores', () => {
     expect(await read(readAvif, bytes)).toMatchObject(invalid(/not supported by this decoder/))
   })
 
-  test('returns a verdict for every mutation of an avif grid', async () => {
+  test('returns a verdict for every mutated avif grid', async () => {
     const grid = avifGrid(picture, 64, 48)
     for (const mutation of mutate(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })

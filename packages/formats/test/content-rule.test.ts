@@ -16,7 +16,7 @@ const extensionsOf = (type: string): string[] =>
 
 describe('content of a binary extension without its signature', () => {
   test.each(Object.keys(types))(
-    'rejects text for all extensions of type %s, and other content unless the type has no signature',
+    'rejects text with any extension of type %s, and accepts unknown binary data only if the type has no signature',
     async (type) => {
       for (const extension of extensionsOf(type)) {
         const unsigned = typesWithoutSignature.has(type) || extensionsWithoutSignature.has(extension)
@@ -27,7 +27,7 @@ describe('content of a binary extension without its signature', () => {
   )
 
   test.each([...sharedExtensions])(
-    'accepts any content with the extension .%s, which several formats share',
+    'accepts any content with the extension .%s, because several formats share it',
     async (extension) => {
       expect(getTextType(extension)).toBeUndefined()
       expect(await accepts(prose, extension)).toBe(true)

@@ -29,14 +29,14 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('rejects a heic whose HEVC units have wrong lengths', async () => {
+  test('rejects a heic whose HEVC NAL units have wrong lengths', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/header of a unit/))
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0, 0, 0, 9, 38, 1])]) }))).toMatchObject(broken(/add up/))
   })
 
-  test('rejects a heic with the shortest sequence of zeros that HEVC forbids', async () => {
+  test('rejects a heic with three consecutive zero bytes in its image data, even across a read boundary', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/image data is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -69,7 +69,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
-  test('returns a verdict for every mutation of a heic', async () => {
+  test('returns a verdict for every mutated heic', async () => {
     for (const mutation of mutate(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

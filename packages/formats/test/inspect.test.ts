@@ -24,14 +24,14 @@ test('opens a file on disk with the reader for its type', async () => {
   source.close()
 })
 
-test('decodes images without setting an image decoder', async () => {
+test('decodes images even if no image decoder is set', async () => {
   const image = await jpeg()
   expect(await inspect(new MemorySource(image, 'jpg'))).toMatchObject({ type: 'jpg', verdict: { sound: true } })
   const damaged = new MemorySource(image.subarray(0, image.length / 2), 'jpg')
   expect(await inspect(damaged)).toMatchObject({ type: 'jpg', verdict: { sound: false } })
 })
 
-test('uses the type option instead of the extension of the source', async () => {
+test('the type option overrides the extension of the source', async () => {
   const source = new MemorySource(zip({ 'a.txt': 'text' }))
   expect(await inspect(source, { type: 'zip' })).toMatchObject({
     type: 'zip',

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 describe('jpeg data after the last pixel', () => {
-  test('rejects trailing data in a jpeg, but accepts padding or a few bytes', async () => {
+  test('rejects many extra bytes before the end marker of a jpeg, but accepts padding or a few bytes', async () => {
     for (const whole of [baseline!, progressive!]) {
       expect(await read(readJpeg, whole)).toMatchObject(valid)
       expect(await read(readJpeg, withBeforeEnd(whole, codes))).toMatchObject(invalid(/excess codes|extraneous/))
@@ -34,7 +34,7 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(valid)
   })
 
-  test('rejects a jpeg with one trailing byte if a block has too many coefficients', async () => {
+  test('accepts a jpeg with excess coefficients or an extra scan byte, but rejects one with both', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(valid)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(valid)
     // Other readers accept such an image without a warning.
@@ -42,7 +42,7 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(invalid(/excess codes/))
   })
 
-  test('checks the end of each restart interval of a jpeg', async () => {
+  test('checks for excess coefficients at the end of each restart interval in a jpeg', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(valid)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(valid)
@@ -55,12 +55,12 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, bytes)).toMatchObject(invalid(/marker type 0xa6/))
   })
 
-  test('returns a verdict for every mutation of a jpeg', async () => {
+  test('returns a verdict for every mutated jpeg', async () => {
     for (const mutation of mutate(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
 })
 
-test('detects the coding process of a jpeg from a limited number of segments', async () => {
+test('detects a progressive jpeg only if its frame header is among the first segments', async () => {
   const behind = (segments: number) =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)

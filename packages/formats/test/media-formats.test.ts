@@ -40,7 +40,7 @@ describe.each(samples)('%s', (_name, reader, sample) => {
     expect(await read(reader, Buffer.alloc(0))).toMatchObject(invalid(/./))
   })
 
-  test('returns a verdict for every mutation of a media file', async () => {
+  test('returns a verdict for every mutated media file', async () => {
     for (const mutation of mutate(sample, 150)) {
       const verdict = await read(reader, mutation)
       expect(typeof verdict.sound).toBe('boolean')
@@ -124,7 +124,7 @@ describe('ogg', () => {
     )
   })
 
-  test('accepts an ogg recording whose pages have no positions', async () => {
+  test('accepts an ogg recording whose pages have no granule positions', async () => {
     const tags = Buffer.concat([Buffer.from('OpusTags\x05\0\0\0assay', 'latin1'), Buffer.alloc(4)])
     const headers = [oggPage(0, { flags: 2, body: opusHead() }), oggPage(1, { body: tags })]
     const audio = [2, 3].map((sequence) => oggPage(sequence, { body: Buffer.alloc(100, sequence) }))
@@ -172,7 +172,7 @@ describe('mp3', () => {
 })
 
 describe('mp3 and aac', () => {
-  test('accepts three consecutive mp3 or aac frames, regardless of the surrounding bytes', async () => {
+  test('accepts three consecutive mp3 frames between other bytes, but rejects frames that are not consecutive', async () => {
     const junk = Buffer.alloc(3000, 0x41)
     const frames = mp3().subarray(30, 30 + 417 * 3)
     expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(valid)
@@ -192,7 +192,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('skips tags that claim a size of 256 MB without reading them', async () => {
+  test('rejects audio whose tags claim a size of 256 MB without reading the tags', async () => {
     const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
     for (const reader of [readMp3, readAac, readFlac, readOgg])
       expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(invalid(/./))

@@ -212,7 +212,7 @@ describe('OLE', () => {
   })
 })
 
-test('returns a verdict for every mutation of an Office file', async () => {
+test('returns a verdict for every mutated Office file', async () => {
   const samples: [FormatReader, Buffer][] = [
     [readOoxml('docx'), packed(docx())],
     [readOoxml('xlsx'), packed(xlsx())],

@@ -87,7 +87,7 @@ describe('a cycle in a page tree', () => {
   })
 })
 
-test('returns a verdict for each of 300 PDF mutations and can then still read an intact PDF', async () => {
+test('returns a verdict for each of 300 mutated PDFs and can then still read an intact PDF', async () => {
   for (const sample of [pdf(), pdfWithAttachment(), protectedPdf()]) {
     let index = 0
     for (const mutation of mutate(sample, 100, 5)) {
@@ -98,7 +98,7 @@ test('returns a verdict for each of 300 PDF mutations and can then still read an
   }
 })
 
-test('replaces a PDF engine that was interrupted during a read', async () => {
+test('can read another PDF after a deadline interrupted the PDF engine', async () => {
   const complete = new MemorySource(pdf(), 'pdf')
   let reads = 0
   const failing: RandomAccessSource = {

@@ -31,7 +31,7 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
     expect(await read(Buffer.concat([pdfWithXrefStream(changes), Buffer.from(trailer)]))).toMatchObject(complete)
   })
 
-  test('rejects a PDF whose cross-reference stream lacks its end', async () => {
+  test('rejects a PDF with a cross-reference stream but no startxref entry', async () => {
     const bytes = pdfWithXrefStream()
     expect(await read(bytes.subarray(0, bytes.indexOf('startxref')))).toMatchObject(unrepairable)
   })
@@ -64,7 +64,7 @@ describe('a PDF trailer', () => {
       expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(complete)
   })
 
-  test('accepts a PDF trailer in any notation if it names the root', async () => {
+  test('accepts a malformed PDF trailer if it names the root, and rejects one that does not', async () => {
     expect(await read(behind('trailer % here it is\n<< /Root 1 0 R >>'))).toMatchObject(complete)
     expect(await read(behind('trailer << << /Size 5 [ 1 2 ] /Root 1 0 R'))).toMatchObject(complete)
     expect(await read(behind('trailer'))).toMatchObject(unrepairable)

@@ -90,12 +90,12 @@ describe('type detection', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('accepts the extensions of type %s: %j, but not %j', (type, may, mayNot) => {
+  ])('accepts these extensions for the type %s: %j, but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !isExtensionOfType(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => isExtensionOfType(extension, type))).toEqual([])
   })
 
-  test('accepts any content except a program under an unknown extension', () => {
+  test('accepts any file type except programs under an unknown extension', () => {
     expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionOfType('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
@@ -116,7 +116,7 @@ describe('content that looks like another type', () => {
     ['{"json": true}', 'text'],
     ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'text'],
     ['BEGIN:VCARD\nEND:VCARD\n', 'text'],
-  ])('detects text that starts with the letters of a signature: %s', async (content, kind) => {
+  ])('detects text that starts like another file type as text: %s', async (content, kind) => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
@@ -138,14 +138,14 @@ describe('content that looks like another type', () => {
 })
 
 describe('damaged content', () => {
-  test('detects a truncated Office document as damaged, not as a zip', async () => {
+  test('detects a truncated Office document as a damaged zip', async () => {
     const complete = basic.docx()
     expect(await typeOf(complete.subarray(0, complete.length - 200))).toBe('zip-damaged')
     expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionOfType(extension, 'zip-damaged'))).toBe(true)
     expect(isExtensionOfType('pdf', 'zip-damaged')).toBe(false)
   })
 
-  test('detects an Office document with a damaged directory as damaged, not as a zip', async () => {
+  test('detects an Office document with a damaged directory as a damaged zip', async () => {
     const complete = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
     const second = complete.indexOf('PK\x01\x02', complete.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
     complete.fill(0, second, second + 4)
@@ -168,7 +168,7 @@ describe('damaged content', () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 
-  test('detects an old Office document with a zip near its end as an Office document, not as a zip', async () => {
+  test('detects a zip that is surrounded by other bytes as unknown', async () => {
     const damaged = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
     expect(await typeOf(damaged)).toBe('unknown')
   })
@@ -179,13 +179,13 @@ describe('unusual content', () => {
     expect(await typeOf(basic.zip({ '[Content_Types].xml': '', 'xl\\workbook.xml': '' }))).toBe('xlsx')
   })
 
-  test('detects audio whose companded samples look like text', async () => {
+  test('detects a WAV file whose companded samples look like text', async () => {
     const loud = basic.wav(4000)
     for (let at = 44; at < loud.length; at++) loud[at] = 0xd5 + (at % 3)
     expect(await typeOf(loud)).toBe('wav')
   })
 
-  test('detects a PDF with leading bytes, and a PDF that contains only text characters', async () => {
+  test('detects a PDF with leading bytes or with only text characters', async () => {
     expect(await typeOf(Buffer.concat([Buffer.from([0, 1, 2, 3]), basic.pdf()]))).toBe('pdf')
     expect(await typeOf(basic.pdf())).toBe('pdf')
   })
@@ -199,7 +199,7 @@ describe('unusual content', () => {
     ['eps', '\xc5\xd0\xd3\xc6 all letters'],
     ['rtf', '{\\rtf1 all letters}'],
     ['text', '{"rtf": 1}'],
-  ])('detects %s content that contains only letters: %s', async (type, letters) => {
+  ])('detects the type %s in content that looks like text: %s', async (type, letters) => {
     expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
   })
 

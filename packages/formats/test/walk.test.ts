@@ -76,7 +76,7 @@ describe('walk', () => {
     ],
     ['a uuencoded file in a message', 'From: a@example.org\r\n\r\nbegin 644 a.txt\r\n)<V]M92!T97AT\r\n`\r\nend\r\n', 'some text'],
     ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
-  ])('decodes %s and visits the decoded text', async (_, message, text) => {
+  ])('decodes %s and passes the decoded text to the visitor', async (_, message, text) => {
     const visitor = new Recorder()
     expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
@@ -88,7 +88,7 @@ describe('walk', () => {
     expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
   })
 
-  test('tells the visitor the container of each member, and whether other programs can unpack the member', async () => {
+  test('passes the container of each member to the visitor, and whether other programs recognize that container', async () => {
     const origins = new Map<string, string>()
     const names = new WeakMap<WindowReceiver, string>()
     const visitor: Visitor = {
@@ -218,7 +218,7 @@ test.each([
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
   ['tar', (data: Buffer) => createTar([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
-])('opens or reports an archive at the end of a large file in a %s', async (_, pack) => {
+])('unpacks an archive at the end of a small program in a %s, and reports one at the end of a large program', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).gaps).toEqual([])
@@ -245,7 +245,7 @@ describe('a walk that observes a reader', () => {
     return observing
   }
 
-  test('visits each member of a zip only while the reader inflates it', async () => {
+  test('visits zip members while the reader inflates them, without inflating them again', async () => {
     const sizes = [5_000, 900_000, 3_000_000, 9_000_000]
     const archive = zip(sizes.map((size) => ({ name: `${size}`, data: Buffer.alloc(size, `${size} `) })))
     const visitor = new Recorder()
@@ -253,7 +253,7 @@ describe('a walk that observes a reader', () => {
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
   })
 
-  test.each([true, false])('visits each member of a nested zip while the reader inflates it (stored: %s)', async (stored) => {
+  test.each([true, false])('visits the members of a nested zip while the reader inflates them (stored: %s)', async (stored) => {
     const text = 'inner text '.repeat(1_000)
     const inner = zip([{ name: 'b.txt', data: Buffer.from(text) }])
     const archive = zip([{ name: 'a.zip', data: inner, stored }])
@@ -282,17 +282,20 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.filter((each) => each.startsWith('<!doctype'))).toHaveLength(1)
   })
 
-  test.each(['7z', 'xz', 'bzip2'])('visits each member of a %s only while the reader unpacks it', async (type) => {
-    const text = 'text '.repeat(1_000)
-    const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
-    const archive = await sevenZip(type === '7z' ? { 'a.txt': text, 'b.zip': inner } : { 'a.txt': text }, [], type)
-    const visitor = new Recorder()
-    const observing = await read(archive, type === 'bzip2' ? 'bz2' : type, visitor)
-    archive.fill(0xff, 32, 48)
-    expect(await observing.finish()).toEqual({ gaps: [] })
-    expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
-    if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
-  })
+  test.each(['7z', 'xz', 'bzip2'])(
+    'visits the members of a %s archive while the reader unpacks them, without unpacking them again',
+    async (type) => {
+      const text = 'text '.repeat(1_000)
+      const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
+      const archive = await sevenZip(type === '7z' ? { 'a.txt': text, 'b.zip': inner } : { 'a.txt': text }, [], type)
+      const visitor = new Recorder()
+      const observing = await read(archive, type === 'bzip2' ? 'bz2' : type, visitor)
+      archive.fill(0xff, 32, 48)
+      expect(await observing.finish()).toEqual({ gaps: [] })
+      expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
+      if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
+    },
+  )
 
   test('reports the damage that 7-Zip detected while the reader ran', async () => {
     const archive = await sevenZip({ 'a.bin': noise(50_000) }, ['-m0=Copy'])
@@ -305,7 +308,7 @@ describe('a walk that observes a reader', () => {
     expect((await observing.finish()).gaps).toMatchObject([{ container: '7z', reason: expect.stringContaining('CRC Failed') }])
   })
 
-  test('visits a member again if the reader stopped before the end of the member', async () => {
+  test('visits a member again if the reader failed before the end of the member', async () => {
     const tar = await createTar([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
@@ -387,7 +390,7 @@ describe('a walk that observes a reader', () => {
     expect(await observing.finish()).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
-  test('continues the reader if the walk fails, and throws the error after the reader has finished', async () => {
+  test('lets the reader finish if the walk fails, and then throws the error', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       onContent: () => (bytes) => {

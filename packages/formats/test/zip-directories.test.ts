@@ -23,11 +23,11 @@ function plainNumbers(bytes: Buffer): Buffer {
 describe('zip64 records', () => {
   const complete = zip(members, { zip64: true })
 
-  test('accepts zip64 records in addition to valid 32-bit numbers', async () => {
+  test('accepts zip64 records in a zip whose 32-bit sizes and offsets are also valid', async () => {
     expect(await inspect(plainNumbers(complete))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
-  test('accepts zip64 records that are shifted by bytes before the archive', async () => {
+  test('accepts a zip64 archive with leading bytes', async () => {
     expect(await inspect(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
@@ -38,7 +38,7 @@ describe('zip64 records', () => {
     expect(await inspect(copy)).toMatchObject({ sound: false })
   })
 
-  test('rejects a zip as damaged if a member has saturated sizes but no zip64 field', async () => {
+  test('rejects a zip as damaged if a member has the size 0xFFFFFFFF but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)

@@ -10,7 +10,7 @@ test('serializes numbers, strings and literals as in RFC 8785, section 3.2.2', (
   )
 })
 
-test('sorts members by UTF-16 code units, including in nested objects (RFC 8785, section 3.2.3)', () => {
+test('sorts object keys by UTF-16 code units, including in nested objects (RFC 8785, section 3.2.3)', () => {
   const names = ['\u20ac', '\r', '\ufb33', '1', '\u{1f600}', '\u0080', '\u00f6']
   const ordered = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\u{1f600}', '\ufb33']
   const written = toCanonicalJson([Object.fromEntries(names.map((name) => [name, name]))])
@@ -18,7 +18,7 @@ test('sorts members by UTF-16 code units, including in nested objects (RFC 8785,
   expect(written).toBe(`[{${ordered.map((name) => `${JSON.stringify(name)}:${JSON.stringify(name)}`).join(',')}}]`)
 })
 
-test('omits undefined members and replaces characters that PostgreSQL cannot store', () => {
+test('omits undefined properties and replaces characters that PostgreSQL cannot store', () => {
   expect(toCanonicalJson({ b: undefined, a: 'x\0\ud800', at: new Date(0) })).toBe(
     '{"a":"x\ufffd\ufffd","at":"1970-01-01T00:00:00.000Z"}',
   )

@@ -50,7 +50,7 @@ describe('Merkle tree', () => {
     }
   })
 
-  test('returns undefined for an inclusion proof of the wrong length or with an index out of range', () => {
+  test('returns undefined if an inclusion proof has the wrong length or its index is out of range', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
     expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()

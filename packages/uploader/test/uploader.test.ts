@@ -31,7 +31,7 @@ describe('texts', () => {
     [7201, '3 hr'],
   ])('formats %d seconds as %s', (seconds, text) => expect(formatSeconds(seconds, 'en')).toBe(text))
 
-  test('preserves placeholders that have no value', () => {
+  test('preserves placeholders without a value', () => {
     expect(fillPlaceholders('{name} and {other}', { name: '{other}' })).toBe('{other} and {other}')
   })
 
@@ -45,7 +45,7 @@ describe('texts', () => {
 })
 
 describe('rate of an upload', () => {
-  test('reports no upload rate in the first second, and then the average of the last five seconds', () => {
+  test('reports the average upload rate of the last five seconds, but none in the first second', () => {
     const meter = new RateMeter()
     meter.addSample(0, 0)
     meter.addSample(500, 500)

@@ -171,7 +171,7 @@ async function run({ mode, from, to, flight, warmMs, forMs, locked }) {
         try {
           await commit(some[created % some.length], created++)
         } catch (error) {
-          // An overloaded tenant or a lock time-out is expected.
+          // An overloaded tenant or a lock timeout is expected.
           if (error.code !== 'database_unavailable' && error.code !== 'overloaded') throw error
           rejected++
           continue

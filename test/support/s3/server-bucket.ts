@@ -37,7 +37,7 @@ export class ServerBucket {
       credentials: this.server.credentials,
       unconditionalWrites,
       requireProof: true,
-      // Long time-outs allow for a machine that runs other tests at the same time.
+      // Long timeouts allow for a machine that runs other tests at the same time.
       limits: { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 },
     })
   }

@@ -172,7 +172,7 @@ describe('zip', () => {
     expect(await inspect(readZip, damaged)).toMatchObject({ sound: false })
   })
 
-  test('lists the members of a zip up to the limit, without checking their content', () => {
+  test('lists zip members up to the limit without checking their content', () => {
     const entries = listZipEntries(toSource(zip([{ name: 'a', data: text, crc: 1 }])), limits())
     expect(entries).toMatchObject([{ name: 'a', method: 8, uncompressedSize: 1240, encrypted: false }])
     expect(listZipEntries(toSource(zip(plain)), limits({ maxEntries: 2 }))).toHaveLength(2)
@@ -320,7 +320,7 @@ describe('7z', () => {
   })
 })
 
-test('returns a verdict for every mutation of an archive', async () => {
+test('returns a verdict for every mutated archive', async () => {
   const samples: [FormatReader, Buffer, number][] = [
     [readZip, zip([...plain, { name: 'inner.zip', data: zip(plain) }, { name: 'link', data: 'folder', symlink: true }]), 400],
     [readZip, zip(plain, { zip64: true, comment: 'hello' }), 300],

@@ -82,7 +82,7 @@ describe('PDF', () => {
     )
   })
 
-  test('accepts an image whose metadata mentions PDF', async () => {
+  test('does not treat an image whose metadata mentions PDF as a polyglot', async () => {
     const source = toSource(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
     expect(detectPolyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
   })
@@ -120,7 +120,7 @@ describe('archives with many small parts', () => {
     })
   })
 
-  test('checks a large gzip member between small ones', async () => {
+  test('verifies the checksum of a large gzip member between small ones', async () => {
     const large = gzipSync(Buffer.alloc(900_000, 'line of text\n'), { level: 1 })
     const damaged = Buffer.from(large)
     damaged[damaged.length - 6]! ^= 1
@@ -176,7 +176,7 @@ describe('Office documents older than compound files', () => {
   word.writeUInt32LE(384, 24)
   word.writeUInt32LE(500, 28)
 
-  test('accepts an Office document that is not a compound file, based on its first record', async () => {
+  test('accepts an old Office document that is not a compound file, based on its first record', async () => {
     expect(await inspect(readOle('xls'), sheet)).toMatchObject({ sound: true })
     expect(await inspect(readOle('doc'), word)).toMatchObject({ sound: true })
     expect(await inspect(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })
