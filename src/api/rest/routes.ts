@@ -1,10 +1,4 @@
-/** A REST endpoint with the stored document that it runs. */
-export interface Route {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Path below /api/v1, with parameters such as `{file_id}`. */
-  path: string
-  /** Name of an operation in operations.graphql. */
-  operation: string
+interface RouteOptions {
   status?: number
   message?: string
   /** False if the response envelope has no timestamp. */
@@ -23,266 +17,138 @@ export interface Route {
   sendsPreview?: boolean
   /** True if `data` is a receipt, which is also available as a compact JWS (RFC 7515, section 9.2.1). */
   receipt?: boolean
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** A REST endpoint with the stored document that it runs. */
+export interface Route extends RouteOptions {
+  method: Method
+  /** Path below /api/v1, with parameters such as `{file_id}`. */
+  path: string
+  /** Name of an operation in operations.graphql. */
+  operation: string
   summary: string
+}
+
+function route(endpoint: `${Method} /${string}`, operation: string, summary: string, options: RouteOptions = {}): Route {
+  const [method, path] = endpoint.split(' ') as [Method, string]
+  return { method, path, operation, summary, ...options }
 }
 
 /** All REST endpoints. A new endpoint needs a row here, a document in operations.graphql, and schema fields. */
 export const routes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/api-keys',
-    operation: 'CreateApiKey',
+  route('POST /api-keys', 'CreateApiKey', 'Create an API key', {
     status: 201,
     message: 'API key created. Store the key now: it cannot be shown again.',
     body: 'json',
-    summary: 'Create an API key',
-  },
-  { method: 'GET', path: '/api-keys', operation: 'ListApiKeys', listedBy: 'api_key_id', summary: 'List API keys' },
-  { method: 'GET', path: '/api-keys/{api_key_id}', operation: 'GetApiKey', summary: 'Get an API key' },
-  { method: 'POST', path: '/api-keys/{api_key_id}/enable', operation: 'EnableApiKey', summary: 'Enable an API key' },
-  { method: 'POST', path: '/api-keys/{api_key_id}/disable', operation: 'DisableApiKey', summary: 'Disable an API key' },
-  { method: 'POST', path: '/api-keys/{api_key_id}/revoke', operation: 'RevokeApiKey', summary: 'Revoke an API key' },
-  {
-    method: 'POST',
-    path: '/api-keys/{api_key_id}/rotate',
-    operation: 'RotateApiKey',
+  }),
+  route('GET /api-keys', 'ListApiKeys', 'List API keys', { listedBy: 'api_key_id' }),
+  route('GET /api-keys/{api_key_id}', 'GetApiKey', 'Get an API key'),
+  route('POST /api-keys/{api_key_id}/enable', 'EnableApiKey', 'Enable an API key'),
+  route('POST /api-keys/{api_key_id}/disable', 'DisableApiKey', 'Disable an API key'),
+  route('POST /api-keys/{api_key_id}/revoke', 'RevokeApiKey', 'Revoke an API key'),
+  route('POST /api-keys/{api_key_id}/rotate', 'RotateApiKey', 'Rotate an API key', {
     message: 'API key rotated. Store the new key now: it cannot be shown again.',
     body: 'json',
-    summary: 'Rotate an API key',
-  },
+  }),
 
-  { method: 'POST', path: '/contexts', operation: 'CreateContext', status: 201, body: 'json', summary: 'Create a context' },
-  { method: 'GET', path: '/contexts', operation: 'ListContexts', listedBy: 'context_id', summary: 'List contexts' },
-  { method: 'GET', path: '/contexts/{context_key}', operation: 'GetContext', summary: 'Get a context' },
-  { method: 'PATCH', path: '/contexts/{context_key}', operation: 'UpdateContext', body: 'json', summary: 'Update a context' },
-  {
-    method: 'GET',
-    path: '/contexts/{context_key}/policy',
-    operation: 'GetContextPolicy',
-    summary: 'Get the policy of a context',
-  },
-  {
-    method: 'PATCH',
-    path: '/contexts/{context_key}/policy',
-    operation: 'UpdateContextPolicy',
+  route('POST /contexts', 'CreateContext', 'Create a context', { status: 201, body: 'json' }),
+  route('GET /contexts', 'ListContexts', 'List contexts', { listedBy: 'context_id' }),
+  route('GET /contexts/{context_key}', 'GetContext', 'Get a context'),
+  route('PATCH /contexts/{context_key}', 'UpdateContext', 'Update a context', { body: 'json' }),
+  route('GET /contexts/{context_key}/policy', 'GetContextPolicy', 'Get the policy of a context'),
+  route('PATCH /contexts/{context_key}/policy', 'UpdateContextPolicy', 'Update the policy of a context', {
     body: 'json',
     nullable: ['retention_days'],
-    summary: 'Update the policy of a context',
-  },
-  {
-    method: 'GET',
-    path: '/contexts/{context_key}/versions',
-    operation: 'ListContextVersions',
+  }),
+  route('GET /contexts/{context_key}/versions', 'ListContextVersions', 'List the rule versions of a context', {
     listedBy: 'version',
-    summary: 'List the rule versions of a context',
-  },
-  {
-    method: 'POST',
-    path: '/contexts/{context_key}/preview',
-    operation: 'PreviewContext',
-    body: 'json',
-    summary: 'Preview a context change',
-  },
-  {
-    method: 'POST',
-    path: '/contexts/{context_key}/rescan',
-    operation: 'RescanContext',
-    summary: 'Rescan the files of a context',
-  },
-  {
-    method: 'GET',
-    path: '/contexts/{context_key}/rescan',
-    operation: 'GetContextRescan',
-    summary: 'Get the rescan progress of a context',
-  },
-  { method: 'DELETE', path: '/contexts/{context_key}', operation: 'DeleteContext', summary: 'Delete a context' },
+  }),
+  route('POST /contexts/{context_key}/preview', 'PreviewContext', 'Preview a context change', { body: 'json' }),
+  route('POST /contexts/{context_key}/rescan', 'RescanContext', 'Rescan the files of a context'),
+  route('GET /contexts/{context_key}/rescan', 'GetContextRescan', 'Get the rescan progress of a context'),
+  route('DELETE /contexts/{context_key}', 'DeleteContext', 'Delete a context'),
 
-  {
-    method: 'POST',
-    path: '/files/upload',
-    operation: 'UploadFile',
+  route('POST /files/upload', 'UploadFile', 'Upload a file', {
     status: 201,
     message: 'File uploaded.',
     timestamp: false,
     body: 'multipart',
-    summary: 'Upload a file',
-  },
-  {
-    method: 'POST',
-    path: '/files/validate',
-    operation: 'ValidateFile',
-    body: 'multipart',
-    summary: 'Check a file without storing it',
-  },
-  { method: 'GET', path: '/files', operation: 'ListFiles', listedBy: 'file_id', summary: 'List files' },
-  { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get a download URL' },
-  {
-    method: 'GET',
-    path: '/files/{file_id}/preview',
-    operation: 'GetFilePreview',
-    sendsPreview: true,
-    summary: 'Get a preview of a file',
-  },
-  { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete a file' },
-  { method: 'POST', path: '/files/delete', operation: 'DeleteFiles', body: 'json', summary: 'Delete up to 100 files' },
-  { method: 'GET', path: '/files/{file_id}/metadata', operation: 'GetFileMetadata', summary: 'Get the metadata of a file' },
-  {
-    method: 'GET',
-    path: '/files/{file_id}/validation',
-    operation: 'GetFileValidation',
-    summary: 'Get the latest validation report for a file',
-  },
-  {
-    method: 'GET',
-    path: '/files/{file_id}/validations',
-    operation: 'ListFileValidations',
-    summary: 'List the validation reports of a file',
-  },
+  }),
+  route('POST /files/validate', 'ValidateFile', 'Check a file without storing it', { body: 'multipart' }),
+  route('GET /files', 'ListFiles', 'List files', { listedBy: 'file_id' }),
+  route('GET /files/{file_id}', 'CreateDownloadUrl', 'Get a download URL', { timestamp: false }),
+  route('GET /files/{file_id}/preview', 'GetFilePreview', 'Get a preview of a file', { sendsPreview: true }),
+  route('DELETE /files/{file_id}', 'DeleteFile', 'Delete a file'),
+  route('POST /files/delete', 'DeleteFiles', 'Delete up to 100 files', { body: 'json' }),
+  route('GET /files/{file_id}/metadata', 'GetFileMetadata', 'Get the metadata of a file'),
+  route('GET /files/{file_id}/validation', 'GetFileValidation', 'Get the latest validation report for a file'),
+  route('GET /files/{file_id}/validations', 'ListFileValidations', 'List the validation reports of a file'),
 
-  {
-    method: 'GET',
-    path: '/quarantine',
-    operation: 'ListQuarantine',
-    listedBy: 'file_id',
-    sortedBy: 'quarantined_at',
-    summary: 'List quarantined files',
-  },
-  {
-    method: 'POST',
-    path: '/quarantine/{file_id}/release',
-    operation: 'ReleaseFromQuarantine',
-    body: 'json',
-    summary: 'Release a quarantined file',
-  },
-  {
-    method: 'DELETE',
-    path: '/quarantine/{file_id}',
-    operation: 'PurgeFromQuarantine',
-    summary: 'Purge a quarantined file',
-  },
+  route('GET /quarantine', 'ListQuarantine', 'List quarantined files', { listedBy: 'file_id', sortedBy: 'quarantined_at' }),
+  route('POST /quarantine/{file_id}/release', 'ReleaseFromQuarantine', 'Release a quarantined file', { body: 'json' }),
+  route('DELETE /quarantine/{file_id}', 'PurgeFromQuarantine', 'Purge a quarantined file'),
 
-  { method: 'PUT', path: '/files/{file_id}/hold', operation: 'HoldFile', body: 'json', summary: 'Put a file on hold' },
-  { method: 'DELETE', path: '/files/{file_id}/hold', operation: 'ReleaseHold', summary: 'Release the hold of a file' },
-  {
-    method: 'GET',
-    path: '/holds',
-    operation: 'ListHolds',
-    listedBy: 'file_id',
-    sortedBy: 'held_at',
-    summary: 'List holds',
-  },
-  {
-    method: 'GET',
-    path: '/trash',
-    operation: 'ListTrash',
-    listedBy: 'file_id',
-    sortedBy: 'deleted_at',
-    summary: 'List deleted files',
-  },
-  { method: 'POST', path: '/trash/{file_id}/restore', operation: 'RestoreFile', summary: 'Restore a file from the trash' },
-  { method: 'DELETE', path: '/trash/{file_id}', operation: 'PurgeFile', summary: 'Purge a file from the trash' },
+  route('PUT /files/{file_id}/hold', 'HoldFile', 'Put a file on hold', { body: 'json' }),
+  route('DELETE /files/{file_id}/hold', 'ReleaseHold', 'Release the hold of a file'),
+  route('GET /holds', 'ListHolds', 'List holds', { listedBy: 'file_id', sortedBy: 'held_at' }),
+  route('GET /trash', 'ListTrash', 'List deleted files', { listedBy: 'file_id', sortedBy: 'deleted_at' }),
+  route('POST /trash/{file_id}/restore', 'RestoreFile', 'Restore a file from the trash'),
+  route('DELETE /trash/{file_id}', 'PurgeFile', 'Purge a file from the trash'),
 
-  { method: 'GET', path: '/stats', operation: 'GetStats', summary: 'Get the statistics overview' },
-  { method: 'GET', path: '/stats/charts/api-calls', operation: 'GetApiCallsChart', summary: 'Get the API calls chart' },
-  { method: 'GET', path: '/stats/charts/storage', operation: 'GetStorageChart', summary: 'Get the used storage chart' },
-  { method: 'GET', path: '/stats/charts/uploads', operation: 'GetUploadsChart', summary: 'Get the uploads chart' },
-  { method: 'GET', path: '/stats/by-context/api-calls', operation: 'GetApiCallsByContext', summary: 'List API calls by context' },
-  { method: 'GET', path: '/stats/by-context/files', operation: 'GetFilesByContext', summary: 'List file totals by context' },
-  { method: 'GET', path: '/stats/logs', operation: 'ListCallLogs', listedBy: 'call_id', summary: 'List call log entries' },
+  route('GET /stats', 'GetStats', 'Get the statistics overview'),
+  route('GET /stats/charts/api-calls', 'GetApiCallsChart', 'Get the API calls chart'),
+  route('GET /stats/charts/storage', 'GetStorageChart', 'Get the used storage chart'),
+  route('GET /stats/charts/uploads', 'GetUploadsChart', 'Get the uploads chart'),
+  route('GET /stats/by-context/api-calls', 'GetApiCallsByContext', 'List API calls by context'),
+  route('GET /stats/by-context/files', 'GetFilesByContext', 'List file totals by context'),
+  route('GET /stats/logs', 'ListCallLogs', 'List call log entries', { listedBy: 'call_id' }),
 
-  { method: 'GET', path: '/audit-logs', operation: 'ListAuditLogs', listedBy: 'audit_id', summary: 'List audit log entries' },
-  {
-    method: 'GET',
-    path: '/audit-logs/entity/{entity_type}/{entity_id}',
-    operation: 'ListAuditLogsOfEntity',
+  route('GET /audit-logs', 'ListAuditLogs', 'List audit log entries', { listedBy: 'audit_id' }),
+  route('GET /audit-logs/entity/{entity_type}/{entity_id}', 'ListAuditLogsOfEntity', 'List audit log entries of an entity', {
     listedBy: 'audit_id',
-    summary: 'List audit log entries of an entity',
-  },
+  }),
 
-  {
-    method: 'POST',
-    path: '/upload-links',
-    operation: 'CreateUploadLink',
+  route('POST /upload-links', 'CreateUploadLink', 'Create an upload link', {
     status: 201,
     message: 'Upload link created. Store the URL now: it cannot be shown again.',
     body: 'json',
-    summary: 'Create an upload link',
-  },
-  { method: 'GET', path: '/upload-links', operation: 'ListUploadLinks', listedBy: 'link_id', summary: 'List upload links' },
-  { method: 'GET', path: '/upload-links/{link_id}', operation: 'GetUploadLink', summary: 'Get an upload link' },
-  { method: 'DELETE', path: '/upload-links/{link_id}', operation: 'RevokeUploadLink', summary: 'Revoke an upload link' },
+  }),
+  route('GET /upload-links', 'ListUploadLinks', 'List upload links', { listedBy: 'link_id' }),
+  route('GET /upload-links/{link_id}', 'GetUploadLink', 'Get an upload link'),
+  route('DELETE /upload-links/{link_id}', 'RevokeUploadLink', 'Revoke an upload link'),
 
-  { method: 'GET', path: '/events', operation: 'ListEvents', streams: true, summary: 'List events' },
+  route('GET /events', 'ListEvents', 'List events', { streams: true }),
 
-  { method: 'GET', path: '/tenant', operation: 'GetTenant', summary: 'Get the tenant' },
-  { method: 'PATCH', path: '/tenant', operation: 'UpdateTenant', body: 'json', summary: 'Update the tenant' },
+  route('GET /tenant', 'GetTenant', 'Get the tenant'),
+  route('PATCH /tenant', 'UpdateTenant', 'Update the tenant', { body: 'json' }),
 
-  {
-    method: 'POST',
-    path: '/webhooks',
-    operation: 'CreateWebhook',
+  route('POST /webhooks', 'CreateWebhook', 'Create a webhook', {
     status: 201,
     message: 'Webhook created. Store the secret now: it cannot be shown again.',
     body: 'json',
-    summary: 'Create a webhook',
-  },
-  { method: 'GET', path: '/webhooks', operation: 'ListWebhooks', listedBy: 'webhook_id', summary: 'List webhooks' },
-  { method: 'GET', path: '/webhooks/{webhook_id}', operation: 'GetWebhook', summary: 'Get a webhook' },
-  {
-    method: 'PATCH',
-    path: '/webhooks/{webhook_id}',
-    operation: 'UpdateWebhook',
-    body: 'json',
-    nullable: ['contexts'],
-    summary: 'Update a webhook',
-  },
-  { method: 'DELETE', path: '/webhooks/{webhook_id}', operation: 'DeleteWebhook', summary: 'Delete a webhook' },
-  { method: 'POST', path: '/webhooks/{webhook_id}/test', operation: 'TestWebhook', summary: 'Test a webhook' },
-  {
-    method: 'POST',
-    path: '/webhooks/{webhook_id}/rotate-secret',
-    operation: 'RotateWebhookSecret',
+  }),
+  route('GET /webhooks', 'ListWebhooks', 'List webhooks', { listedBy: 'webhook_id' }),
+  route('GET /webhooks/{webhook_id}', 'GetWebhook', 'Get a webhook'),
+  route('PATCH /webhooks/{webhook_id}', 'UpdateWebhook', 'Update a webhook', { body: 'json', nullable: ['contexts'] }),
+  route('DELETE /webhooks/{webhook_id}', 'DeleteWebhook', 'Delete a webhook'),
+  route('POST /webhooks/{webhook_id}/test', 'TestWebhook', 'Test a webhook'),
+  route('POST /webhooks/{webhook_id}/rotate-secret', 'RotateWebhookSecret', 'Rotate the secret of a webhook', {
     message: 'Webhook secret rotated. Store the new secret now: it cannot be shown again.',
-    summary: 'Rotate the secret of a webhook',
-  },
-  {
-    method: 'GET',
-    path: '/webhooks/{webhook_id}/deliveries',
-    operation: 'ListWebhookDeliveries',
+  }),
+  route('GET /webhooks/{webhook_id}/deliveries', 'ListWebhookDeliveries', 'List the deliveries of a webhook', {
     listedBy: 'delivery_id',
-    summary: 'List the deliveries of a webhook',
-  },
-  {
-    method: 'POST',
-    path: '/webhooks/{webhook_id}/replay',
-    operation: 'ReplayWebhook',
-    body: 'json',
-    summary: 'Replay events to a webhook',
-  },
+  }),
+  route('POST /webhooks/{webhook_id}/replay', 'ReplayWebhook', 'Replay events to a webhook', { body: 'json' }),
 
-  {
-    method: 'GET',
-    path: '/files/{file_id}/receipt',
-    operation: 'GetFileReceipt',
-    receipt: true,
-    summary: 'Get the receipt of a file',
-  },
-  {
-    method: 'GET',
-    path: '/calls/{call_id}/receipt',
-    operation: 'GetCallReceipt',
-    receipt: true,
-    summary: 'Get the receipt of an upload call',
-  },
-  {
-    method: 'POST',
-    path: '/log/share',
-    operation: 'ShareLog',
+  route('GET /files/{file_id}/receipt', 'GetFileReceipt', 'Get the receipt of a file', { receipt: true }),
+  route('GET /calls/{call_id}/receipt', 'GetCallReceipt', 'Get the receipt of an upload call', { receipt: true }),
+  route('POST /log/share', 'ShareLog', 'Create a log access token', {
     status: 201,
     message: 'Log token created. Store the token now: it cannot be shown again.',
     body: 'json',
-    summary: 'Create a log access token',
-  },
-  { method: 'GET', path: '/log/shares', operation: 'ListLogShares', listedBy: 'share_id', summary: 'List log access tokens' },
-  { method: 'DELETE', path: '/log/shares/{share_id}', operation: 'RevokeLogShare', summary: 'Revoke a log access token' },
+  }),
+  route('GET /log/shares', 'ListLogShares', 'List log access tokens', { listedBy: 'share_id' }),
+  route('DELETE /log/shares/{share_id}', 'RevokeLogShare', 'Revoke a log access token'),
 ]
