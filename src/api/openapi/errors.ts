@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http'
+import { createErrorBody, createProblemBody } from '../../access/public-error.js'
 import { blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 import { httpStatus } from '../../platform/errors/errors.js'
 import { errorDescriptions } from './error-details.js'
 import { exampleRequestId, exampleTime } from './examples.js'
-import type { Json, NamedSchemas } from './schemas.js'
+import { closedObject, type Json, type NamedSchemas } from './schemas.js'
 
 /** Error codes that every operation can return. */
 const commonErrors: ErrorCode[] = [
@@ -58,19 +58,22 @@ const operationErrors: Record<string, ErrorCode[]> = {
 export interface OperationFacts {
   operation: string
   body?: 'json' | 'multipart' | undefined
-  idempotent: boolean
-  judged: boolean
+  idempotent?: boolean
+  /** True if the request has parameters that are validated. */
+  judged?: boolean
   /** True if the path contains a resource id. */
-  named: boolean
+  named?: boolean
+  isPublic?: boolean
 }
 
 /** Returns the error codes of a route, ordered by HTTP status. */
-export function getCodes({ operation, body, idempotent, judged, named }: OperationFacts): ErrorCode[] {
+export function getCodes({ operation, body, idempotent, judged, named, isPublic }: OperationFacts): ErrorCode[] {
   const codes = new Set<ErrorCode>([...commonErrors, ...(operationErrors[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
   if (named) codes.add('not_found')
   if (body) codes.add('unsupported_media_type')
   if (idempotent) codes.add('idempotency_mismatch')
+  if (isPublic) codes.delete('unauthenticated')
   return errorCodes.filter((code) => codes.has(code))
 }
 
@@ -112,13 +115,6 @@ function createResponse(named: NamedSchemas, status: number, codes: ErrorCode[])
     },
   }
 }
-
-const closedObject = (properties: Record<string, Json>): Json => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-})
 
 const requestId: Json = { type: 'string', description: 'Request ID, as in the `X-Request-Id` header.' }
 
@@ -170,20 +166,9 @@ function toExamples(codes: ErrorCode[], toValue: (code: ErrorCode) => Json): Jso
   return { examples: Object.fromEntries(codes.map((code) => [code, { value: toValue(code) }])) }
 }
 
-function toEnvelope(code: ErrorCode): Json {
-  const { message, details } = errorDescriptions[code].example
-  return { status: 'ERROR', message, error: { code, details }, request_id: exampleRequestId, timestamp: exampleTime }
-}
+const toEnvelope = (code: ErrorCode): Json => ({
+  ...createErrorBody({ code, ...errorDescriptions[code].example }, exampleRequestId),
+  timestamp: exampleTime,
+})
 
-function toProblem(code: ErrorCode): Json {
-  const { message, details } = errorDescriptions[code].example
-  return {
-    type: `urn:assay:error:${code}`,
-    title: STATUS_CODES[httpStatus[code]],
-    status: httpStatus[code],
-    detail: message,
-    instance: `urn:assay:request:${exampleRequestId}`,
-    code,
-    details,
-  }
-}
+const toProblem = (code: ErrorCode): Json => createProblemBody({ code, ...errorDescriptions[code].example }, exampleRequestId)

@@ -1,8 +1,7 @@
 import type { Json, NamedSchemas } from './schemas.js'
 
 const ulid = '01kqzv6y8xw3f5t2n7m4c9d1b0'
-const moment = '2026-11-20T10:00:00.000Z'
-export const exampleTime = moment
+export const exampleTime = '2026-11-20T10:00:00.000Z'
 export const exampleRequestId = `req_${ulid}`
 
 /** Example values by member name. All examples of an object use the same values. */
@@ -21,17 +20,9 @@ const values: Record<string, unknown> = {
   end_date: '2026-11-30',
   expires_in_days: 90,
   expires_at: '2027-02-18T10:00:00.000Z',
-  last_used_at: moment,
   created_by: `usr_${ulid}`,
   uploaded_by: `key_${ulid}`,
   uploaded_by_name: 'Invoice importer',
-  created_at: moment,
-  updated_at: moment,
-  changed_at: moment,
-  validated_at: moment,
-  occurred_at: moment,
-  timestamp: moment,
-  last_downloaded_at: moment,
   context_id: `ctx_${ulid}`,
   context_key: 'invoices',
   context_name: 'Invoices',
@@ -43,7 +34,6 @@ const values: Record<string, unknown> = {
   storage_path_template: '{context_key}/{year}/{month}',
   retention_days: null,
   trash_days: 0,
-  rescan: true,
   storage_quota_mb: 10240,
   storage_used_bytes: 48213,
   metadata: { order: 4711 },
@@ -68,8 +58,6 @@ const values: Record<string, unknown> = {
   failing_since: null,
   next_attempt_at: null,
   previous_secret_expires_at: null,
-  attempted_at: moment,
-  attempts: 1,
   response_status: 204,
   error: null,
   download_count: 3,
@@ -81,16 +69,11 @@ const values: Record<string, unknown> = {
   token: `log_${ulid}_${ulid}_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE`,
   days: 90,
   link_id: `ulk_${ulid}`,
-  max_files: 1,
   accepted_files: 0,
   rejected_files: 0,
   max_size_mb: 10,
   sha256: null,
   origins: ['https://www.example.com'],
-  remaining: 1,
-  started_at: moment,
-  finished_at: moment,
-  quarantined_at: moment,
   audit_id: `aud_${ulid}`,
   entity_id: `file_${ulid}`,
   entity_name: 'invoice-4711.pdf',
@@ -106,14 +89,10 @@ const values: Record<string, unknown> = {
   error_message: null,
   // The reason is null in a report without a rejection, and text in a hold or release.
   reason: (schema: Json) => (allowsNull(schema) ? null : 'Legal case 2026-17'),
-  deleted_at: moment,
   purge_at: '2026-11-27T10:00:00.000Z',
-  held_at: moment,
   held_by: `usr_${ulid}`,
   changed_by: `usr_${ulid}`,
-  rules_version: 1,
   request_id: `req_${ulid}`,
-  evidence: {},
   duration_ms: 2,
   checks: [
     ['invalid_extension', 'passed', "Extension 'pdf' is allowed in context 'invoices', and the content is a PDF document."],
@@ -137,7 +116,6 @@ const values: Record<string, unknown> = {
   receipt: 'eyJhbGciOiJFZERTQSIsInR5cCI6InJlY2VpcHQrandzIn0.eyJpc3MiOiJodHRwczovL2ZpbGVzLmV4YW1wbGUuY29tIn0.c2lnbmF0dXJl',
   version: '1.4.3',
   signatures_version: '27800',
-  signatures_date: moment,
   total_formatted: '47.08 KB',
   used_formatted: '47.08 KB',
   remaining_formatted: '9.99 GB',
@@ -151,25 +129,17 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   const value = typeof known === 'function' ? known(schema) : known
   if (value !== undefined && matchesSchema(schema, value)) return value
   if (typeof schema.$ref === 'string') return toExample(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
+  if (schema.format === 'date-time') return exampleTime
   if ('const' in schema) return schema.const
   if ('example' in schema) return schema.example
   if ('default' in schema) return schema.default
   const [first] = ((schema.oneOf ?? schema.anyOf ?? []) as Json[]).values()
   if (first) return toExample(named, first, name)
   if (Array.isArray(schema.enum)) return schema.enum[0]
-  switch ([schema.type].flat()[0]) {
-    case 'array':
-      return [toExample(named, schema.items as Json)]
-    case 'object':
-      return selectMembers(named, schema, () => true)
-    case 'boolean':
-      return true
-    case 'integer':
-    case 'number':
-      return 1
-    default:
-      return 'text'
-  }
+  const [type] = [schema.type].flat()
+  if (type === 'array') return [toExample(named, schema.items as Json)]
+  if (type === 'object') return selectMembers(named, schema, () => true)
+  return { boolean: true, integer: 1, number: 1 }[type as string] ?? 'text'
 }
 
 /** Returns an example request body with all required and common optional members. */

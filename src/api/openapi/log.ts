@@ -1,50 +1,42 @@
-import { type DescribedOperation, successHeaders } from './operation.js'
+import type { DescribedEndpoint, DescribedOperation } from './operation.js'
 import type { Json } from './schemas.js'
 
-interface Resource {
-  summary: string
-  operationId: string
-  sentence: string
-  description: string
-  contentType: string
-  schema: Json
-  example?: string
-  parameters?: Json[]
-}
-
-const text: Json = { type: 'string' }
 const logName = 'files.example.com/log/ten_01kqzv6y8xw3f5t2n7m4c9d1b0'
 
 // Log endpoints run no GraphQL document. C2SP specifications define their responses byte by byte.
-const resources: Record<string, Resource> = {
+const resources: Record<string, Omit<DescribedEndpoint, 'description' | 'facts'> & { sentence: string }> = {
   '/log/checkpoint': {
     summary: 'Get the log checkpoint',
     operationId: 'getLogCheckpoint',
     sentence:
       'Returns the signed checkpoint of the transparency log. It covers all changes confirmed before the request (https://c2sp.org/tlog-checkpoint).',
-    description: 'Signed note with the name of the log, the number of entries, the root hash in base64, and the signature.',
-    contentType: 'text/plain',
-    schema: text,
-    example: `${logName}\n4711\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— ${logName} az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n`,
+    response: 'Signed note with the name of the log, the number of entries, the root hash in base64, and the signature.',
+    parameters: [],
+    content: {
+      'text/plain': {
+        schema: { type: 'string' },
+        example: `${logName}\n4711\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— ${logName} az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n`,
+      },
+    },
   },
   '/log/key': {
     summary: 'Get the log key',
     operationId: 'getLogKey',
     sentence:
       'Returns the key that verifies checkpoints (https://c2sp.org/signed-note). `/.well-known/jwks.json` contains the same key.',
-    description: 'Verifier key in the format `name+hash+base64`.',
-    contentType: 'text/plain',
-    schema: text,
-    example: `${logName}+6b3de0ae+AZxo7Sxc0cV9w2yPzfXVV6vfLPsmMJ1xDkYmGgNGXD6R\n`,
+    response: 'Verifier key in the format `name+hash+base64`.',
+    parameters: [],
+    content: {
+      'text/plain': { schema: { type: 'string' }, example: `${logName}+6b3de0ae+AZxo7Sxc0cV9w2yPzfXVV6vfLPsmMJ1xDkYmGgNGXD6R\n` },
+    },
   },
   '/log/tile/{tile}': {
     summary: 'Get a log tile',
     operationId: 'getLogTile',
     sentence:
       'Returns a tile of hashes or of entries (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), preceded by its length in two bytes. Tiles never change.',
-    description: 'Content of the tile. A tile beyond the end of the log returns 404.',
-    contentType: 'application/octet-stream',
-    schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+    response: 'Content of the tile. A tile beyond the end of the log returns 404.',
+    content: { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } },
     parameters: [
       {
         name: 'tile',
@@ -58,23 +50,18 @@ const resources: Record<string, Resource> = {
   },
 }
 
-/** Describes the log endpoints, which require admin scope or a token from POST /log/share. */
-export function describeLog(shares: DescribedOperation): Record<string, Json> {
-  return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, describe(shares, resource)]))
-}
+const access =
+  'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.'
 
-const describe = (
-  shares: DescribedOperation,
-  { summary, sentence, operationId, description, contentType, schema, example, parameters = [] }: Resource,
-): Json => ({
-  ...shares.createHead(summary, [
-    sentence,
-    'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to certain contexts.',
-  ]),
-  operationId,
-  parameters,
-  responses: {
-    200: { description, headers: successHeaders, content: { [contentType]: { schema, ...(example && { example }) } } },
-    ...shares.getErrorResponses({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
-  },
-})
+/** Describes the log endpoints, which require admin scope or a token from POST /log/share. */
+export const describeLog = (shares: DescribedOperation): Record<string, Json> =>
+  Object.fromEntries(
+    Object.entries(resources).map(([path, { sentence, ...resource }]) => [
+      path,
+      shares.describeEndpoint({
+        ...resource,
+        description: [sentence, access],
+        facts: { named: resource.parameters.length > 0 },
+      }),
+    ]),
+  )

@@ -15,7 +15,15 @@ import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
 import { createBodyExample, toExample } from './examples.js'
-import { type InputTarget, type Json, type NamedSchemas, ResponseSchemas, toInputSchema, toNullable } from './schemas.js'
+import {
+  closedObject,
+  type InputTarget,
+  type Json,
+  type NamedSchemas,
+  ResponseSchemas,
+  toInputSchema,
+  toNullable,
+} from './schemas.js'
 
 /** Components shared by all operations. */
 export interface Shared {
@@ -28,6 +36,20 @@ interface Input {
   name: string
   required: boolean
   target: InputTarget
+}
+
+/** An endpoint that runs no GraphQL document. */
+export interface DescribedEndpoint {
+  operationId: string
+  summary: string
+  /** Paragraphs of the description. */
+  description: string[]
+  parameters: Json[]
+  headers?: Json
+  /** Description of the success response. */
+  response: string
+  content: Json
+  facts: Omit<OperationFacts, 'operation'>
 }
 
 /** A stored document together with the schema definitions of its root field and variables. */
@@ -69,11 +91,9 @@ export class DescribedOperation {
         ...query.map((input) => this.createParameter(input, 'query')),
         ...(idempotent ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
       ],
-      ...(route.body && { requestBody: this.#createRequestBody(route, others) }),
+      ...(route.body && { requestBody: this.createRequestBody(route, others) }),
       responses: {
-        [String(route.status ?? 200)]: route.sendsPreview
-          ? previewResponse
-          : this.#createSuccessResponse(route, createEnvelope(route, this.getDataSchema()), idempotent),
+        [String(route.status ?? 200)]: route.sendsPreview ? previewResponse : this.#createSuccessResponse(route, idempotent),
         ...this.getErrorResponses({
           operation: this.name,
           body: route.body,
@@ -94,6 +114,20 @@ export class DescribedOperation {
       description: sentences.join('\n\n'),
       security: [{ bearer: [] }],
       'x-required-scope': access === 'any' ? null : access,
+    }
+  }
+
+  /** Describes a GET endpoint that runs no GraphQL document but requires the credential of this operation. */
+  describeEndpoint(endpoint: DescribedEndpoint): Json {
+    const { operationId, summary, description, parameters, headers, response, content, facts } = endpoint
+    return {
+      ...this.createHead(summary, description),
+      operationId,
+      parameters,
+      responses: {
+        200: { description: response, headers: { ...successHeaders, ...headers }, content },
+        ...this.getErrorResponses({ operation: operationId, ...facts }),
+      },
     }
   }
 
@@ -137,18 +171,20 @@ export class DescribedOperation {
     return target
   }
 
-  #createSuccessResponse(route: Route, schema: Json, idempotent: boolean): Json {
+  #createSuccessResponse(route: Route, idempotent: boolean): Json {
+    const schema = createEnvelope(route, this.getDataSchema())
+    const example = toExample(this.#shared.named, schema)
     return {
       description: idempotent
         ? 'The operation succeeded. With a known `Idempotency-Key`, this is the stored response of the first request.'
         : 'The operation succeeded, and `data` contains its result.',
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: {
-        'application/json': { schema, example: toExample(this.#shared.named, schema) },
+        'application/json': { schema, example },
         ...(route.receipt && {
           'application/jose': {
             schema: { type: 'string', description: 'The receipt as a compact JWS.' },
-            example: (toExample(this.#shared.named, schema) as { data: { receipt: string } }).data.receipt,
+            example: (example as { data: { receipt: string } }).data.receipt,
           },
         }),
         ...(route.streams && {
@@ -164,7 +200,8 @@ export class DescribedOperation {
     }
   }
 
-  #createRequestBody(route: Route, inputs: Input[]): Json {
+  /** `name` is the name of the body's schema. */
+  createRequestBody(route: Route, inputs: readonly Input[], name = `${this.name}Body`): Json {
     const required = inputs.filter((input) => input.required).map(({ name }) => name)
     // Null means omitted, except in a PATCH request, in which null can be a new value.
     const nullable = route.body === 'json' && route.method !== 'PATCH'
@@ -174,24 +211,19 @@ export class DescribedOperation {
         return [input.name, (nullable && !input.required) || route.nullable?.includes(input.name) ? toNullable(schema) : schema]
       }),
     )
-    const schema = this.#shared.named.reference(`${this.name}Body`, () => ({
+    const schema = this.#shared.named.reference(name, () => ({
       type: 'object',
       properties,
       ...(required.length > 0 && { required }),
       additionalProperties: false,
     }))
+    const example = createBodyExample(this.#shared.named, schema)
     return {
       required: required.length > 0,
       content:
         route.body === 'json'
-          ? { 'application/json': { schema, example: createBodyExample(this.#shared.named, schema) } }
-          : {
-              'multipart/form-data': {
-                schema,
-                ...createEncodings(properties),
-                example: createBodyExample(this.#shared.named, schema),
-              },
-            },
+          ? { 'application/json': { schema, example } }
+          : { 'multipart/form-data': { schema, ...createEncodings(properties), example } },
     }
   }
 }
@@ -206,15 +238,14 @@ function createEncodings(properties: Record<string, Json>): Json {
     : {}
 }
 
-function createEnvelope(route: Route, data: Json): Json {
-  const properties: Record<string, Json> = {
+/** Returns the schema of a success response. */
+export const createEnvelope = ({ message, timestamp }: Pick<Route, 'message' | 'timestamp'>, data: Json): Json =>
+  closedObject({
     status: { const: 'SUCCESS' },
-    ...(route.message !== undefined && { message: { type: 'string', example: route.message } }),
+    ...(message !== undefined && { message: { type: 'string', example: message } }),
     data,
-    ...(route.timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
-  }
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
-}
+    ...(timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
+  })
 
 export const successHeaders: Json = Object.fromEntries(
   ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),

@@ -19,6 +19,14 @@ import type { IdPrefix } from '../../platform/ids.js'
 
 export type Json = Record<string, unknown>
 
+/** Returns the schema of an object whose properties are all required. */
+export const closedObject = (properties: Record<string, Json>): Json => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})
+
 /** Named schemas, each created once and then referenced. */
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
@@ -105,13 +113,7 @@ export class ResponseSchemas {
         field.description,
       )
     }
-    return {
-      type: 'object',
-      ...(type.description && { description: type.description }),
-      properties,
-      required: Object.keys(properties),
-      additionalProperties: false,
-    }
+    return withDescription(closedObject(properties), type.description)
   }
 }
 
