@@ -1,9 +1,7 @@
-// Builds the dashboard into files with hashed names, each also compressed with brotli and gzip. esbuild only bundles. `npm run
-// types` checks the types.
+// Builds the dashboard into files with hashed names. esbuild only bundles. `npm run types` checks the types.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const browser = fileURLToPath(new URL('../dashboard/', import.meta.url))
 
@@ -44,7 +42,7 @@ export async function bundleDashboard(folder) {
     write: false,
     logLevel: 'warning',
   })
-  for (const { path, contents } of outputFiles) writeCompressed(folder, basename(path), contents)
+  for (const { path, contents } of outputFiles) writeFile(folder, basename(path), contents)
   const findOutput = (source) => Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(source))
   const [script, { imports }] = findOutput('main.tsx')
   const [style] = findOutput('style.css')
@@ -57,14 +55,10 @@ export async function bundleDashboard(folder) {
     .replace('{style}', basename(style))
     .replace('{script}', basename(script))
     .replace('{preload}\n', preload)
-  writeCompressed(folder, 'index.html', Buffer.from(page))
+  writeFile(folder, 'index.html', page)
 }
 
-/** Writes a file and its brotli and gzip variants. */
-export function writeCompressed(folder, name, contents) {
+export function writeFile(folder, name, contents) {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, name), contents)
-  const best = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: contents.length }
-  writeFileSync(join(folder, `${name}.br`), brotliCompressSync(contents, { params: best }))
-  writeFileSync(join(folder, `${name}.gz`), gzipSync(contents, { level: 9 }))
 }

@@ -1,8 +1,8 @@
-// Builds the page /graphql into files with hashed names, each also compressed with brotli and gzip.
+// Builds the page /graphql into files with hashed names.
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { writeCompressed } from './dashboard.mjs'
+import { writeFile } from './dashboard.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = join(root, 'src', 'api', 'http', 'graphql-page')
@@ -26,8 +26,8 @@ export async function bundleExplorer(folder) {
     write: false,
     logLevel: 'warning',
   })
-  for (const { path, contents } of outputFiles) writeCompressed(folder, basename(path), contents)
+  for (const { path, contents } of outputFiles) writeFile(folder, basename(path), contents)
   const getName = (ending) => basename(outputFiles.find(({ path }) => path.endsWith(ending)).path)
   const page = readFileSync(join(source, 'page.html'), 'utf8')
-  writeCompressed(folder, 'page.html', Buffer.from(page.replace('{script}', getName('.js')).replace('{style}', getName('.css'))))
+  writeFile(folder, 'page.html', page.replace('{script}', getName('.js')).replace('{style}', getName('.css')))
 }

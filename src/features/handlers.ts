@@ -12,7 +12,7 @@ import type { ApplicationParts } from '../api/http/application-parts.js'
 import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
 import { createDownloads } from '../api/http/downloads.js'
-import { GraphqlPage } from '../api/http/graphql-page.js'
+import { openGraphqlPage } from '../api/http/graphql-page.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
 import { openSubscriptions } from '../api/http/subscriptions.js'
@@ -111,7 +111,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     metricsElsewhere: config.metricsPort !== undefined,
     corsOrigins: config.corsOrigins,
     trustProxy: config.trustProxy,
-    graphqlPage: config.graphqlExplorer ? await GraphqlPage.open() : undefined,
+    graphqlPage: config.graphqlExplorer ? await openGraphqlPage() : undefined,
     logger,
   })
   return {
