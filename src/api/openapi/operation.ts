@@ -247,7 +247,7 @@ export const createEnvelope = ({ message, timestamp }: Pick<Route, 'message' | '
     ...(timestamp !== false && { timestamp: { type: 'string', format: 'date-time' } }),
   })
 
-export const successHeaders: Json = Object.fromEntries(
+const successHeaders: Json = Object.fromEntries(
   ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 
