@@ -6,6 +6,7 @@ import { FileContextResolver } from './contexts/context.resolver.js'
 import { EventResolver } from './events/event.resolver.js'
 import { FileResolver } from './files/file.resolver.js'
 import type { UploadService } from './files/upload.service.js'
+import { ValidationReportResolver } from './files/validation-report.resolver.js'
 import { HoldResolver } from './holds/hold.resolver.js'
 import { StorageHealthResolver } from './maintenance/storage-health.resolver.js'
 import { PreviewResolver } from './previews/preview.resolver.js'
@@ -34,6 +35,7 @@ export const createResolvers = (
   new ApiKeyResolver(services),
   new FileContextResolver(services.contexts, services.idempotency),
   new FileResolver(services.files, services.uploads, services.contexts),
+  new ValidationReportResolver(),
   new PreviewResolver(services.previews),
   new RescanResolver(services.rescans),
   new QuarantineResolver(services.quarantine),

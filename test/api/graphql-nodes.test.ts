@@ -106,6 +106,38 @@ test('every item in every GraphQL list has an id for client caches', async () =>
   for (const item of items) expect(new Set(Object.values(item)).size).toBe(1)
 })
 
+interface PageField {
+  name: string
+  type: { ofType: { ofType: { ofType: { fields: { name: string }[] } } } }
+}
+
+test('every type in a GraphQL list page has an id', async () => {
+  const { body } = await user.graphql(
+    '{ __schema { types { name fields { name type { ofType { ofType { ofType { fields { name } } } } } } } } }',
+  )
+  const pages = body.data.__schema.types.filter(({ name }: { name: string }) => name.endsWith('Page'))
+  const without = pages.filter(({ fields }: { fields: PageField[] }) => {
+    const items = fields.find(({ name }) => name === 'data')!.type.ofType.ofType.ofType
+    return !items.fields.some(({ name }) => name === 'id')
+  })
+  expect(pages.length).toBeGreaterThan(15)
+  expect(without).toEqual([])
+})
+
+test('context versions have unique ids, and a validation report has the same id in each query', async () => {
+  const { body } = await user.graphql(
+    `query ($id: ID!) {
+      contextVersions(contextKey: "notes") { data { id } }
+      fileValidation(fileId: $id) { id } fileValidations(fileId: $id) { data { id } }
+    }`,
+    { id: ids.File },
+  )
+  const { contextVersions, fileValidation, fileValidations } = body.data
+  expect(contextVersions.data).toEqual([{ id: `${ids.FileContext}:1` }])
+  expect(fileValidations.data).toEqual([fileValidation])
+  expect(fileValidation.id).toMatch(/^[0-9a-f]{64}$/)
+})
+
 describe('an error of one root field does not affect the others', () => {
   test('a GraphQL query returns its other fields if one field lacks a scope or has an unknown id', async () => {
     const key = await tenant.key(['metadata'])

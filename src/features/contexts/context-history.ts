@@ -66,6 +66,6 @@ export async function listVersions(
   const place = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
   const found = await listNewestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
   return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
-    return { version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
+    return { id: `${contextId}:${version}`, version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
   })
 }

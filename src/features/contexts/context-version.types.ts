@@ -20,6 +20,8 @@ export class ContextRules {
 
 @ObjectType({ simpleResolvers: true, description: "A version of a context's rules and policy." })
 export class ContextVersion {
+  @Field(() => ID, { description: 'Unique identifier of the version: the context ID, a colon and the version number.' })
+  id!: string
   @Field(() => Int, {
     description: 'Version number of the context rules, starting at 1. Validation reports contain it as `rulesVersion`.',
   })
