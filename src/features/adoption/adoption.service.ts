@@ -59,12 +59,10 @@ type KnownOutcome = 'registered' | 'skipped'
  * stays at its path. The position is saved after each batch, so that an interrupted run resumes with its last unfinished batch.
  */
 export class AdoptionService {
-  readonly #parts: Parts
   readonly #pool: Pool
   readonly #pace: Pace
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(private readonly parts: Parts) {
     this.#pool = parts.database.pool
     this.#pace = new Pace(parts.megabytesPerSecond)
   }
@@ -82,7 +80,7 @@ export class AdoptionService {
 
   /** Adopts all objects in the folder. Throws if another adoption is running, or if an error would affect every object. */
   async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
-    const client = await this.#parts.database.connectDedicated('assay adoption')
+    const client = await this.parts.database.connectDedicated('assay adoption')
     try {
       // PostgreSQL may take a few seconds to release the lock of a killed run.
       await client.query(`SET lock_timeout = '5s'`)
@@ -118,7 +116,7 @@ export class AdoptionService {
 
   /** Lists the objects in the folder, except blobs that the service stored itself. */
   async *#listObjects({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
-    for await (const object of this.#parts.objects.list(after)) {
+    for await (const object of this.parts.objects.list(after)) {
       if (!object.path.startsWith(folder)) return
       if (!isId('blob', getFileName(object.path))) yield object
     }
@@ -160,8 +158,8 @@ export class AdoptionService {
     let quarantinedId: string | undefined
     const commit = async (entry: Entry) => {
       if (request.quarantines)
-        quarantinedId = await quarantineObject({ ...this.#parts, ...this.#parts.uploads }, object.path, entry)
-      if (quarantinedId === undefined) await this.#parts.uploads.ledger.commit(entry)
+        quarantinedId = await quarantineObject({ ...this.parts, ...this.parts.uploads }, object.path, entry)
+      if (quarantinedId === undefined) await this.parts.uploads.ledger.commit(entry)
     }
     const uploads = this.#createUploadService(object, commit)
     try {
@@ -189,7 +187,7 @@ export class AdoptionService {
 
   /** Creates an upload service that uses the existing object as the blob instead of storing a copy. */
   #createUploadService({ path }: StoredBlob, commit: (entry: Entry) => Promise<void>): UploadService {
-    const { objects, uploads } = this.#parts
+    const { objects, uploads } = this.parts
     return new UploadService({
       ...uploads,
       ledger: { commit, announce: (kind, work) => uploads.ledger.announce(kind, work) },
@@ -208,7 +206,7 @@ export class AdoptionService {
   /** Reads an object into the spool, unless it exceeds the size limit. */
   async #readObject({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
     if (size > limit) return { sizeBytes: size, dispose: async () => {} }
-    const spooled = await this.#parts.spool.receive(await this.#parts.objects.open(path), () => size, { expected: size })
+    const spooled = await this.parts.spool.receive(await this.parts.objects.open(path), () => size, { expected: size })
     if (spooled.sizeBytes === size && spooled.content) return spooled
     await spooled.dispose()
     throw conflict(

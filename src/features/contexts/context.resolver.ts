@@ -29,18 +29,15 @@ class ContextsArgs extends PageArgs {
 
 @Resolver(() => FileContext)
 export class FileContextResolver {
-  readonly #contexts: FileContextService
-  readonly #idempotency: IdempotencyService
-
-  constructor(contexts: FileContextService, idempotency: IdempotencyService) {
-    this.#contexts = contexts
-    this.#idempotency = idempotency
-  }
+  constructor(
+    private readonly contextService: FileContextService,
+    private readonly idempotency: IdempotencyService,
+  ) {}
 
   @Requires('any')
   @Query(() => FileContextPage, { description: "Lists the tenant's contexts, newest first." })
   contexts(@CurrentActor() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
-    return this.#contexts.list(actor, args)
+    return this.contextService.list(actor, args)
   }
 
   @Requires('any')
@@ -48,7 +45,7 @@ export class FileContextResolver {
     description: 'Returns the context with this key. Returns the error `not_found` if the key is unknown.',
   })
   context(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#contexts.get(actor, contextKey)
+    return this.contextService.get(actor, contextKey)
   }
 
   @Requires('admin')
@@ -61,11 +58,11 @@ export class FileContextResolver {
     @Arg('input', () => CreateContextInput, { description: 'Properties of the new context.' }) input: CreateContextInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
-    return this.#idempotency.performOnce(
+    return this.idempotency.performOnce(
       actor,
       { key: idempotencyKey ?? call.idempotencyKey, operation: 'createContext', request: input },
       {
-        perform: (answer) => this.#contexts.create(actor, input, answer && ((context) => answer({ ...context }))),
+        perform: (answer) => this.contextService.create(actor, input, answer && ((context) => answer({ ...context }))),
         replay: (response) =>
           ({
             ...response,
@@ -84,7 +81,7 @@ export class FileContextResolver {
     @Arg('input', () => UpdateContextInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateContextInput,
   ) {
-    return this.#contexts.update(actor, contextKey, input)
+    return this.contextService.update(actor, contextKey, input)
   }
 
   @Requires('admin')
@@ -93,7 +90,7 @@ export class FileContextResolver {
       'Deletes an empty context. Returns the error `conflict` if the context still contains files, including files in the trash.',
   })
   deleteContext(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#contexts.delete(actor, contextKey)
+    return this.contextService.delete(actor, contextKey)
   }
 
   @Requires('admin')
@@ -101,7 +98,7 @@ export class FileContextResolver {
     description: 'Returns the policy of a context. Returns the error `not_found` if the key is unknown.',
   })
   async contextPolicy(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return toPolicy(await this.#contexts.get(actor, contextKey))
+    return toPolicy(await this.contextService.get(actor, contextKey))
   }
 
   @Requires('admin')
@@ -114,13 +111,13 @@ export class FileContextResolver {
     @Arg('input', () => UpdateContextPolicyInput, { description: 'Fields to change. Omitted fields keep their values.' })
     input: UpdateContextPolicyInput,
   ) {
-    return this.#contexts.updatePolicy(actor, contextKey, input)
+    return this.contextService.updatePolicy(actor, contextKey, input)
   }
 
   @Requires('admin')
   @Query(() => ContextVersionPage, { description: "Lists the versions of a context's rules and policy, newest first." })
   contextVersions(@CurrentActor() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
-    return this.#contexts.listVersions(actor, contextKey, args)
+    return this.contextService.listVersions(actor, contextKey, args)
   }
 
   @Requires('admin')
@@ -133,7 +130,7 @@ export class FileContextResolver {
     @Arg('input', () => PreviewContextInput, { description: 'Changes to simulate. Omitted fields keep their values.' })
     input: PreviewContextInput,
   ) {
-    return this.#contexts.preview(actor, contextKey, input)
+    return this.contextService.preview(actor, contextKey, input)
   }
 
   @Requires('admin')
@@ -146,7 +143,7 @@ export class FileContextResolver {
   @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage statistics of the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.usage', context.contextId, (ids) =>
-      this.#contexts.getUsageByIds(context.tenantId, ids),
+      this.contextService.getUsageByIds(context.tenantId, ids),
     )
   }
 }

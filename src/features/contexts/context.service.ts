@@ -23,9 +23,6 @@ const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
 /** Manages file contexts, which are sets of upload rules. */
 export class FileContextService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #maxUploadMb: number
   /** Batches lookups by key. Concurrent lookups for the same tenant share one SQL statement. */
   readonly #reads = new Batcher<{ tenantId: string; contextKey: string }, FileContext | undefined>({
     getGroup: ({ tenantId }) => tenantId,
@@ -33,17 +30,13 @@ export class FileContextService {
   })
   readonly #cachedContexts = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
 
-  constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#maxUploadMb = parts.maxUploadMb
-  }
+  constructor(private readonly parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {}
 
   /** Validates fields against the service setting `MAX_UPLOAD_MB`. */
   findInputErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
-    return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
-      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]
+    return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.parts.maxUploadMb
+      ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.parts.maxUploadMb}`, value: input.maxFileSizeMb }]
       : []
   }
 
@@ -56,7 +49,7 @@ export class FileContextService {
     const contextId = newId('ctx')
     const now = getIdTime(contextId)
     try {
-      return await this.#ledger.change(actor.tenantId, async (tx) => {
+      return await this.parts.ledger.change(actor.tenantId, async (tx) => {
         const row = await tx.fileContext.create({
           data: {
             ...input,
@@ -120,7 +113,7 @@ export class FileContextService {
 
   /** Every upload runs this query, so it is a prepared statement. */
   async #readByKey(wanted: readonly { tenantId: string; contextKey: string }[]): Promise<(FileContext | undefined)[]> {
-    const { rows } = await this.#db.pool.query<FileContext>({
+    const { rows } = await this.parts.db.pool.query<FileContext>({
       name: 'contexts-by-key',
       text: `SELECT c.context_id AS "contextId", c.tenant_id AS "tenantId", c.context_key AS "contextKey", c.display_name AS "displayName", c.description,
           c.allowed_extensions AS "allowedExtensions", c.max_file_size_mb AS "maxFileSizeMb", c.storage_path_template AS "storagePathTemplate",
@@ -151,13 +144,13 @@ export class FileContextService {
 
   /** Returns contexts by ID, for GraphQL relations. */
   async getByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
-    const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
+    const rows = await this.parts.db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
     return new Map((await this.#addUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
   /** Returns the usage of contexts by context ID, from counters. */
   async getUsageByIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
-    const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
+    const { rows } = await this.parts.db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
          greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
          coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
@@ -181,7 +174,7 @@ export class FileContextService {
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
-    const { data, pagination } = await listNewestFirst(this.#db.prisma.fileContext, { key: 'contextId', where, place })
+    const { data, pagination } = await listNewestFirst(this.parts.db.prisma.fileContext, { key: 'contextId', where, place })
     return { data: await this.#addUsage(actor.tenantId, data), pagination }
   }
 
@@ -200,7 +193,7 @@ export class FileContextService {
     contextKey: string,
     { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
   ): Promise<FileContext> {
-    return this.#ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.change(actor.tenantId, async (tx) => {
       const where = {
         tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
       }
@@ -229,7 +222,7 @@ export class FileContextService {
 
   /** Lists the versions of a context's rules, newest first. */
   async listVersions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
-    return listVersions(this.#db, await this.get(actor, contextKey), args)
+    return listVersions(this.parts.db, await this.get(actor, contextKey), args)
   }
 
   /** Returns the effect that a change would have on stored files, without making the change. */
@@ -238,7 +231,7 @@ export class FileContextService {
     const { policy, allowedExtensions, ...changes } = omitUndefined(input)
     const extensions = allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }
     return previewRules(
-      this.#db.pool,
+      this.parts.db.pool,
       context,
       toRules({ ...context, ...changes, ...extensions, ...omitUndefined(policy ?? {}) }),
     )
@@ -246,7 +239,7 @@ export class FileContextService {
 
   /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
-    return this.#ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
@@ -279,7 +272,7 @@ export class FileContextService {
   }
 
   async #addUsage(tenantId: string, rows: ContextRow[]): Promise<FileContext[]> {
-    const totals = await this.#db.prisma.fileTotal.findMany({
+    const totals = await this.parts.db.prisma.fileTotal.findMany({
       where: { tenantId, contextId: { in: rows.map((row) => row.contextId) } },
     })
     const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))

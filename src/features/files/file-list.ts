@@ -143,11 +143,7 @@ interface PageRange {
  * Lists files by context and uploader, newest first, one page at a time. `FileSearch` supports further filters and sort orders.
  */
 export class FileList {
-  readonly #database: Queries
-
-  constructor(database: Queries) {
-    this.#database = database
-  }
+  constructor(private readonly database: Queries) {}
 
   async listPage(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
@@ -208,8 +204,8 @@ export class FileList {
     // Filters by uploader or content type contain literals. Named statements would keep a plan for each value.
     const { rows } =
       name === undefined || hasAttributeFilter(filter)
-        ? await this.#database.query<Row>(text, values)
-        : await this.#database.query<Row>({ name: `files-${name}-${getFilterShape(filter)}`, text, values })
+        ? await this.database.query<Row>(text, values)
+        : await this.database.query<Row>({ name: `files-${name}-${getFilterShape(filter)}`, text, values })
     return rows
   }
 }

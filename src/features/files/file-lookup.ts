@@ -14,12 +14,13 @@ export type StoredFile = StoredColumns &
 
 /** Finds files by ID. */
 export class FileLookup<Found extends StoredFile> {
-  readonly #database: Queries
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
 
-  private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
-    this.#database = database
+  private constructor(
+    private readonly database: Queries,
+    { name, columns, joins }: { name: string; columns: string; joins: string },
+  ) {
     const source = `SELECT ${columns}, f.blob_path AS "blobPath" FROM files f ${joins}`
     this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])` }
     this.#batches = new TenantBatches(async (tenantId, items) => {
@@ -51,7 +52,7 @@ export class FileLookup<Found extends StoredFile> {
 
   /** Returns files by ID. Unknown IDs are missing from the map. */
   async findByIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
-    const { rows } = await this.#database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
+    const { rows } = await this.database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))
   }
 }

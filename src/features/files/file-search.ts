@@ -42,11 +42,7 @@ export const maxSortedFiles = 10_000
  * - If no index sorts the matching files, such as the largest files of a month, they are sorted, up to a limit.
  */
 export class FileSearch {
-  readonly #database: Queries
-
-  constructor(database: Queries) {
-    this.#database = database
-  }
+  constructor(private readonly database: Queries) {}
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   async findRows(search: Search, { limit, fromEnd, after, before }: ListRange<SortPosition>): Promise<File[]> {
@@ -68,7 +64,7 @@ export class FileSearch {
       await this.#assertSortable(search)
       ids = `SELECT f.* FROM ${buildCandidatesSql(search, values)} WHERE ${[buildWindowCondition(search.window, values), ...within].join(' AND ')}`
     }
-    const found = await selectFiles(this.#database, ids, { search, values, order, rows })
+    const found = await selectFiles(this.database, ids, { search, values, order, rows })
     return fromEnd ? found.reverse() : found
   }
 
@@ -77,7 +73,7 @@ export class FileSearch {
     if (search.namePrefix !== null || isBounded(search.window))
       return Math.min((await this.#countRows(search)).matching, maxSortedFiles)
     const values: unknown[] = []
-    const { rows } = await this.#database.query<{ total: number }>(buildCountSql(search, values), values)
+    const { rows } = await this.database.query<{ total: number }>(buildCountSql(search, values), values)
     return Math.min(rows[0]!.total, maxSortedFiles)
   }
 
@@ -92,7 +88,7 @@ export class FileSearch {
 
   async #countRows(search: Search): Promise<{ gathered: number; matching: number }> {
     const values: unknown[] = []
-    const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
+    const { rows } = await this.database.query<{ gathered: number; matching: number }>(
       `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${buildWindowCondition(search.window, values)}))::int AS matching FROM ${buildCandidatesSql(search, values)}`,
       values,
     )

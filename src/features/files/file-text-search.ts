@@ -60,14 +60,12 @@ const columns = 'f.tenant_id, f.file_id, f.context_id, f.original_filename, f.si
  * in the selected contexts. The number of concurrent searches for a part of the name is limited.
  */
 export class FileTextSearch {
-  readonly #database: Queries
-  readonly #maxFiles: number
   readonly #slots = new TenantSlots('searches for a part of a file name', { inAll: 8, byTenant: 4 })
 
-  constructor(database: Queries, maxFiles = maxScannedFiles) {
-    this.#database = database
-    this.#maxFiles = maxFiles
-  }
+  constructor(
+    private readonly database: Queries,
+    private readonly maxFiles = maxScannedFiles,
+  ) {}
 
   /** Returns one row more than `limit` if more rows follow. Throws 400 if the request would have to sort too many files. */
   findPage(search: TextSearch, stretch: ListRange<SortPosition>): Promise<FoundPage> {
@@ -92,19 +90,19 @@ export class FileTextSearch {
     const isByAge = search.sort === 'created_at'
     const scan = isByAge ? { after, before, ascending: !isDown } : newestFirst
     const end = await this.#findScanEnd(search, scan)
-    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: tooManyToSort(this.#maxFiles) }])
+    if (end !== undefined && !isByAge) throw badUserInput([{ field: 'sort', message: tooManyToSort(this.maxFiles) }])
     const values: unknown[] = []
     const conditions = [buildMatchCondition(search, values), ...buildRangeConditions(search, stretch, values)]
     const ids = `SELECT f.* FROM (${this.#buildScanSql(search, scan, values, end)}) f WHERE ${conditions.join(' AND ')}`
     const order = buildSortOrderSql(search.sort, isDown)
-    const rows = await selectFiles(this.#database, ids, { search, values, order, rows: limit + 1 })
+    const rows = await selectFiles(this.database, ids, { search, values, order, rows: limit + 1 })
     return { rows: fromEnd ? rows.reverse() : rows, scanEnd: rows.length > limit ? undefined : end }
   }
 
   async #countMatches(search: TextSearch): Promise<FoundTotal> {
     const end = await this.#findScanEnd(search, newestFirst)
     const values: unknown[] = []
-    const { rows } = await this.#database.query<{ matching: number }>(
+    const { rows } = await this.database.query<{ matching: number }>(
       `SELECT count(*)::int AS matching FROM (${this.#buildScanSql(search, newestFirst, values, end)}) f WHERE ${buildMatchCondition(search, values)}`,
       values,
     )
@@ -117,15 +115,15 @@ export class FileTextSearch {
    */
   async #findScanEnd(search: TextSearch, scan: Scan): Promise<string | undefined> {
     const values: unknown[] = []
-    const sql = buildScanSql(search, scan, values, { skip: this.#maxFiles - 1, limit: 2 })
-    const { rows } = await this.#database.query<{ file_id: string }>(sql, values)
+    const sql = buildScanSql(search, scan, values, { skip: this.maxFiles - 1, limit: 2 })
+    const { rows } = await this.database.query<{ file_id: string }>(sql, values)
     return rows.length === 2 ? rows[0]!.file_id : undefined
   }
 
   /** Returns SQL for the files up to `end`. The limit leaves room for files that are stored between the statements. */
   #buildScanSql(search: TextSearch, scan: Scan, values: unknown[], end: string | undefined): string {
     const where = end === undefined ? [] : [`f.file_id ${scan.ascending ? '<=' : '>='} $${values.push(end)}`]
-    return buildScanSql(search, scan, values, { where, columns, limit: 2 * this.#maxFiles })
+    return buildScanSql(search, scan, values, { where, columns, limit: 2 * this.maxFiles })
   }
 
   /** Searches by ID or checksum need no slot, because they use an index. */

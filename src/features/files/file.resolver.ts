@@ -27,20 +27,16 @@ import { FileValidationsArgs, ValidationReportPage, ValidationReportType } from 
 
 @Resolver(() => File)
 export class FileResolver {
-  readonly #files: FileService
-  readonly #uploads: UploadService
-  readonly #contexts: FileContextService
-
-  constructor(files: FileService, uploads: UploadService, contexts: FileContextService) {
-    this.#files = files
-    this.#uploads = uploads
-    this.#contexts = contexts
-  }
+  constructor(
+    private readonly fileService: FileService,
+    private readonly uploadService: UploadService,
+    private readonly contextService: FileContextService,
+  ) {}
 
   @Requires('metadata')
   @Query(() => FilePage, { description: "Lists the tenant's files, newest first by default." })
   files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
-    return this.#files.list(attempt, args)
+    return this.fileService.list(attempt, args)
   }
 
   @Requires('metadata')
@@ -48,13 +44,13 @@ export class FileResolver {
     description: "Returns the tenant's files as a cursor connection, newest first by default.",
   })
   filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
-    return this.#files.connection(attempt, args)
+    return this.fileService.connection(attempt, args)
   }
 
   @Requires('metadata')
   @Query(() => File, { description: 'Returns the metadata of a file. Returns the error `not_found` if the ID is unknown.' })
   file(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#files.get(attempt, fileId)
+    return this.fileService.get(attempt, fileId)
   }
 
   @Requires('metadata')
@@ -62,7 +58,7 @@ export class FileResolver {
     description: 'Returns the latest validation report for a file. Returns the error `not_found` if the ID is unknown.',
   })
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#files.getValidationReport(attempt, fileId)
+    return this.fileService.getValidationReport(attempt, fileId)
   }
 
   @Requires('metadata')
@@ -73,7 +69,7 @@ export class FileResolver {
     @CurrentAttempt() attempt: Attempt,
     @Args(() => FileValidationsArgs) { fileId, ...place }: FileValidationsArgs,
   ) {
-    return this.#files.listReports(attempt, fileId, place)
+    return this.fileService.listReports(attempt, fileId, place)
   }
 
   @Requires('upload')
@@ -82,7 +78,7 @@ export class FileResolver {
       'Checks a file against the rules of a context and stores it. If a check fails, the error code is the reason, such as `virus_detected`.',
   })
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
-    return this.#uploads.upload(attempt, input)
+    return this.uploadService.upload(attempt, input)
   }
 
   @Requires('upload', { dryRun: true })
@@ -90,7 +86,7 @@ export class FileResolver {
     description: 'Checks a file without storing it. Returns the same validation report as an upload.',
   })
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
-    return this.#uploads.validate(attempt, input)
+    return this.uploadService.validate(attempt, input)
   }
 
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
@@ -99,7 +95,7 @@ export class FileResolver {
       'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. Returns the error `quarantined` for a quarantined file.',
   })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
-    return this.#files.createDownloadUrl(attempt, fileId, once)
+    return this.fileService.createDownloadUrl(attempt, fileId, once)
   }
 
   @Requires('delete')
@@ -107,7 +103,7 @@ export class FileResolver {
     description: "Deletes a file, or moves it to its context's trash. Returns the error `on_hold` if the file is on hold.",
   })
   deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#files.delete(attempt, fileId)
+    return this.fileService.delete(attempt, fileId)
   }
 
   @Requires('delete')
@@ -115,19 +111,19 @@ export class FileResolver {
     description: 'Deletes up to 100 files. Each file is processed independently of the others.',
   })
   deleteFiles(@CurrentAttempt() attempt: Attempt, @Args(() => DeleteFilesArgs) { fileIds }: DeleteFilesArgs) {
-    return this.#files.deleteMany(attempt, fileIds)
+    return this.fileService.deleteMany(attempt, fileIds)
   }
 
   @Requires('any')
   @FieldResolver(() => FileContext, { nullable: true, description: 'Context that contains the file.' })
   context(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.context', file.contextId, (ids) => this.#contexts.getByIds(file.tenantId, ids))
+    return loadRelation(call, 'File.context', file.contextId, (ids) => this.contextService.getByIds(file.tenantId, ids))
   }
 
   @Requires('metadata')
   @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report for the file.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.validation', file.fileId, (ids) => this.#files.getValidationReports(file.tenantId, ids))
+    return loadRelation(call, 'File.validation', file.fileId, (ids) => this.fileService.getValidationReports(file.tenantId, ids))
   }
 
   @Requires('metadata')
@@ -136,6 +132,6 @@ export class FileResolver {
     description: 'User or API key that uploaded the file. Null if it was deleted.',
   })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.getUploadersByIds(file.tenantId, ids))
+    return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.fileService.getUploadersByIds(file.tenantId, ids))
   }
 }

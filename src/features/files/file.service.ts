@@ -42,21 +42,13 @@ type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
 /** Reads, lists, downloads and deletes stored files. `UploadService` stores new files. */
 export class FileService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #storage: BlobStorage
-  readonly #contexts: FileContextService
   readonly #complete: FileLookup<CompleteFile>
   readonly #basic: FileLookup<StoredFile>
   readonly #list: FileList
   readonly #search: FileSearch
   readonly #textSearch: FileTextSearch
 
-  constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#storage = parts.storage
-    this.#contexts = parts.contexts
+  constructor(private readonly parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
     this.#complete = FileLookup.complete(parts.db.pool)
     this.#basic = FileLookup.basic(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
@@ -71,7 +63,7 @@ export class FileService {
 
   async #find<Found extends StoredFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
-    const file = isId('file', fileId) ? await this.#ledger.announce('append', lookup.findById(actor.tenantId, fileId)) : null
+    const file = isId('file', fileId) ? await this.parts.ledger.announce('append', lookup.findById(actor.tenantId, fileId)) : null
     if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
     attempt.setTarget({ fileId, context: file })
     return file
@@ -93,7 +85,7 @@ export class FileService {
     place: { page: number; pageSize: number },
   ): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#find(this.#basic, attempt, fileId)
-    const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
+    const { rows } = await this.parts.db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
       text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
         LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
@@ -107,7 +99,7 @@ export class FileService {
   }
 
   async getValidationReports(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
-    const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
+    const { rows } = await this.parts.db.pool.query<{ fileId: string; report: ValidationReport }>({
       name: 'reports-by-file',
       text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY($2::text[]) ORDER BY file_id, validated_at DESC`,
       values: [tenantId, fileIds],
@@ -122,7 +114,7 @@ export class FileService {
 
   /** Returns API keys and users by ID, for GraphQL relations. Deleted API keys and users are missing from the map. */
   async getUploadersByIds(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
-    const { rows } = await this.#db.pool.query<Uploader>(
+    const { rows } = await this.parts.db.pool.query<Uploader>(
       `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
        UNION ALL SELECT user_id, 'user', name FROM users WHERE tenant_id = $1 AND user_id = ANY($2)`,
       [tenantId, ids],
@@ -192,7 +184,7 @@ export class FileService {
         try {
           const file = found.get(fileId)
           if (!file || !canAccessContext(actor, file.contextId)) throw notFound('file', fileId)
-          await this.#ledger.commit({ deletion: { actor, file: assertNotQuarantined(file) } })
+          await this.parts.ledger.commit({ deletion: { actor, file: assertNotQuarantined(file) } })
           attempt.outcome = { status: 'committed' }
           return { fileId, deleted: true, error: null }
         } catch (error) {
@@ -212,7 +204,7 @@ export class FileService {
 
   /** Creates a pre-signed download URL after the download is counted and logged. A HEAD request has no effect. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
-    if (once && this.#storage.kind !== 'local')
+    if (once && this.parts.storage.kind !== 'local')
       throw badUserInput([
         { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
       ])
@@ -221,8 +213,8 @@ export class FileService {
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
     const grant = { tenantId, fileId, by, once, path, filename, contentType, expiresInSeconds: downloadSeconds }
-    const downloadUrl = await this.#storage.signDownload(grant)
-    await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
+    const downloadUrl = await this.parts.storage.signDownload(grant)
+    await this.parts.ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
     return toDownloadUrl(file, downloadUrl)
   }
 
@@ -230,7 +222,7 @@ export class FileService {
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     faultPoint('delete.found')
-    await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
+    await this.parts.ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
     faultPoint('delete.committed')
     return { fileId }
   }
@@ -240,7 +232,7 @@ export class FileService {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
     if (typeof query.context === 'string') {
-      const context = await this.#contexts.find(actor, query.context)
+      const context = await this.parts.contexts.find(actor, query.context)
       if (!context) return undefined
       attempt.setTarget({ context })
       contextIds = [context.contextId]

@@ -27,25 +27,23 @@ export class SelfTestError extends Error {
  * and deletes a file. Detects a database that accepts connections but rejects statements, such as a damaged cluster.
  */
 export class SelfTest {
-  readonly #pool: Pool
-  readonly #onFailed: (error: SelfTestError) => void
   #hasPassed = false
 
-  constructor(pool: Pool, onFailed: (error: SelfTestError) => void) {
-    this.#pool = pool
-    this.#onFailed = onFailed
-  }
+  constructor(
+    private readonly pool: Pool,
+    private readonly onFailed: (error: SelfTestError) => void,
+  ) {}
 
   /** Runs the self-test, unless it has already succeeded. Returns the kind of statements that fail, or undefined. */
   async findFailure(): Promise<StatementKind | undefined> {
     if (this.#hasPassed) return undefined
     try {
-      await withConnection(this.#pool, runSelfTest)
+      await withConnection(this.pool, runSelfTest)
       this.#hasPassed = true
       return undefined
     } catch (error) {
       if (!(error instanceof SelfTestError)) throw error
-      this.#onFailed(error)
+      this.onFailed(error)
       return error.kind
     }
   }

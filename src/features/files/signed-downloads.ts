@@ -16,11 +16,9 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
 
 /** Finds files for local download URLs, whose signatures contain the tenant, file and credential. */
 export class SignedDownloads {
-  readonly #database: Queries
   readonly #batches: TenantBatches<SignedDownload, ServedRow>
 
-  constructor(database: Queries) {
-    this.#database = database
+  constructor(private readonly database: Queries) {
     this.#batches = new TenantBatches((tenantId, requested) => this.#loadFiles(tenantId, requested))
   }
 
@@ -43,9 +41,9 @@ export class SignedDownloads {
    */
   async consumeSingleUseUrl({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
-    await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
+    await this.database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
     const { rowCount } = await detectLostCommit(
-      this.#database.query(
+      this.database.query(
         'INSERT INTO spent_downloads (tenant_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
         [tenantId, nonce, expires],
       ),
@@ -54,7 +52,7 @@ export class SignedDownloads {
   }
 
   async #loadFiles(tenantId: string, requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
-    const { rows } = await this.#database.query<ServedRow & { place: number }>({
+    const { rows } = await this.database.query<ServedRow & { place: number }>({
       name: 'files-for-download',
       text: `SELECT requested.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
           f.checksum, f.created_at AS "createdAt", f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
@@ -75,14 +73,11 @@ type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
 /** Aborts downloads within a second after their file is quarantined. One query checks all downloads in progress. */
 export class DownloadAborter {
-  readonly #pool: Pool
   readonly #watched = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined
   #isChecking = false
 
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: Pool) {}
 
   /** Calls `cut` if the file is quarantined during the download. Returns a function that stops watching. */
   watchQuarantine({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
@@ -106,7 +101,7 @@ export class DownloadAborter {
     this.#isChecking = true
     try {
       const all = [...this.#watched]
-      const { rows } = await this.#pool.query<{ id: string }>(
+      const { rows } = await this.pool.query<{ id: string }>(
         `SELECT tenant_id || '/' || file_id AS id FROM quarantine WHERE tenant_id = ANY ($1) AND file_id = ANY ($2)`,
         [all.map(({ tenantId }) => tenantId), all.map(({ fileId }) => fileId)],
       )

@@ -64,11 +64,7 @@ interface Parts {
 
 /** Receives, inspects, stores and commits files. */
 export class UploadService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   /**
    * Stores a file that passes all checks. Otherwise, stores nothing and throws the error of the failed check, `quota_exceeded`,
@@ -85,7 +81,7 @@ export class UploadService {
       const metadata = uploadLink ? addLinkMetadata(uploadLink, own) : own
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
-      return await this.#parts.idempotency.performOnce(
+      return await this.parts.idempotency.performOnce(
         attempt.actor,
         { key, operation: 'uploadFile', request },
         {
@@ -129,7 +125,7 @@ export class UploadService {
     const contextUsage = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
     if (contextUsage.held + sizeBytes > contextUsage.quota && sizeBytes > 0)
       throw createContextQuotaError(attempt.actor, policy.contextKey, contextUsage, sizeBytes)
-    const tenantUsage = await this.#parts.getTenantQuota(attempt.actor)
+    const tenantUsage = await this.parts.getTenantQuota(attempt.actor)
     if (tenantUsage.held + sizeBytes > tenantUsage.quota && sizeBytes > 0)
       throw createTenantQuotaError(attempt.actor, tenantUsage, sizeBytes)
     return { filename, limit }
@@ -145,7 +141,7 @@ export class UploadService {
   /** Returns the rules of an active context. They are read once per request, except for a retry. */
   async #findActivePolicy(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
-    const { contexts } = this.#parts
+    const { contexts } = this.parts
     const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findCached(actor, contextKey))
     const { uploadLink } = actor
     if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
@@ -193,7 +189,7 @@ export class UploadService {
     const createdAt = getIdTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
     const folder = getBlobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
-    const blobPath = await this.#parts.ledger.announce('move', this.#storeBlob(attempt, folder, content, contentType))
+    const blobPath = await this.parts.ledger.announce('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
       tenantId: actor.tenantId,
@@ -209,12 +205,12 @@ export class UploadService {
       rulesVersion: policy.rulesVersion,
       rulesAt: policy.updatedAt,
       createdAt,
-      ...(this.#parts.isAdoption && { isAdopted: true }),
+      ...(this.parts.isAdoption && { isAdopted: true }),
     }
     attempt.setTarget({ fileId })
     const accepted = toUploadResponse(file, actor)
     const entry = { ...attempt.succeed(), upload: { actor, file }, idempotentResponse: answer?.({ ...accepted }) }
-    await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))
+    await this.parts.ledger.commit(entry).catch((error) => this.#removeRejectedBlob(folder, blobPath, error))
     faultPoint('upload.committed')
     if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
     return accepted
@@ -238,12 +234,12 @@ export class UploadService {
     const { content, sizeBytes } = spooled
     const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...options }
     const caller = { signal: attempt.call.signal, owner: attempt.actor.tenantId }
-    return traced('checks', () => this.#parts.inspector.inspect({ ...file, ...caller, rules: policy }))
+    return traced('checks', () => this.parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
   /** Stores the content under a path in the garbage journal. If no commit claims the path, the sweep deletes the blob. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
-    const { paths, storage } = this.#parts
+    const { paths, storage } = this.parts
     faultPoint('upload.journaling')
     const path = await paths.takePath(attempt.actor.tenantId, folder)
     faultPoint('upload.journaled')
@@ -257,7 +253,7 @@ export class UploadService {
    * blob.
    */
   async #removeRejectedBlob(folder: string, path: string, error: unknown): Promise<never> {
-    const { paths, storage } = this.#parts
+    const { paths, storage } = this.parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
     // `not_found` means that the upload link was revoked or used up in the meantime.
     const isRefused = error instanceof AssayError && ['quota_exceeded', 'not_found'].includes(error.code)
@@ -292,7 +288,7 @@ export class UploadService {
     }
     const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
     const entry = { ...attempt.fail(error, report), blocked, rejection }
-    await (actor.uploadLink ? this.#parts.uploadLinks.rejectFile(actor, entry) : this.#parts.ledger.commit(entry))
+    await (actor.uploadLink ? this.parts.uploadLinks.rejectFile(actor, entry) : this.parts.ledger.commit(entry))
     return error
   }
 }

@@ -10,16 +10,12 @@ import { Hold, HoldFileArgs, HoldPage, LiftedHold } from './hold.types.js'
 
 @Resolver(() => File)
 export class HoldResolver {
-  readonly #holds: HoldService
-
-  constructor(holds: HoldService) {
-    this.#holds = holds
-  }
+  constructor(private readonly holdService: HoldService) {}
 
   @Requires('admin')
   @Query(() => HoldPage, { description: 'Lists the files on hold, most recent hold first.' })
   holds(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
-    return this.#holds.list(actor, args)
+    return this.holdService.list(actor, args)
   }
 
   @Requires('admin')
@@ -28,7 +24,7 @@ export class HoldResolver {
       'Puts a file on hold, or replaces the reason for its hold. Until the hold is released, the file does not expire and cannot be deleted or purged.',
   })
   holdFile(@CurrentActor() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
-    return this.#holds.placeHold(actor, fileId, reason)
+    return this.holdService.placeHold(actor, fileId, reason)
   }
 
   @Requires('admin')
@@ -36,7 +32,7 @@ export class HoldResolver {
     description: 'Releases the hold on a file. Returns the error `not_found` if the file is not on hold.',
   })
   releaseHold(@CurrentActor() actor: Actor, @FileId() fileId: string) {
-    return this.#holds.releaseHold(actor, fileId)
+    return this.holdService.releaseHold(actor, fileId)
   }
 
   @Requires('admin')
@@ -45,6 +41,6 @@ export class HoldResolver {
     description: 'Hold that prevents deletion of the file. Null if the file is not on hold.',
   })
   hold(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.hold', file.fileId, (ids) => this.#holds.getByFileIds(file.tenantId, ids))
+    return loadRelation(call, 'File.hold', file.fileId, (ids) => this.holdService.getByFileIds(file.tenantId, ids))
   }
 }

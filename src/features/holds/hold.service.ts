@@ -30,24 +30,16 @@ const held: DatedList = {
  * every deletion checks it under the same lock.
  */
 export class HoldService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #contexts: FileContextService
-
-  constructor(parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#contexts = parts.contexts
-  }
+  constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService }) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
-    const contextIds = await this.#contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
+    return listLatestFirst(this.parts.db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Returns holds by file ID, for GraphQL relations. */
   async getByFileIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
-    const { rows } = await this.#db.pool.query<Hold>(
+    const { rows } = await this.parts.db.pool.query<Hold>(
       `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
       [tenantId, fileIds],
     )
@@ -57,7 +49,7 @@ export class HoldService {
   /** Places a hold on a file, or replaces the reason for its hold. Throws 404 if the file does not exist or is in the trash. */
   placeHold(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
-    return this.#ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       const file = await findFileWithHold(tx, actor, fileId)
       const isNew = file.reason !== reason
       if (isNew)
@@ -72,7 +64,7 @@ export class HoldService {
   /** Releases the hold on a file. Throws 404 if the file is not on hold. */
   releaseHold(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
-    return this.#ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       const file = await findFileWithHold(tx, actor, fileId)
       const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
       if (count === 0) throw notFound('hold', fileId)

@@ -6,11 +6,7 @@ import { FilePreview, FilePreviewArgs } from './preview.types.js'
 
 @Resolver(() => FilePreview)
 export class PreviewResolver {
-  readonly #previews: PreviewService
-
-  constructor(previews: PreviewService) {
-    this.#previews = previews
-  }
+  constructor(private readonly previews: PreviewService) {}
 
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
   @Query(() => FilePreview, {
@@ -18,6 +14,6 @@ export class PreviewResolver {
       'Returns a preview of an image, a PDF or a text file. It does not count as a download. Returns the error `not_found` for a file without a preview, and `quarantined` for a quarantined file.',
   })
   filePreview(@CurrentAttempt() attempt: Attempt, @Args(() => FilePreviewArgs) args: FilePreviewArgs) {
-    return this.#previews.get(attempt, args)
+    return this.previews.get(attempt, args)
   }
 }

@@ -40,10 +40,6 @@ interface RenderRequest {
 
 /** Renders previews of stored files. File contents are immutable, so rendered images can be cached. */
 export class PreviewService {
-  readonly #files: FileService
-  readonly #storage: Pick<BlobStorage, 'open'>
-  readonly #contents: StoredContents
-  readonly #renderer: PreviewRenderer
   readonly #slots = new TenantSlots('previews', { inAll: 16, byTenant: 8 })
   readonly #rendered = new LRUCache<string, Rendered, RenderRequest>({
     maxSize: maxCacheBytes,
@@ -55,24 +51,21 @@ export class PreviewService {
     },
   })
 
-  constructor(parts: {
-    files: FileService
-    storage: Pick<BlobStorage, 'open'>
-    contents: StoredContents
-    renderer: PreviewRenderer
-  }) {
-    this.#files = parts.files
-    this.#storage = parts.storage
-    this.#contents = parts.contents
-    this.#renderer = parts.renderer
-  }
+  constructor(
+    private readonly parts: {
+      files: FileService
+      storage: Pick<BlobStorage, 'open'>
+      contents: StoredContents
+      renderer: PreviewRenderer
+    },
+  ) {}
 
   /**
    * Returns a preview of a file. Throws 404 if the file has no preview, and 403 if it is quarantined, even if the preview is
    * cached.
    */
   async get(attempt: Attempt, args: FilePreviewArgs): Promise<FilePreview> {
-    const file = await this.#files.get(attempt, args.fileId)
+    const file = await this.parts.files.get(attempt, args.fileId)
     const kind = getPreviewKind(file.contentType)
     if (!kind) throw createNoPreviewError(file, `files of type ${file.contentType} have no preview`)
     if (kind === 'text') return this.#createTextPreview(file)
@@ -91,12 +84,12 @@ export class PreviewService {
   async #renderPreview({ file, kind, size, page }: RenderRequest): Promise<Rendered> {
     const leave = this.#slots.acquire(file.tenantId)
     try {
-      const opened = await this.#contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
+      const opened = await this.parts.contents.open({ ...file, checksum: file.checksum.replace(/^sha256:/, '') })
       if (!opened) return { problem: damaged }
       try {
         const request = { kind, size: pixels[size], page, owner: file.tenantId }
         // Rendering ignores the request's signal, because concurrent requests for the same preview share its result.
-        return await this.#renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
+        return await this.parts.renderer.render(opened.content, request, AbortSignal.timeout(maxWaitMs))
       } finally {
         await opened.dispose()
       }
@@ -115,7 +108,7 @@ export class PreviewService {
 
   async #readStart(file: File, end: number): Promise<Buffer[]> {
     try {
-      return await (await this.#storage.open(file.blobPath, { start: 0, end })).toArray()
+      return await (await this.parts.storage.open(file.blobPath, { start: 0, end })).toArray()
     } catch (error) {
       // The store's error contains the blob's internal path, so clients must not receive it.
       if (error instanceof AssayError && error.code === 'not_found') throw createNoPreviewError(file, damaged)

@@ -18,30 +18,20 @@ interface QuarantinedFileKey {
  * After a crash at any point, the file row refers to one of the two objects, and a sweep deletes the other.
  */
 export class QuarantineMoves {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #paths: ReservedPaths
-  readonly #storage: BlobStorage
-  readonly #onError: (error: unknown) => void
-
-  constructor(parts: {
-    db: Database
-    ledger: Ledger
-    paths: ReservedPaths
-    storage: BlobStorage
-    onError: (error: unknown) => void
-  }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#paths = parts.paths
-    this.#storage = parts.storage
-    this.#onError = parts.onError
-  }
+  constructor(
+    private readonly parts: {
+      db: Database
+      ledger: Ledger
+      paths: ReservedPaths
+      storage: BlobStorage
+      onError: (error: unknown) => void
+    },
+  ) {}
 
   /** Completes moves that were interrupted by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
-    if (this.#storage.kind === 'local') return 0
-    const { rows } = await this.#db.pool.query<QuarantinedFileKey>(
+    if (this.parts.storage.kind === 'local') return 0
+    const { rows } = await this.parts.db.pool.query<QuarantinedFileKey>(
       `SELECT tenant_id AS "tenantId", file_id AS "fileId" FROM quarantine WHERE move_due_at <= now() ORDER BY move_due_at LIMIT ${maxMoves}`,
     )
     let moved = 0
@@ -54,14 +44,14 @@ export class QuarantineMoves {
     try {
       return await this.moveObject(place)
     } catch (error) {
-      this.#onError(error)
+      this.parts.onError(error)
       return false
     }
   }
 
   /** Returns false if the object was already moved, or if another replica is moving it. */
   async moveObject({ tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
-    const { rows } = await this.#db.pool.query<{ path: string }>(
+    const { rows } = await this.parts.db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
        WHERE q.tenant_id = $1 AND q.file_id = $2 AND q.move_due_at <= now() AND f.tenant_id = q.tenant_id AND f.file_id = q.file_id RETURNING f.blob_path AS path`,
       [tenantId, fileId],
@@ -74,10 +64,10 @@ export class QuarantineMoves {
   /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
   async #moveToNewPath(from: string, { tenantId, fileId }: QuarantinedFileKey): Promise<boolean> {
     const place = `${tenantId}/quarantine`
-    const to = await this.#paths.takePath(tenantId, place)
-    await this.#storage.copy(from, to)
+    const to = await this.parts.paths.takePath(tenantId, place)
+    await this.parts.storage.copy(from, to)
     faultPoint('quarantine.copied')
-    const isReserved = await this.#ledger.change(tenantId, async (tx) => {
+    const isReserved = await this.parts.ledger.change(tenantId, async (tx) => {
       const reserved = await tx.$queryRaw<
         object[]
       >`SELECT 1 FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to} AND NOT taken FOR UPDATE`
@@ -96,7 +86,7 @@ export class QuarantineMoves {
       return { result: true, entry: {} }
     })
     faultPoint('quarantine.moved')
-    if (!isReserved) this.#paths.discard(place)
+    if (!isReserved) this.parts.paths.discard(place)
     return isReserved
   }
 }

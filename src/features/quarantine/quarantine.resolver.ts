@@ -17,16 +17,12 @@ class ReleaseArgs {
 
 @Resolver(() => QuarantinedFile)
 export class QuarantineResolver {
-  readonly #quarantine: QuarantineService
-
-  constructor(quarantine: QuarantineService) {
-    this.#quarantine = quarantine
-  }
+  constructor(private readonly quarantineService: QuarantineService) {}
 
   @Requires('admin')
   @Query(() => QuarantinedFilePage, { description: "Lists the tenant's quarantined files, most recent first." })
   quarantine(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
-    return this.#quarantine.list(actor, args)
+    return this.quarantineService.list(actor, args)
   }
 
   @Requires('admin')
@@ -35,7 +31,7 @@ export class QuarantineResolver {
       "Releases a file from quarantine until the scanner's signatures change. Returns the error `not_found` if the file is not quarantined.",
   })
   releaseFromQuarantine(@CurrentActor() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
-    return this.#quarantine.release(actor, fileId, reason)
+    return this.quarantineService.release(actor, fileId, reason)
   }
 
   @Requires('admin')
@@ -43,6 +39,6 @@ export class QuarantineResolver {
     description: 'Permanently deletes a quarantined file. Returns the error `on_hold` if the file is on hold.',
   })
   purgeFromQuarantine(@CurrentActor() actor: Actor, @FileId() fileId: string) {
-    return this.#quarantine.purge(actor, fileId)
+    return this.quarantineService.purge(actor, fileId)
   }
 }

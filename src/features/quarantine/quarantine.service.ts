@@ -48,28 +48,16 @@ const quarantined: DatedList = {
  * store, `QuarantineMoves` then moves the object.
  */
 export class QuarantineService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #storage: Pick<BlobStorage, 'kind'>
-  readonly #contexts: FileContextService
-  readonly #moves: QuarantineMoves
-  readonly #serviceEvents: ServiceEvents
-
-  constructor(parts: {
-    db: Database
-    ledger: Ledger
-    storage: BlobStorage
-    contexts: FileContextService
-    quarantineMoves: QuarantineMoves
-    serviceEvents: ServiceEvents
-  }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#storage = parts.storage
-    this.#contexts = parts.contexts
-    this.#moves = parts.quarantineMoves
-    this.#serviceEvents = parts.serviceEvents
-  }
+  constructor(
+    private readonly parts: {
+      db: Database
+      ledger: Ledger
+      storage: BlobStorage
+      contexts: FileContextService
+      quarantineMoves: QuarantineMoves
+      serviceEvents: ServiceEvents
+    },
+  ) {}
 
   /**
    * Quarantines an infected file. Does nothing if the file is deleted or leased by another replica. If it is already quarantined,
@@ -78,8 +66,8 @@ export class QuarantineService {
   async quarantineFile({ tenantId, contextId, fileId, originalFilename, token, report }: InfectedFile): Promise<void> {
     const { viruses, signatures } = toDetection(report)
     // If `moveSeconds` is null, the due time of the move is null too. Local objects are not moved.
-    const moveSeconds = this.#storage.kind === 'local' ? null : 0
-    const isNew = await this.#ledger.change(tenantId, async (tx) => {
+    const moveSeconds = this.parts.storage.kind === 'local' ? null : 0
+    const isNew = await this.parts.ledger.change(tenantId, async (tx) => {
       const file = await this.#endLease(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
       await tx.validationReport.create({ data: { tenantId, fileId, validatedAt: report.validatedAt, report: report as object } })
@@ -98,8 +86,8 @@ export class QuarantineService {
     })
     faultPoint('quarantine.marked')
     if (!isNew) return
-    await this.#moves.tryMove({ tenantId, fileId })
-    this.#serviceEvents.emit('blobsReleased')
+    await this.parts.quarantineMoves.tryMove({ tenantId, fileId })
+    this.parts.serviceEvents.emit('blobsReleased')
   }
 
   /**
@@ -111,7 +99,7 @@ export class QuarantineService {
     const { tenantId, fileId, contextId } = file
     const { viruses, signatures } = toDetection(report)
     const audit = createFileAuditRow(createSystemActor(tenantId), 'updated', file, { change: 'quarantined', viruses, signatures })
-    await this.#ledger.change(tenantId, async () => ({
+    await this.parts.ledger.change(tenantId, async () => ({
       result: undefined,
       entry: [entry, { audit: [audit] }],
       finish: async (tx) => {
@@ -124,13 +112,13 @@ export class QuarantineService {
 
   /** Lists quarantined files, most recently quarantined first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
-    const contextIds = await this.#contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
+    return listLatestFirst(this.parts.db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Releases a file until a scan with other signatures finds a virus. Throws 404 if the file is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
-    return this.#ledger.change(actor.tenantId, async (tx) => {
+    return this.parts.ledger.change(actor.tenantId, async (tx) => {
       const file = await this.#findQuarantinedFile(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
@@ -142,13 +130,13 @@ export class QuarantineService {
   /** Deletes a quarantined file permanently, without the trash. Throws 404 if it is not quarantined, and 409 if it is on hold. */
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
-    await this.#ledger.change(tenantId, async (tx) => {
+    await this.parts.ledger.change(tenantId, async (tx) => {
       await this.#findQuarantinedFile(tx, actor, fileId)
       const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
       if (audit.length === 0) throw createOnHoldError(fileId)
       return { result: undefined, entry: { audit } }
     })
-    this.#serviceEvents.emit('blobsReleased')
+    this.parts.serviceEvents.emit('blobsReleased')
     return { fileId }
   }
 

@@ -51,11 +51,7 @@ interface ContextRow {
  * rows when their leases expire.
  */
 export class RescanQueue {
-  readonly #pool: Pool
-
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: Pool) {}
 
   /**
    * Leases files that no other replica has leased, or returns undefined if none exist. `isNewest` means that no replica has seen
@@ -78,7 +74,7 @@ export class RescanQueue {
       failed,
       failure: failure ?? null,
     }))
-    const { rows: kept } = await this.#pool.query<{ kept: number }>('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5) AS kept', [
+    const { rows: kept } = await this.pool.query<{ kept: number }>('SELECT rescan_keep($1, $2, $3, $4::jsonb, $5) AS kept', [
       tenantId,
       contextId,
       token,
@@ -90,7 +86,7 @@ export class RescanQueue {
 
   /** Extends the leases on the files in a batch. */
   async renewLeases({ tenantId, token }: Batch): Promise<void> {
-    await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
+    await renewLease(this.pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
 
   /**
@@ -98,7 +94,7 @@ export class RescanQueue {
    * unavailable.
    */
   async releaseBatch({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
        WHERE tenant_id = $1 AND lease_token = $2`,
       [tenantId, token, seconds, suspects],
@@ -112,7 +108,7 @@ export class RescanQueue {
     fileId: string,
     { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
   ): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `UPDATE rescan_queue SET ${getLeaseReleaseSql('$4')}, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND lease_token = $3`,
       [tenantId, fileId, token, seconds, attempts, failure],
     )
@@ -124,7 +120,7 @@ export class RescanQueue {
    * moved.
    */
   async getBlobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
-    const { rows } = await this.#pool.query<{ path: string }>(
+    const { rows } = await this.pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
       [tenantId, fileId],
     )
@@ -134,9 +130,9 @@ export class RescanQueue {
   /** Marks all rescans in progress as paused, because the scanner is unavailable. */
   async pauseAll(): Promise<void> {
     const running = 'finished_at IS NULL AND paused_at IS NULL'
-    const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM rescans WHERE ${running}`)
+    const { rows } = await this.pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM rescans WHERE ${running}`)
     for (const { tenant_id: tenantId } of rows)
-      await this.#pool.query(`UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND ${running}`, [tenantId])
+      await this.pool.query(`UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND ${running}`, [tenantId])
   }
 
   /**
@@ -144,7 +140,7 @@ export class RescanQueue {
    * were in progress at the start of the rescan may have used the previous signatures.
    */
   async finishRescans(): Promise<void> {
-    const { rows } = await this.#pool.query<ContextRow>(
+    const { rows } = await this.pool.query<ContextRow>(
       `SELECT w.tenant_id, w.context_id FROM rescans w WHERE w.walked AND (w.finished_at IS NULL OR (NOT w.settled AND w.started_at < now() - interval '10 minutes'))
          AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = w.tenant_id AND q.context_id = w.context_id) LIMIT 1000`,
       [],
@@ -153,12 +149,12 @@ export class RescanQueue {
   }
 
   async finishRescan(tenantId: string, contextId: string): Promise<void> {
-    await this.#pool.query(
+    await this.pool.query(
       `UPDATE rescans w SET finished_at = now(), paused_at = NULL WHERE w.tenant_id = $1 AND w.context_id = $2 AND w.walked AND w.finished_at IS NULL
          AND NOT EXISTS (SELECT FROM rescan_queue q WHERE q.tenant_id = $1 AND q.context_id = $2)`,
       [tenantId, contextId],
     )
-    await this.#pool.query(
+    await this.pool.query(
       `UPDATE rescans SET walked = false, settled = true, before_id = NULL, until_id = top_id
        WHERE tenant_id = $1 AND context_id = $2 AND finished_at IS NOT NULL AND NOT settled AND started_at < now() - interval '10 minutes'`,
       [tenantId, contextId],
@@ -174,14 +170,14 @@ export class RescanQueue {
     { signatures, isNewest }: { signatures: string; isNewest: boolean },
     token: string,
   ): Promise<Batch | undefined> {
-    const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
+    const { rows } = await this.pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
        WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${buildWaitsForOthersCondition('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
       isNewest ? [] : [signatures],
     )
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
-    const { rows: taken } = await this.#pool.query<LeasedFile>(
+    const { rows: taken } = await this.pool.query<LeasedFile>(
       `UPDATE rescan_queue q SET leased_until = ${getLeaseEndSql('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
@@ -195,13 +191,13 @@ export class RescanQueue {
 
   /** Leases the next files of the context that was processed least recently. */
   async #leaseNext(signatures: string, token: string): Promise<Batch | undefined> {
-    const { rows } = await this.#pool.query<ContextRow>(
+    const { rows } = await this.pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
       [signatures],
     )
     for (const { tenant_id: tenantId, context_id: contextId } of rows) {
       const context = { tenantId, contextId, token }
-      const leases = await leaseNextFiles(this.#pool, context, signatures)
+      const leases = await leaseNextFiles(this.pool, context, signatures)
       if (leases) return this.#loadBatch(context, signatures, leases)
     }
     return undefined
@@ -231,10 +227,10 @@ export class RescanQueue {
 
   /** Marks a rescan as paused until the next file of its context is scanned. */
   async #pauseRescan(tenantId: string, contextId: string): Promise<void> {
-    await this.#pool.query(
-      'UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL',
-      [tenantId, contextId],
-    )
+    await this.pool.query('UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND context_id = $2 AND paused_at IS NULL', [
+      tenantId,
+      contextId,
+    ])
   }
 
   /** Returns the files that still exist and need a scan, newest first. */
@@ -244,7 +240,7 @@ export class RescanQueue {
     fileIds: string[],
   ): Promise<Omit<DueFile, 'attempts' | 'failure'>[]> {
     if (fileIds.length === 0) return []
-    const { rows } = await this.#pool.query<Omit<DueFile, 'attempts' | 'failure'>>(
+    const { rows } = await this.pool.query<Omit<DueFile, 'attempts' | 'failure'>>(
       `SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", f.checksum, f.blob_path AS "blobPath", r.report
        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
          LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = f.context_id

@@ -10,16 +10,12 @@ import { RescanProgress } from './rescan.types.js'
 
 @Resolver(() => FileContext)
 export class RescanResolver {
-  readonly #rescans: RescanService
-
-  constructor(rescans: RescanService) {
-    this.#rescans = rescans
-  }
+  constructor(private readonly rescans: RescanService) {}
 
   @Requires('admin')
   @Query(() => RescanProgress, { description: 'Returns the progress of the latest rescan of a context.' })
   contextRescan(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#rescans.getProgress(actor, contextKey)
+    return this.rescans.getProgress(actor, contextKey)
   }
 
   @Requires('admin')
@@ -28,14 +24,14 @@ export class RescanResolver {
       'Rescans the files of a context in the background, newest first. If a rescan is in progress, it continues. A context that does not scan files is skipped.',
   })
   rescanContext(@CurrentActor() actor: Actor, @ContextKey() contextKey: string) {
-    return this.#rescans.startRescan(actor, contextKey)
+    return this.rescans.startRescan(actor, contextKey)
   }
 
   @Requires('admin')
   @FieldResolver(() => RescanProgress, { nullable: true, description: 'Progress of the latest rescan of the context.' })
   rescanProgress(@CurrentCall() call: Call, @Root() context: FileContext) {
     return loadRelation(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
-      this.#rescans.getProgressByContextIds(context.tenantId, ids),
+      this.rescans.getProgressByContextIds(context.tenantId, ids),
     )
   }
 }

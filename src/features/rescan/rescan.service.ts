@@ -25,27 +25,19 @@ interface Row extends Omit<RescanProgress, 'status'> {
  * files.
  */
 export class RescanService {
-  readonly #db: Database
-  readonly #contexts: FileContextService
-  readonly #serviceEvents: ServiceEvents
-  readonly #scanner: Promise<Pick<VirusScanner, 'getIdentity'>> | undefined
-
   /** `scanner` is pending while the services are created. It is undefined for CLI commands, which start no rescans. */
-  constructor(parts: {
-    db: Database
-    contexts: FileContextService
-    serviceEvents: ServiceEvents
-    scanner: Promise<Pick<VirusScanner, 'getIdentity'>> | undefined
-  }) {
-    this.#db = parts.db
-    this.#contexts = parts.contexts
-    this.#serviceEvents = parts.serviceEvents
-    this.#scanner = parts.scanner
-  }
+  constructor(
+    private readonly parts: {
+      db: Database
+      contexts: FileContextService
+      serviceEvents: ServiceEvents
+      scanner: Promise<Pick<VirusScanner, 'getIdentity'>> | undefined
+    },
+  ) {}
 
   /** Returns the scanner's current signatures. Throws `scannerUnavailable` if the scanner is unavailable or not configured. */
   async getScannerSignatures(): Promise<Signatures> {
-    const identity = await (await this.#scanner)?.getIdentity()
+    const identity = await (await this.parts.scanner)?.getIdentity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so files cannot be rescanned. Set SCANNER_URL.')
     return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
@@ -53,23 +45,23 @@ export class RescanService {
 
   /** Starts a rescan of a context, unless one is in progress. Throws 404 if the context does not exist. */
   async startRescan(actor: Actor, contextKey: string): Promise<RescanProgress> {
-    const context = await this.#contexts.get(actor, contextKey)
+    const context = await this.parts.contexts.get(actor, contextKey)
     if (context.scanForViruses) {
       const { signatures } = await this.getScannerSignatures()
-      await detectLostCommit(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
-      this.#serviceEvents.emit('rescanRequested')
+      await detectLostCommit(this.parts.db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
+      this.parts.serviceEvents.emit('rescanRequested')
     }
     return this.#findProgress(context)
   }
 
   /** Returns the rescan progress of a context. Throws 404 if the context does not exist. */
   async getProgress(actor: Actor, contextKey: string): Promise<RescanProgress> {
-    return this.#findProgress(await this.#contexts.get(actor, contextKey))
+    return this.#findProgress(await this.parts.contexts.get(actor, contextKey))
   }
 
   /** Returns the rescan progress by context ID, for GraphQL relations. */
   async getProgressByContextIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
-    const { rows } = await this.#db.pool.query<Row>({
+    const { rows } = await this.parts.db.pool.query<Row>({
       name: 'rescans',
       text: `SELECT c.context_id AS "contextId", c.context_key AS "contextKey", c.scan_for_viruses AS "isScanning", w.signatures, coalesce(greatest(w.files, w.passed), 0)::bigint AS files,
           coalesce(w.passed, 0)::bigint AS "filesDone", coalesce(w.scanned, 0)::bigint AS "filesScanned", coalesce(w.bytes, 0)::bigint AS "bytesScanned",
@@ -85,8 +77,8 @@ export class RescanService {
   async startDueRescans(current: Signatures): Promise<void> {
     const newest = await this.#updateNewestSignatures(current)
     if (newest !== current.signatures) return
-    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(tenantsToBegin, [newest])
-    for (const { tenant_id: tenantId } of rows) await this.#db.pool.query(beginningEverywhere, [tenantId, newest])
+    const { rows } = await this.parts.db.pool.query<{ tenant_id: string }>(tenantsToBegin, [newest])
+    for (const { tenant_id: tenantId } of rows) await this.parts.db.pool.query(beginningEverywhere, [tenantId, newest])
   }
 
   /**
@@ -94,7 +86,7 @@ export class RescanService {
    * is scanned with these signatures. If no signatures are known, every restored file waits.
    */
   async getNewestSignatures(): Promise<string | null> {
-    const identity = await (await this.#scanner)?.getIdentity().catch(() => undefined)
+    const identity = await (await this.parts.scanner)?.getIdentity().catch(() => undefined)
     if (identity?.name === 'none') return null
     const current = identity && { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
     return (await this.#updateNewestSignatures(current)) ?? 'unknown'
@@ -106,11 +98,12 @@ export class RescanService {
   }
 
   async #updateNewestSignatures(current: Signatures | undefined): Promise<string | undefined> {
-    const known = await this.#db.pool.query<{ latest: string }>(`SELECT ${latest} AS latest FROM service_state WHERE key = $1`, [
-      stateKey,
-    ])
+    const known = await this.parts.db.pool.query<{ latest: string }>(
+      `SELECT ${latest} AS latest FROM service_state WHERE key = $1`,
+      [stateKey],
+    )
     if (!current || known.rows[0]?.latest === current.signatures) return known.rows[0]?.latest
-    const { rows } = await this.#db.pool.query<{ latest: string }>(noticing, [
+    const { rows } = await this.parts.db.pool.query<{ latest: string }>(noticing, [
       stateKey,
       current.signatures,
       maxRemembered,
@@ -123,11 +116,11 @@ export class RescanService {
   }
 
   async #resetAttempts(): Promise<void> {
-    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
+    const { rows } = await this.parts.db.pool.query<{ tenant_id: string }>(
       'SELECT DISTINCT tenant_id FROM rescan_queue WHERE attempts > 0',
     )
     for (const { tenant_id: tenantId } of rows)
-      await this.#db.pool.query(
+      await this.parts.db.pool.query(
         `UPDATE rescan_queue SET attempts = 0, failure = NULL
          WHERE tenant_id = $1 AND attempts > 0 AND (lease_token IS NULL OR ${isLeaseFree})`,
         [tenantId],
@@ -138,7 +131,7 @@ export class RescanService {
    * Counts the files of all tenants that failed in current rescans, for the readiness check. Returns undefined if no file failed.
    */
   async getFailureSummary(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
-    const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
+    const { rows } = await this.parts.db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
        FROM (SELECT count(*)::int AS files, max(failure) AS failure FROM rescan_queue WHERE failure IS NOT NULL) q,
          (SELECT coalesce(sum(failed), 0)::int AS files, max(failure) AS failure FROM rescans WHERE failed > 0) w`,
@@ -149,7 +142,7 @@ export class RescanService {
 
   /** Returns counts across all tenants, for the metrics. */
   async getCounts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
-    const { rows } = await this.#db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
+    const { rows } = await this.parts.db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
       `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
     )
     return rows[0]!

@@ -59,7 +59,6 @@ class Unavailable extends Error {
  * replica dies, another one continues.
  */
 export class Rescanner {
-  readonly #parts: Parts
   readonly #pace: Pace
   readonly #closed = new AbortController()
   #noticed = { signatures: '', at: Number.NEGATIVE_INFINITY }
@@ -67,8 +66,7 @@ export class Rescanner {
   #running: Promise<void> | undefined
   #wake = () => {}
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(private readonly parts: Parts) {
     this.#pace = new Pace(parts.megabytesPerSecond)
     parts.serviceEvents.on('rescanRequested', () => this.#wake())
   }
@@ -79,7 +77,7 @@ export class Rescanner {
 
   /** Scans one batch of files. Returns false if no file is due. */
   async scanNextBatch(): Promise<boolean> {
-    const { queue, rescans } = this.#parts
+    const { queue, rescans } = this.parts
     const current = await this.#getSignatures()
     if (!current) return false
     await this.#startDueRescans(current)
@@ -105,7 +103,7 @@ export class Rescanner {
       } catch (error) {
         if (this.#closed.signal.aborted) return
         waitMs = pauseSeconds * 1000
-        this.#parts.logger.warn({ err: error }, 'The rescan is paused. It continues in 30 seconds.')
+        this.parts.logger.warn({ err: error }, 'The rescan is paused. It continues in 30 seconds.')
       }
       await this.#sleep(waitMs)
     }
@@ -114,12 +112,12 @@ export class Rescanner {
   /** Returns undefined if the scanner is unavailable or not configured. */
   async #getSignatures(): Promise<Signatures | undefined> {
     try {
-      const signatures = await this.#parts.rescans.getScannerSignatures()
+      const signatures = await this.parts.rescans.getScannerSignatures()
       this.#isScannerUnavailable = false
       return signatures
     } catch (error) {
       if (!(error instanceof AssayError)) throw error
-      if (!this.#isScannerUnavailable) await this.#parts.queue.pauseAll()
+      if (!this.#isScannerUnavailable) await this.parts.queue.pauseAll()
       this.#isScannerUnavailable = true
       return undefined
     }
@@ -129,7 +127,7 @@ export class Rescanner {
     const { signatures } = current
     const { at, signatures: before } = this.#noticed
     if (signatures === before && performance.now() - at < signatureCheckIntervalMs) return
-    const { rescans, queue } = this.#parts
+    const { rescans, queue } = this.parts
     await rescans.startDueRescans(current)
     await queue.finishRescans()
     this.#noticed = { signatures, at: performance.now() }
@@ -137,7 +135,7 @@ export class Rescanner {
 
   /** Scans a batch and saves results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
-    const { queue } = this.#parts
+    const { queue } = this.parts
     const renewing = setInterval(() => void queue.renewLeases(batch).catch(() => {}), renewIntervalMs).unref()
     const waiting = [...batch.files]
     const suspects: string[] = []
@@ -165,7 +163,7 @@ export class Rescanner {
     }
     try {
       // A broken scanner must not use up an attempt of any file.
-      if (waiting.length > 0) await this.#parts.scanner.prove()
+      if (waiting.length > 0) await this.parts.scanner.prove()
       await Promise.all(Array.from({ length: maxConcurrentScans }, work))
       await flush()
     } catch (error) {
@@ -193,7 +191,7 @@ export class Rescanner {
       if (!opened) return await this.#reportUnreadable(batch, file)
       try {
         const { content } = opened
-        report = await this.#parts.inspector.inspect(toRescanSubmission({ ...file, content, signal, owner: background }))
+        report = await this.parts.inspector.inspect(toRescanSubmission({ ...file, content, signal, owner: background }))
       } finally {
         await opened.dispose()
       }
@@ -203,13 +201,13 @@ export class Rescanner {
     }
     const isInfected = report.outcome === 'rejected'
     if (isInfected) await this.#quarantine(batch, file, report)
-    this.#parts.serviceEvents.emit('rescanned', { outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
+    this.parts.serviceEvents.emit('rescanned', { outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
     return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
   }
 
   /** Opens the content at its current path, because a quarantined object may have been moved after the batch was leased. */
   async #openContent(batch: Batch, file: DueFile) {
-    const { contents, queue } = this.#parts
+    const { contents, queue } = this.parts
     const opened = await contents.open(file)
     if (opened) return opened
     const blobPath = await queue.getBlobPath(batch, file.fileId)
@@ -218,14 +216,14 @@ export class Rescanner {
 
   async #reportUnreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
     const unread = { fileId, report: null, bytes: 0 }
-    if ((await this.#parts.queue.getBlobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
-    this.#parts.logger.error({ file_id: fileId }, 'A file was not rescanned: its stored content is missing or damaged.')
-    this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: sizeBytes })
+    if ((await this.parts.queue.getBlobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
+    this.parts.logger.error({ file_id: fileId }, 'A file was not rescanned: its stored content is missing or damaged.')
+    this.parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: sizeBytes })
     return { ...unread, failed: true, failure: failures.content }
   }
 
   async #quarantine(batch: Batch, file: DueFile, report: ValidationReport): Promise<void> {
-    const { quarantine, logger } = this.#parts
+    const { quarantine, logger } = this.parts
     try {
       await quarantine.quarantineFile({ ...batch, ...file, report })
     } catch (error) {
@@ -243,14 +241,14 @@ export class Rescanner {
     const failure =
       code === 'scanner_unavailable' ? failures.scanner : code === 'storage_unavailable' ? failures.storage : failures.other
     const reason = code === 'scanner_unavailable' ? (error as AssayError).message : null
-    this.#parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be rescanned.')
+    this.parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be rescanned.')
     if (file.attempts >= maxAttempts) return this.#abandonFile(batch, file, signatures, { failure, reason })
     await this.#retryLater(batch, file, failure)
     return undefined
   }
 
   async #assertAvailable(): Promise<void> {
-    const { contents, scanner } = this.#parts
+    const { contents, scanner } = this.parts
     const assert = async (dependency: 'scanner' | 'storage', works: Promise<void>) =>
       works.catch((error) => {
         throw new Unavailable(dependency, error)
@@ -262,7 +260,7 @@ export class Rescanner {
   /** Schedules the next attempt 30 seconds after the first failure, and 2 minutes after the second. */
   #retryLater(batch: Batch, { fileId, attempts }: DueFile, failure: string): Promise<void> {
     const seconds = retrySeconds * 4 ** Math.max(0, attempts - 1)
-    return this.#parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
+    return this.parts.queue.retryLater(batch, fileId, { seconds, attempts, failure })
   }
 
   async #abandonFile(
@@ -271,7 +269,7 @@ export class Rescanner {
     signatures: string,
     { failure, reason }: { failure: string; reason: string | null },
   ): Promise<Result | undefined> {
-    const { scanner, logger } = this.#parts
+    const { scanner, logger } = this.parts
     const engine = await scanner.getIdentity()
     // Earlier attempts used other signatures, so the file gets the full number of attempts again.
     if (getSignatures(engine) !== signatures) {
@@ -279,7 +277,7 @@ export class Rescanner {
       return undefined
     }
     logger.error({ file_id: file.fileId, failure }, `A file was not rescanned: ${maxAttempts} attempts failed.`)
-    this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
+    this.parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
     const report = createUnscannedReport(file.report, { reason: reason ?? toSentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
   }

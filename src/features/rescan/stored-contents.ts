@@ -19,16 +19,8 @@ const maxBytesInMemory = 64 * 1024
 
 /** Opens the contents of stored files for a scanner, which may read them several times. */
 export class StoredContents {
-  readonly #storage: BlobStorage
-  readonly #spool: Spool
-  readonly #inSpool: boolean
-
   /** `inSpool` means that the scanner runs in a sandbox that can only read the spool. */
-  constructor(parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {
-    this.#storage = parts.storage
-    this.#spool = parts.spool
-    this.#inSpool = parts.inSpool
-  }
+  constructor(private readonly parts: { storage: BlobStorage; spool: Spool; inSpool: boolean }) {}
 
   /**
    * Returns undefined if the content is missing or differs from the uploaded content. Throws `storageUnavailable` if the store is
@@ -36,7 +28,9 @@ export class StoredContents {
    */
   async open(file: Stored): Promise<OpenedContent | undefined> {
     try {
-      return this.#storage instanceof LocalStorage ? await this.#openLocal(this.#storage, file) : await this.#fetchToSpool(file)
+      return this.parts.storage instanceof LocalStorage
+        ? await this.#openLocal(this.parts.storage, file)
+        : await this.#fetchToSpool(file)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return undefined
       throw error
@@ -45,7 +39,7 @@ export class StoredContents {
 
   /** Throws if no file can be read at all, so that the failure is not attributed to a single file. */
   async assertReady(): Promise<void> {
-    await Promise.all([this.#storage.assertReady(), this.#spool.assertReady()])
+    await Promise.all([this.parts.storage.assertReady(), this.parts.spool.assertReady()])
   }
 
   async #openLocal(storage: LocalStorage, { blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
@@ -55,14 +49,14 @@ export class StoredContents {
       return { content: createMemoryContent(bytes, checksum), dispose: async () => {} }
     }
     const path = storage.getFilePath(blobPath)
-    if (!this.#inSpool) return { content: createFileContent(path, sizeBytes, checksum), dispose: async () => {} }
-    const linked = await this.#spool.createLink(path)
+    if (!this.parts.inSpool) return { content: createFileContent(path, sizeBytes, checksum), dispose: async () => {} }
+    const linked = await this.parts.spool.createLink(path)
     if (!linked) return this.#fetchToSpool({ blobPath, sizeBytes, checksum })
     return { content: createFileContent(linked, sizeBytes, checksum), dispose: () => unlink(linked) }
   }
 
   async #fetchToSpool({ blobPath, sizeBytes, checksum }: Stored): Promise<OpenedContent | undefined> {
-    const { content, dispose } = await this.#spool.receive(await this.#storage.open(blobPath), () => sizeBytes, {
+    const { content, dispose } = await this.parts.spool.receive(await this.parts.storage.open(blobPath), () => sizeBytes, {
       expected: sizeBytes,
     })
     if (content?.sha256 === checksum) return { content, dispose }

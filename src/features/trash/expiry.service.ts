@@ -30,15 +30,7 @@ interface DueContext {
  * replica can process any batch, because processed files no longer match.
  */
 export class ExpiryService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #serviceEvents: ServiceEvents
-
-  constructor({ db, ledger, serviceEvents }: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {
-    this.#serviceEvents = serviceEvents
-    this.#db = db
-    this.#ledger = ledger
-  }
+  constructor(private readonly parts: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {}
 
   /**
    * Processes expired files until none remain or `goOn` returns false before a batch. A failure in one context does not affect
@@ -72,7 +64,7 @@ export class ExpiryService {
    * contexts.
    */
   async #findDueContexts(after: string): Promise<{ tenants: string[]; due: DueContext[] }> {
-    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
+    const { rows } = await this.parts.db.pool.query<{ tenant_id: string }>(
       `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
       [after],
     )
@@ -80,8 +72,9 @@ export class ExpiryService {
     const due: DueContext[] = []
     for (const tenantId of tenants)
       due.push(
-        ...(await this.#db.pool.query<DueContext>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }))
-          .rows,
+        ...(
+          await this.parts.db.pool.query<DueContext>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] })
+        ).rows,
       )
     return { tenants, due: toRandomOrder(due) }
   }
@@ -90,7 +83,7 @@ export class ExpiryService {
     let purged = 0
     for (;;) {
       const count = await this.#runWithPause(goOn, () =>
-        this.#ledger.change(tenantId, async (tx) => {
+        this.parts.ledger.change(tenantId, async (tx) => {
           const audit = await purgeDueFiles(tx, tenantId, { contextId, limit: filesAtOnce })
           faultPoint('expiry.purging')
           return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
@@ -98,7 +91,7 @@ export class ExpiryService {
       )
       if (count === undefined) return purged
       purged += count
-      if (count > 0) this.#serviceEvents.emit('blobsReleased')
+      if (count > 0) this.parts.serviceEvents.emit('blobsReleased')
       faultPoint('expiry.purged')
       if (count < filesAtOnce) return purged
     }
@@ -109,7 +102,7 @@ export class ExpiryService {
     let deleted = 0
     for (let after = ''; ; ) {
       const batch = await this.#runWithPause(goOn, () =>
-        this.#ledger.change(tenantId, async (tx) => {
+        this.parts.ledger.change(tenantId, async (tx) => {
           const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
           const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => toDeletionEntry(tenantId, row))
           faultPoint('expiry.deleting')
@@ -118,7 +111,7 @@ export class ExpiryService {
         }),
       )
       deleted += batch?.count ?? 0
-      if (batch && batch.count > 0) this.#serviceEvents.emit('blobsReleased')
+      if (batch && batch.count > 0) this.parts.serviceEvents.emit('blobsReleased')
       faultPoint('expiry.deleted')
       if (batch?.next === undefined) return deleted
       after = batch.next

@@ -9,16 +9,12 @@ import { PurgedFile, TrashedFilePage } from './trash.types.js'
 
 @Resolver()
 export class TrashResolver {
-  readonly #trash: TrashService
-
-  constructor(trash: TrashService) {
-    this.#trash = trash
-  }
+  constructor(private readonly trashService: TrashService) {}
 
   @Requires('delete')
   @Query(() => TrashedFilePage, { description: 'Lists the files in the trash, most recently deleted first.' })
   trash(@CurrentActor() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
-    return this.#trash.list(actor, args)
+    return this.trashService.list(actor, args)
   }
 
   @Requires('delete')
@@ -26,7 +22,7 @@ export class TrashResolver {
     description: 'Restores a file from the trash. Returns the error `conflict` if the context is disabled.',
   })
   restoreFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#trash.restore(attempt, fileId)
+    return this.trashService.restore(attempt, fileId)
   }
 
   @Requires('delete')
@@ -34,6 +30,6 @@ export class TrashResolver {
     description: 'Permanently deletes a file from the trash. Returns the error `not_found` if the file is not in the trash.',
   })
   purgeFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
-    return this.#trash.purge(attempt, fileId)
+    return this.trashService.purge(attempt, fileId)
   }
 }

@@ -39,21 +39,17 @@ const trashed: DatedList = {
 
 /** Lists, restores and purges deleted files. */
 export class TrashService {
-  readonly #parts: Parts
-
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
+  constructor(private readonly parts: Parts) {}
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
-    const contextIds = await this.#parts.contexts.getAccessibleIds(actor, context)
-    return listLatestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
+    const contextIds = await this.parts.contexts.getAccessibleIds(actor, context)
+    return listLatestFirst(this.parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Restores a file from the trash. Throws 404 if the file is not in the trash, and 409 if its context is disabled. */
   async restore(attempt: Attempt, fileId: string): Promise<File> {
     const { actor } = attempt
-    const { ledger, rescans, storage, files } = this.#parts
+    const { ledger, rescans, storage, files } = this.parts
     if (!isId('file', fileId)) throw notFound('file', fileId)
     const signatures = await rescans.getNewestSignatures()
     const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
@@ -64,8 +60,8 @@ export class TrashService {
     attempt.outcome = { status: 'committed' }
     faultPoint('restore.committed')
     if (awaitsScan) {
-      await this.#parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
-      this.#parts.serviceEvents.emit('rescanRequested')
+      await this.parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
+      this.parts.serviceEvents.emit('rescanRequested')
     }
     attempt.setTarget({ fileId, context })
     const file = (await files.getByIds(actor.tenantId, [fileId])).get(fileId)
@@ -78,7 +74,7 @@ export class TrashService {
   async purge(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)
-    await this.#parts.ledger.change(actor.tenantId, async (tx) => {
+    await this.parts.ledger.change(actor.tenantId, async (tx) => {
       const audit = await purgeFile(tx, actor, { fileId, contextIds: actor.contexts })
       if (audit.length === 0) throw notFound('file', fileId)
       faultPoint('purge.removed')
@@ -87,7 +83,7 @@ export class TrashService {
     attempt.outcome = { status: 'committed' }
     faultPoint('purge.committed')
     attempt.setTarget({ fileId })
-    this.#parts.serviceEvents.emit('blobsReleased')
+    this.parts.serviceEvents.emit('blobsReleased')
     return { fileId }
   }
 }

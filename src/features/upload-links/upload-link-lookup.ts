@@ -41,15 +41,12 @@ type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
 
 /** Finds upload links by their tokens. Nothing is cached, so that every request uses the current state and the database clock. */
 export class UploadLinkLookup {
-  readonly #pool: Pool
   readonly #lookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented))
   readonly #suspectLookups = createCredentialBatcher((presented: readonly PresentedToken[]) => this.#findLinks(presented), {
     minPauseMs: suspectPauseMs,
   })
 
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
+  constructor(private readonly pool: Pool) {}
 
   /**
    * Returns the link for a token, or undefined if the token is unknown or the link is not usable. A link that is used up is still
@@ -65,7 +62,7 @@ export class UploadLinkLookup {
 
   /** Returns true if the link has already answered a request with this Idempotency-Key. */
   async hasResponse({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
+    const { rowCount } = await this.pool.query(
       'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',
       [tenantId, linkId, key],
     )
@@ -73,7 +70,7 @@ export class UploadLinkLookup {
   }
 
   async #findLinks(presented: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
-    const { rows } = await this.#pool.query<FoundLink>({
+    const { rows } = await this.pool.query<FoundLink>({
       name: 'upload-links-presented',
       text: findStatement,
       values: [presented.map(({ tenantId }) => tenantId), presented.map(({ linkId }) => linkId)],

@@ -11,24 +11,20 @@ const LinkId = () => Arg('linkId', () => ID, { description: 'ID of the upload li
 
 @Resolver(() => File)
 export class UploadLinkResolver {
-  readonly #links: UploadLinkService
-
-  constructor(links: UploadLinkService) {
-    this.#links = links
-  }
+  constructor(private readonly links: UploadLinkService) {}
 
   @Requires('upload')
   @Query(() => UploadLinkPage, {
     description: 'Lists upload links, newest first. A credential without scope `admin` sees only its own links.',
   })
   uploadLinks(@CurrentActor() actor: Actor, @Args(() => UploadLinksArgs) args: UploadLinksArgs) {
-    return this.#links.list(actor, args)
+    return this.links.list(actor, args)
   }
 
   @Requires('upload')
   @Query(() => UploadLink, { description: 'Returns one upload link. Returns the error `not_found` if the ID is unknown.' })
   uploadLink(@CurrentActor() actor: Actor, @LinkId() linkId: string) {
-    return this.#links.get(actor, linkId)
+    return this.links.get(actor, linkId)
   }
 
   @Requires('upload')
@@ -41,13 +37,13 @@ export class UploadLinkResolver {
     @Arg('input', () => CreateUploadLinkInput, { description: 'Properties of the new upload link.' })
     input: CreateUploadLinkInput,
   ) {
-    return this.#links.create(actor, input, (field) => call.requestName(`input.${field}`))
+    return this.links.create(actor, input, (field) => call.requestName(`input.${field}`))
   }
 
   @Requires('upload')
   @Mutation(() => UploadLink, { description: 'Revokes an upload link. Uploads in progress through the link are not stored.' })
   revokeUploadLink(@CurrentActor() actor: Actor, @LinkId() linkId: string) {
-    return this.#links.revoke(actor, linkId)
+    return this.links.revoke(actor, linkId)
   }
 
   @Requires('metadata')
@@ -58,6 +54,6 @@ export class UploadLinkResolver {
   })
   uploadLinkOfFile(@CurrentCall() call: Call, @Root() file: File) {
     const actor = call.requireActor()
-    return loadRelation(call, 'File.uploadLink', file.fileId, (ids) => this.#links.getByFileIds(actor, ids))
+    return loadRelation(call, 'File.uploadLink', file.fileId, (ids) => this.links.getByFileIds(actor, ids))
   }
 }

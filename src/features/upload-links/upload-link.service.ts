@@ -28,24 +28,14 @@ const minRejectedFiles = 20
 
 /** Manages links through which clients without an API key upload files. */
 export class UploadLinkService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #contexts: FileContextService
-  readonly #publicUrl: string
-
-  constructor(parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#contexts = parts.contexts
-    this.#publicUrl = parts.publicUrl
-  }
+  constructor(private readonly parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {}
 
   /**
    * Creates a link. Throws 400 if it would allow more than its context. `requestName` returns the name of a field in the request.
    */
   async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
     const { tenantId } = actor
-    const context = await this.#contexts.get(actor, input.context)
+    const context = await this.parts.contexts.get(actor, input.context)
     const { contextId, contextKey } = context
     assertActive(context)
     assertWithinContextLimits(input, context, requestName)
@@ -60,7 +50,7 @@ export class UploadLinkService {
       ],
       ...[input.origins, actor.id, actor.kind, getIdTime(linkId), input.expiresInSeconds],
     ]
-    const row = await this.#ledger.change(tenantId, async (tx) => {
+    const row = await this.parts.ledger.change(tenantId, async (tx) => {
       await assertBelowLinkLimit(tx, tenantId)
       await tx.$executeRawUnsafe(insertStatement, ...values)
       const [made] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, tenantId, linkId, null, null)
@@ -69,35 +59,40 @@ export class UploadLinkService {
       return { result: made!, entry: { audit: [toLinkAudit(actor, 'created', made!, details)] } }
     })
     const uploadLink = toUploadLink(row)
-    return { ...uploadLink, url: `${this.#publicUrl}/upload/${token}`, uploadLink }
+    return { ...uploadLink, url: `${this.parts.publicUrl}/upload/${token}`, uploadLink }
   }
 
   /** Lists the tenant's links, newest first. An actor without scope `admin` sees only its own links. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
     const place = toPagePosition('ulk', args)
-    const filter = [actor.tenantId, await this.#contexts.getAccessibleIds(actor, context), toOwnerFilter(actor), status ?? null]
+    const filter = [
+      actor.tenantId,
+      await this.parts.contexts.getAccessibleIds(actor, context),
+      toOwnerFilter(actor),
+      status ?? null,
+    ]
     const where = `l.tenant_id = $1 AND ($2::text[] IS NULL OR l.context_id = ANY ($2)) AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text IS NULL OR ${statusColumn} = $4)`
     const { skip, take } = toSkipAndTake(place)
     const [{ rows }, counted] = await Promise.all([
-      this.#db.pool.query<LinkRow>(
+      this.parts.db.pool.query<LinkRow>(
         `SELECT ${linkColumns} ${source} WHERE ${where} AND ($5::text IS NULL OR l.link_id < $5) ORDER BY l.link_id DESC OFFSET $6 LIMIT $7`,
         [...filter, place.afterId ?? null, skip, take],
       ),
-      this.#db.pool.query<{ total: string }>(`SELECT count(*) AS total FROM upload_links l WHERE ${where}`, filter),
+      this.parts.db.pool.query<{ total: string }>(`SELECT count(*) AS total FROM upload_links l WHERE ${where}`, filter),
     ])
     return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), place)
   }
 
   /** Returns a link. Throws 404 if it does not exist, or if another actor created it and the caller lacks scope `admin`. */
   async get(actor: Actor, linkId: string): Promise<UploadLink> {
-    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toLinkQueryValues(actor, linkId))
+    const { rows } = await this.parts.db.pool.query<LinkRow>(selectStatement, toLinkQueryValues(actor, linkId))
     if (!rows[0]) throw notFound('upload link', linkId)
     return toUploadLink(rows[0])
   }
 
   /** Returns links by the IDs of the files that were uploaded through them. Omits links that the actor cannot see. */
   async getByFileIds(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
-    const { rows } = await this.#db.pool.query<LinkRow & { fileId: string }>(
+    const { rows } = await this.parts.db.pool.query<LinkRow & { fileId: string }>(
       `SELECT u.file_id AS "fileId", ${linkColumns} ${source} JOIN upload_link_files u ON u.tenant_id = l.tenant_id AND u.link_id = l.link_id
        WHERE l.tenant_id = $1 AND u.tenant_id = $1 AND u.file_id = ANY ($2) AND ($3::text IS NULL OR l.created_by = $3)`,
       [actor.tenantId, fileIds, toOwnerFilter(actor)],
@@ -111,7 +106,7 @@ export class UploadLinkService {
    */
   async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
     const { tenantId } = actor
-    const row = await this.#ledger.change(tenantId, async (tx) => {
+    const row = await this.parts.ledger.change(tenantId, async (tx) => {
       const selection = toLinkQueryValues(actor, linkId)
       const [found] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, ...selection)
       if (!found) throw notFound('upload link', linkId)
@@ -127,7 +122,7 @@ export class UploadLinkService {
 
   /** Commits the rejection of a file that was uploaded through a link. Revokes the link after too many rejections. */
   rejectFile({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
-    return this.#ledger.change(tenantId, async (tx) => {
+    return this.parts.ledger.change(tenantId, async (tx) => {
       const [link] = await tx.$queryRawUnsafe<{ isOpen: boolean; rejectedFiles: number; maxFiles: number }[]>(
         `UPDATE upload_links SET rejected_files = rejected_files + 1 WHERE tenant_id = $1 AND link_id = $2
          RETURNING revoked_at IS NULL AS "isOpen", rejected_files AS "rejectedFiles", max_files AS "maxFiles"`,

@@ -22,18 +22,15 @@ const maxPaths = 2
 
 /** Appends received bytes to an upload, for the request that holds its lock. */
 export class PartWriter {
-  readonly #parts: PartWriterParts
-  readonly #token: string
-
-  constructor(parts: PartWriterParts, token: string) {
-    this.#parts = parts
-    this.#token = token
-  }
+  constructor(
+    private readonly parts: PartWriterParts,
+    private readonly token: string,
+  ) {}
 
   /** Returns the upload with its new offset after the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
   async appendBytes(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
-    const { rows, storage, spool } = this.#parts
-    const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.#token)
+    const { rows, storage, spool } = this.parts
+    const { reserved, ...quotas } = await rows.reserve(upload, content.size, this.token)
     if (reserved === null) throw createInterruptedError()
     if (!reserved) throw new QuotaExceededError(quotas, content.size)
     const small = await rows.getSmallParts(upload)
@@ -50,13 +47,13 @@ export class PartWriter {
   }
 
   async #storePart(upload: ResumableUpload, start: number, content: Content): Promise<void> {
-    const { rows, paths, storage } = this.#parts
+    const { rows, paths, storage } = this.parts
     const place = `${upload.tenantId}/_uploads`
     for (let tries = 1; ; tries++) {
       const path = await paths.takePath(upload.tenantId, place)
       await storage.put(path, content, { contentType: 'application/octet-stream' })
       faultPoint('part.stored')
-      const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
+      const result = await rows.addPart(upload, { start, size: content.size, path }, this.token).catch(async (error) => {
         // The statement did not run. Unless the bytes are removed, a tenant could store bytes beyond its quota by overloading its
         // share of the database.
         if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})

@@ -84,20 +84,18 @@ export async function receiveParts(request: IncomingMessage, reception: ReceiveO
 class BodyParts {
   received = 0
   ended = false
-  readonly #incoming: AsyncIterator<Buffer>
-  readonly #reception: ReceiveOptions
 
-  constructor(incoming: AsyncIterator<Buffer>, reception: ReceiveOptions) {
-    this.#incoming = incoming
-    this.#reception = reception
-  }
+  constructor(
+    private readonly incoming: AsyncIterator<Buffer>,
+    private readonly reception: ReceiveOptions,
+  ) {}
 
   async *readPart(): AsyncGenerator<Buffer> {
-    const { maxBytes: most, checksum } = this.#reception
+    const { maxBytes: most, checksum } = this.reception
     const began = performance.now()
     for (let size = 0; checksum || !isPartFull(size, began); ) {
       // A `for await` loop would close the body at the end of a part.
-      const next = await this.#incoming.next()
+      const next = await this.incoming.next()
       if (next.done) {
         this.ended = true
         return

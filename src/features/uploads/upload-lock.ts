@@ -16,18 +16,15 @@ const maxWaitMs = 10_000
  */
 export class UploadLock implements Locker, Lock {
   readonly token = randomUUID()
-  readonly #rows: ResumableUploadService
-  readonly #actor: Actor
-  readonly #isNew: boolean
   readonly #interrupt = new AbortController()
   #uploadId = ''
   #renewing: NodeJS.Timeout | undefined
 
-  constructor(rows: ResumableUploadService, actor: Actor, { isNew }: { isNew: boolean }) {
-    this.#rows = rows
-    this.#actor = actor
-    this.#isNew = isNew
-  }
+  constructor(
+    private readonly rows: ResumableUploadService,
+    private readonly actor: Actor,
+    private readonly options: { isNew: boolean },
+  ) {}
 
   /** Aborted with the error for the client if another request takes or waits for the lock. */
   get interrupted(): AbortSignal {
@@ -42,22 +39,22 @@ export class UploadLock implements Locker, Lock {
   /** Throws 423 if the current holder does not release the lock in time. */
   async lock(): Promise<void> {
     // A new upload is created with this token in its row, so it is already locked.
-    if (this.#isNew) return
+    if (this.options.isNew) return
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
-      if (await this.#rows.lock(this.#actor, this.#uploadId, this.token)) return this.renew()
+      if (await this.rows.lock(this.actor, this.#uploadId, this.token)) return this.renew()
     throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
   /** Starts renewing the lease on the upload's row. */
   renew(): void {
     const onInterrupted = () => this.#interrupt.abort(createInterruptedError())
-    this.#renewing = this.#rows.startRenewingLock(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)
+    this.#renewing = this.rows.startRenewingLock(this.actor.tenantId, this.#uploadId, this.token, onInterrupted)
   }
 
   async unlock(): Promise<void> {
     clearInterval(this.#renewing)
     // If this request fails, the lease expires.
-    await this.#rows.unlock(this.#actor.tenantId, this.#uploadId, this.token).catch(() => {})
+    await this.rows.unlock(this.actor.tenantId, this.#uploadId, this.token).catch(() => {})
   }
 }
 

@@ -42,22 +42,15 @@ export class UploadStore extends DataStore {
   override readonly extensions = extensions
   /** Outcome of the upload, which is set after the last byte is received. */
   outcome: Outcome | undefined
-  readonly #parts: StoreParts
-  readonly #call: Call
   readonly #actor: Actor
-  readonly #request: IncomingMessage
-  readonly #lock: UploadLock
-  readonly #creation: Creation | undefined
   #upload: ResumableUpload | undefined
 
-  constructor(parts: StoreParts, of: { call: Call; request: IncomingMessage; lock: UploadLock; creation: Creation | undefined }) {
+  constructor(
+    private readonly parts: StoreParts,
+    private readonly turn: { call: Call; request: IncomingMessage; lock: UploadLock; creation: Creation | undefined },
+  ) {
     super()
-    this.#parts = parts
-    this.#call = of.call
-    this.#actor = of.call.requireActor()
-    this.#request = of.request
-    this.#lock = of.lock
-    this.#creation = of.creation
+    this.#actor = turn.call.requireActor()
   }
 
   override getExpiration(): number {
@@ -66,18 +59,18 @@ export class UploadStore extends DataStore {
 
   /** Creates an upload after the context, file name, size and quotas are checked. */
   override async create(upload: Upload): Promise<Upload> {
-    const creation = this.#creation!
-    const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
-      const { filename, limit } = await this.#parts.uploads.checkBeforeUpload(attempt, creation)
+    const creation = this.turn.creation!
+    const made = await this.turn.call.run('create', uploadEndpoint, async (attempt) => {
+      const { filename, limit } = await this.parts.uploads.checkBeforeUpload(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
-      const row = await detectLostCommit(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
+      const row = await detectLostCommit(this.parts.rows.create(attempt.actor, facts, this.turn.lock.token))
       // An upload is one call, which is logged when the upload ends.
       attempt.outcome = { status: 'unlogged' }
       return row
     })
     this.#upload = made
-    this.#lock.renew()
+    this.turn.lock.renew()
     // An empty upload is complete when it is created.
     if (made.sizeBytes === 0) await this.#validateUpload(made)
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
@@ -86,7 +79,7 @@ export class UploadStore extends DataStore {
   /** Throws `UploadEndedError` if the upload has ended. */
   override async getUpload(id: string): Promise<Upload> {
     const known = this.#upload
-    const row = known ?? (await this.#parts.rows.find(this.#actor, id))
+    const row = known ?? (await this.parts.rows.find(this.#actor, id))
     this.#upload = row
     if (!known) {
       const isComplete = row.offsetBytes === row.sizeBytes
@@ -108,7 +101,7 @@ export class UploadStore extends DataStore {
   override async declareUploadLength(id: string, size: number): Promise<void> {
     const upload = this.#upload!
     if (size > upload.maxBytes) return void (await this.#rejectTooLarge(upload, size))
-    await this.#parts.rows.setSize(upload.tenantId, id, size)
+    await this.parts.rows.setSize(upload.tenantId, id, size)
     this.#upload = { ...upload, sizeBytes: size, maxBytes: size }
   }
 
@@ -119,15 +112,15 @@ export class UploadStore extends DataStore {
   override async write(): Promise<number> {
     const upload = this.#upload!
     const first = upload.offsetBytes
-    const writer = new PartWriter(this.#parts, this.#lock.token)
+    const writer = new PartWriter(this.parts, this.turn.lock.token)
     try {
       await this.#assertWithinQuotas(upload)
-      await receiveParts(this.#request, {
-        spool: this.#parts.spool,
+      await receiveParts(this.turn.request, {
+        spool: this.parts.spool,
         maxBytes: upload.maxBytes - first,
-        idleMs: this.#call.admission.uploads.idleMs,
-        checksum: parseChecksum(this.#request.headers),
-        interrupted: this.#lock.interrupted,
+        idleMs: this.turn.call.admission.uploads.idleMs,
+        checksum: parseChecksum(this.turn.request.headers),
+        interrupted: this.turn.lock.interrupted,
         storePart: async (content) => {
           this.#upload = await writer.appendBytes(this.#upload!, content)
         },
@@ -144,15 +137,15 @@ export class UploadStore extends DataStore {
   }
 
   override async remove(id: string): Promise<void> {
-    await detectLostCommit(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
+    await detectLostCommit(this.parts.rows.remove(await this.parts.rows.find(this.#actor, id)))
   }
 
   /** Checks the quotas before a large body is read. They are checked again for each part. */
   async #assertWithinQuotas(upload: ResumableUpload): Promise<void> {
-    const length = Number(this.#request.headers['content-length'] ?? 0)
+    const length = Number(this.turn.request.headers['content-length'] ?? 0)
     if (length < largePartBytes) return
     const added = Math.min(length, upload.maxBytes - upload.offsetBytes)
-    const quotas = await this.#parts.rows.getQuotas(upload)
+    const quotas = await this.parts.rows.getQuotas(upload)
     if (!fitsQuotas(quotas, added)) throw new QuotaExceededError(quotas, added)
   }
 
@@ -164,7 +157,7 @@ export class UploadStore extends DataStore {
   async #createQuotaError(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#runAndSaveOutcome(upload, async (attempt) => {
-      await this.#parts.uploads.checkBeforeUpload(attempt, {
+      await this.parts.uploads.checkBeforeUpload(attempt, {
         context,
         filename,
         sizeBytes: sizeBytes ?? offsetBytes + error.added,
@@ -177,7 +170,7 @@ export class UploadStore extends DataStore {
   }
 
   get #isPatch(): boolean {
-    return getMethod(this.#request) === 'PATCH'
+    return getMethod(this.turn.request) === 'PATCH'
   }
 
   /**
@@ -185,16 +178,16 @@ export class UploadStore extends DataStore {
    * length.
    */
   #assertNoExcessBytes(size: number): Promise<void> {
-    const left = size - Number(this.#request.headers['upload-offset'])
+    const left = size - Number(this.turn.request.headers['upload-offset'])
     if (left < 0) throw createWrongOffsetError(size)
-    return assertNoExcessBytes(this.#request, left, this.#call.admission.uploads.idleMs)
+    return assertNoExcessBytes(this.turn.request, left, this.turn.call.admission.uploads.idleMs)
   }
 
   /** Validates a complete upload again after an attempt without a verdict. The bytes are read only if the attempt can succeed. */
   async #retryValidation(upload: ResumableUpload): Promise<Outcome> {
     assertNotPostponed(upload)
     if (upload.decisionError?.code === 'scanner_unavailable')
-      await this.#parts
+      await this.parts
         .proveScanner(this.#actor, upload.contextKey)
         .catch((error) => this.#postponeValidation(upload, error, { isRead: false }))
     return this.#validateUpload(upload)
@@ -202,7 +195,7 @@ export class UploadStore extends DataStore {
 
   /** Validates the stored bytes like any other upload. */
   async #validateUpload(upload: ResumableUpload): Promise<Outcome> {
-    const { rows, storage, spool } = this.#parts
+    const { rows, storage, spool } = this.parts
     const parts = await rows.getParts(upload)
     return this.#uploadReceivedBytes(upload, (limit) =>
       spool.receive(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
@@ -215,7 +208,7 @@ export class UploadStore extends DataStore {
   async #postponeValidation(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = toPublicError(error)
     // If this statement fails, the next request retries immediately.
-    if (httpStatus[response.code] >= 500) await this.#parts.rows.postponeValidation(upload, response, options).catch(() => {})
+    if (httpStatus[response.code] >= 500) await this.parts.rows.postponeValidation(upload, response, options).catch(() => {})
     throw error
   }
 
@@ -227,7 +220,7 @@ export class UploadStore extends DataStore {
   async #uploadReceivedBytes(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
     const { filename, contextKey, metadata } = upload
     const outcome = await this.#runAndSaveOutcome(upload, (attempt) =>
-      this.#parts.uploads.upload(attempt, {
+      this.parts.uploads.upload(attempt, {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
@@ -246,12 +239,12 @@ export class UploadStore extends DataStore {
     upload: ResumableUpload,
     work: (attempt: Attempt) => Promise<File | undefined>,
   ): Promise<Outcome | undefined> {
-    const outcome: Outcome | undefined = await this.#call
+    const outcome: Outcome | undefined = await this.turn.call
       .run('upload', uploadEndpoint, work, { isCounted: true })
       .then((file) => file && { file: toFileResponse(file) }, toRejectedOutcome)
     if (!outcome) return undefined
     faultPoint('part.decided')
-    await this.#parts.rows.saveOutcome(upload, outcome)
+    await this.parts.rows.saveOutcome(upload, outcome)
     this.outcome = outcome
     this.#upload = { ...upload, outcome }
     if ('error' in outcome) throw new UploadEndedError(upload, outcome)
