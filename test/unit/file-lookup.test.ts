@@ -15,7 +15,7 @@ function createLookup(statements: unknown[][]) {
   return FileLookup.basic(database as never)
 }
 
-test('combines the file lookups of one event loop turn into one statement per tenant', async () => {
+test('the file lookups for a tenant that arrive during a statement share the next one', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   const found = await Promise.all([
@@ -26,12 +26,13 @@ test('combines the file lookups of one event loop turn into one statement per te
   ])
   expect(found.map((file) => file?.fileId)).toEqual(['one-a', undefined, 'two-a', 'one-a'])
   expect(statements).toEqual([
-    ['a', ['one-a', 'two-a']],
+    ['a', ['one-a']],
     ['b', ['one-a']],
+    ['a', ['two-a', 'one-a']],
   ])
 })
 
-test('does not cache file lookups for a later event loop turn', async () => {
+test('a file lookup does not return the result of an earlier statement', async () => {
   const statements: unknown[][] = []
   const lookup = createLookup(statements)
   await lookup.findById('a', 'one-a')

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 import { suspendedTenant } from '../../access/authenticate.js'
+import { Batcher } from '../../platform/batcher.js'
 import { detectLostCommit } from '../../platform/db/lost-commit.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { TenantBatches } from '../../platform/db/tenant-batches.js'
 import { createQuarantinedError, forbidden } from '../../platform/errors/errors.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import type { File } from './file.types.js'
@@ -16,18 +16,19 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
 
 /** Finds files for local download URLs, whose signatures contain the tenant, file and credential. */
 export class SignedDownloads {
-  readonly #batches: TenantBatches<SignedDownload, ServedRow>
+  readonly #batches = new Batcher<SignedDownload, ServedRow | null>({
+    getGroup: ({ tenantId }) => tenantId,
+    run: (requested) => this.#loadFiles(requested),
+  })
 
-  constructor(private readonly database: Queries) {
-    this.#batches = new TenantBatches((tenantId, requested) => this.#loadFiles(tenantId, requested))
-  }
+  constructor(private readonly database: Queries) {}
 
   /**
    * Returns null if the file does not exist. Throws 403 if the file is quarantined, the tenant is suspended, or the URL's
    * credential is no longer active.
    */
   async findFile(signed: SignedDownload): Promise<ServedRow | null> {
-    const file = await this.#batches.find(signed)
+    const file = await this.#batches.add(signed)
     if (!file) return null
     if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
     if (!file.isGranted) throw forbidden('The credential that created this download URL is no longer active. Request a new URL.')
@@ -51,7 +52,7 @@ export class SignedDownloads {
     if (rowCount === 0) throw forbidden('This single-use download URL was already used. Request a new one.')
   }
 
-  async #loadFiles(tenantId: string, requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
+  async #loadFiles(requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
     const { rows } = await this.database.query<ServedRow & { place: number }>({
       name: 'files-for-download',
       text: `SELECT requested.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
@@ -60,7 +61,7 @@ export class SignedDownloads {
           OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = requested.by AND u.status = 'active') AS "isGranted"
         FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS requested(file_id, by, place)
           JOIN files f ON f.tenant_id = $1 AND f.file_id = requested.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
-      values: [tenantId, requested.map(({ fileId }) => fileId), requested.map(({ by }) => by)],
+      values: [requested[0]!.tenantId, requested.map(({ fileId }) => fileId), requested.map(({ by }) => by)],
     })
     const found = new Map(rows.map((row) => [row.place - 1, row]))
     return requested.map((_, place) => found.get(place) ?? null)
