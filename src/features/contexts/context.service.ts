@@ -11,7 +11,13 @@ import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
-import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
+import {
+  type ContextUsage,
+  CreateContextInput,
+  type FileContext,
+  normalizeExtensions,
+  UpdateContextInput,
+} from './context.types.js'
 import { type ContextRow, listVersions, toContextAudit, toContextUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
@@ -286,7 +292,3 @@ const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
 /** Returns a copy of the input without undefined fields. */
 const omitUndefined = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
-
-const normalizeExtensions = (extensions: string[]): string[] => [
-  ...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase())),
-]

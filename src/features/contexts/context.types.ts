@@ -108,7 +108,8 @@ export class ContextUsage {
 
 export const FileContextPage = pageType(FileContext, 'FileContext')
 
-const ExtensionList = () =>
+/** Requires file extensions, in upper or lower case, with or without the dot. */
+export const ExtensionList = () =>
   Rule(
     (value) =>
       Array.isArray(value) &&
@@ -252,6 +253,11 @@ export function findTemplateError(template: string): string | null {
     return 'must not have segments of more than 200 bytes'
   return null
 }
+
+/** Converts extensions to lower case, and removes dots and duplicates. */
+export const normalizeExtensions = (extensions: readonly string[]): string[] => [
+  ...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase())),
+]
 
 /** Throws 409 if the context does not accept uploads. */
 export function assertActive({ contextKey, status }: Pick<FileContext, 'contextKey' | 'status'>): void {

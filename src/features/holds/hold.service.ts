@@ -1,6 +1,6 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
-import { type AuditRow, createFileAuditRow } from '../../ledger/entry.js'
+import { createFileAuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -10,8 +10,9 @@ import type { FileContextService } from '../contexts/context.service.js'
 import type { Hold } from './hold.types.js'
 
 interface FileWithHold {
-  original_filename: string
-  context_key: string
+  fileId: string
+  originalFilename: string
+  contextKey: string
   reason: string | null
 }
 
@@ -57,7 +58,10 @@ export class HoldService {
           VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
           ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
       const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
-      return { result: hold, entry: isNew ? { audit: [toHoldAudit(actor, fileId, file, { change: 'held', reason })] } : [] }
+      return {
+        result: hold,
+        entry: isNew ? { audit: [createFileAuditRow(actor, 'updated', file, { change: 'held', reason })] } : [],
+      }
     })
   }
 
@@ -70,7 +74,7 @@ export class HoldService {
       if (count === 0) throw notFound('hold', fileId)
       return {
         result: { fileId },
-        entry: { audit: [toHoldAudit(actor, fileId, file, { change: 'unheld', reason: file.reason })] },
+        entry: { audit: [createFileAuditRow(actor, 'updated', file, { change: 'unheld', reason: file.reason })] },
       }
     })
   }
@@ -79,17 +83,10 @@ export class HoldService {
 async function findFileWithHold(tx: Transaction, actor: Actor, fileId: string): Promise<FileWithHold> {
   if (!isId('file', fileId)) throw notFound('file', fileId)
   const [file] = await tx.$queryRaw<FileWithHold[]>`
-    SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
+    SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", c.context_key AS "contextKey", h.reason
+    FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
       LEFT JOIN holds h ON h.tenant_id = ${actor.tenantId} AND h.file_id = f.file_id
     WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId}`
   if (!file) throw notFound('file', fileId)
   return file
 }
-
-const toHoldAudit = (actor: Actor, fileId: string, file: FileWithHold, details: Record<string, unknown>): AuditRow =>
-  createFileAuditRow(
-    actor,
-    'updated',
-    { fileId, originalFilename: file.original_filename, contextKey: file.context_key },
-    details,
-  )

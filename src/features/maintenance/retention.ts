@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { storedHoursDays } from '../../ledger/counters.js'
 import { dropPartitionsBefore } from '../../ledger/partitions.js'
+import { listTenantIds } from '../../platform/db/each-tenant.js'
 import { getFirstId } from '../../platform/ids.js'
 import type { LogStartTimes } from './log-start-times.js'
 
-const tenantsAtOnce = 500
 const rowsAtOnce = 1_000
 
 /**
@@ -77,13 +77,7 @@ const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | num
 /** Calls `deleteBatch` for one tenant after another, each until it deletes nothing. Returns the number of deleted rows. */
 async function deleteForAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
-  for (let after = ''; ; ) {
-    const { rows } = await pool.query<{ tenant_id: string }>(
-      `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
-      [after],
-    )
-    for (const { tenant_id: tenantId } of rows) for (let gone = 1; gone > 0; deleted += gone) gone = await deleteBatch(tenantId)
-    if (rows.length < tenantsAtOnce) return deleted
-    after = rows.at(-1)!.tenant_id
-  }
+  for await (const tenantId of listTenantIds(pool))
+    for (let gone = 1; gone > 0; deleted += gone) gone = await deleteBatch(tenantId)
+  return deleted
 }

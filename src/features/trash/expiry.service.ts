@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Entry } from '../../ledger/entry.js'
+import type { Entry, RemovedFile } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
+import { removePermanently } from '../../ledger/removal.js'
 import { createSystemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
+import { listTenantIds } from '../../platform/db/each-tenant.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { ServiceEvents } from '../service-events.js'
-import { purgeDueFiles } from './purge.js'
 
-const tenantsAtOnce = 200
 // Limits the time for which uploads of the same tenant wait.
 const filesAtOnce = 100
 
@@ -44,39 +44,18 @@ export class ExpiryService {
     onFailed: (context: string, error: unknown) => void
   }): Promise<ExpiryResult> {
     const total: ExpiryResult = { deleted: 0, purged: 0 }
-    for (let after = ''; goOn(); ) {
-      const { tenants, due } = await this.#findDueContexts(after)
-      for (const context of due)
+    for await (const tenantId of listTenantIds(this.parts.db.pool)) {
+      if (!goOn()) break
+      const statement = { name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] }
+      for (const context of (await this.parts.db.pool.query<DueContext>(statement)).rows)
         try {
           if (context.has_old_trash) total.purged += await this.#purgeExpired(context, goOn)
           if (context.has_old_files) total.deleted += await this.#deleteExpired(context, goOn)
         } catch (error) {
           onFailed(context.context_id, error)
         }
-      if (tenants.length < tenantsAtOnce) break
-      after = tenants.at(-1)!
     }
     return total
-  }
-
-  /**
-   * Returns the contexts of the next tenants that have expired files, in random order, so that replicas start with different
-   * contexts.
-   */
-  async #findDueContexts(after: string): Promise<{ tenants: string[]; due: DueContext[] }> {
-    const { rows } = await this.parts.db.pool.query<{ tenant_id: string }>(
-      `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
-      [after],
-    )
-    const tenants = rows.map(({ tenant_id }) => tenant_id)
-    const due: DueContext[] = []
-    for (const tenantId of tenants)
-      due.push(
-        ...(
-          await this.parts.db.pool.query<DueContext>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] })
-        ).rows,
-      )
-    return { tenants, due: toRandomOrder(due) }
   }
 
   async #purgeExpired({ tenant_id: tenantId, context_id: contextId }: DueContext, goOn: () => boolean): Promise<number> {
@@ -84,7 +63,8 @@ export class ExpiryService {
     for (;;) {
       const count = await this.#runWithPause(goOn, () =>
         this.parts.ledger.change(tenantId, async (tx) => {
-          const audit = await purgeDueFiles(tx, tenantId, { contextId, limit: filesAtOnce })
+          const actor = createSystemActor(tenantId)
+          const audit = await removePermanently(tx, actor, { table: 'trash', where: isOldTrash, values: [contextId] })
           faultPoint('expiry.purging')
           return { result: audit.length, entry: audit.length > 0 ? { audit } : [] }
         }),
@@ -104,10 +84,10 @@ export class ExpiryService {
       const batch = await this.#runWithPause(goOn, () =>
         this.parts.ledger.change(tenantId, async (tx) => {
           const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
-          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => toDeletionEntry(tenantId, row))
+          const entry = rows.filter((row) => row.isDue && !row.isKept).map((row) => toDeletionEntry(tenantId, row))
           faultPoint('expiry.deleting')
-          const isOver = rows.length < filesAtOnce || !rows.at(-1)!.is_due
-          return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.file_id }, entry }
+          const isOver = rows.length < filesAtOnce || !rows.at(-1)!.isDue
+          return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.fileId }, entry }
         }),
       )
       deleted += batch?.count ?? 0
@@ -131,12 +111,6 @@ export class ExpiryService {
   }
 }
 
-const toRandomOrder = <T>(items: readonly T[]): T[] =>
-  items
-    .map((item) => ({ item, order: Math.random() }))
-    .sort((a, b) => a.order - b.order)
-    .map(({ item }) => item)
-
 // Selects the contexts of a tenant that have an expired file or an expired trashed file.
 const contextsToExpire = `
 SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
@@ -147,35 +121,31 @@ SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
   FROM file_contexts c WHERE c.tenant_id = $1) d
 WHERE d.has_old_files OR d.has_old_trash`
 
-interface OldFile {
-  file_id: string
-  context_id: string
-  context_key: string
-  original_filename: string
-  size_bytes: bigint
-  retention_days: number
-  is_due: boolean
-  is_kept: boolean
+// The condition uses the current policy and the database clock at the start of the transaction.
+const isOldTrash = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
+  WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
+    AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)
+  ORDER BY d.deleted_at LIMIT ${filesAtOnce})`
+
+interface OldFile extends Omit<RemovedFile, 'sizeBytes'> {
+  sizeBytes: bigint
+  retentionDays: number
+  isDue: boolean
+  isKept: boolean
 }
 
 // The order of the IDs is the order of age. Quarantined files are kept, because admins purge them from the quarantine.
 const oldFiles = `
-SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, c.retention_days,
-  f.created_at <= now() - make_interval(days => c.retention_days) AS is_due,
-  f.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = f.file_id) AS is_kept
+SELECT f.file_id AS "fileId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes",
+  c.retention_days AS "retentionDays", f.created_at <= now() - make_interval(days => c.retention_days) AS "isDue",
+  f.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = f.file_id) AS "isKept"
 FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
 WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT ${filesAtOnce}`
 
-const toDeletionEntry = (tenantId: string, row: OldFile): Entry => ({
+const toDeletionEntry = (tenantId: string, { sizeBytes, retentionDays, ...file }: OldFile): Entry => ({
   deletion: {
     actor: createSystemActor(tenantId),
-    file: {
-      fileId: row.file_id,
-      contextId: row.context_id,
-      contextKey: row.context_key,
-      originalFilename: row.original_filename,
-      sizeBytes: Number(row.size_bytes),
-    },
-    details: { retention_days: row.retention_days },
+    file: { ...file, sizeBytes: Number(sizeBytes) },
+    details: { retention_days: retentionDays },
   },
 })

@@ -6,14 +6,15 @@ import { conflict, notFound } from '../../platform/errors/errors.js'
 
 /**
  * SQL condition that is true if the current policy of context `c` allows trashed file `t` to be restored. Other trashed files are
- * not listed and cannot be restored, even before `purgeDueFiles` deletes them.
+ * not listed and cannot be restored, even before `ExpiryService` purges them.
  */
 export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
 interface TrashedRow {
-  original_filename: string
-  context_id: string
-  context_key: string
+  fileId: string
+  originalFilename: string
+  contextId: string
+  contextKey: string
   status: string
 }
 
@@ -34,15 +35,16 @@ export async function restoreFile(
   actor: Actor,
   { fileId, signatures, isMoved }: { fileId: string; signatures: string | null; isMoved: boolean },
 ): Promise<RestoreResult> {
-  const [row] = await tx.$queryRawUnsafe<TrashedRow[]>(
-    `SELECT t.original_filename, t.context_id, c.context_key, c.status FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
+  const [file] = await tx.$queryRawUnsafe<TrashedRow[]>(
+    `SELECT t.file_id AS "fileId", t.original_filename AS "originalFilename", t.context_id AS "contextId", c.context_key AS "contextKey", c.status
+     FROM trash t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
      WHERE t.tenant_id = $1 AND t.file_id = $2 AND ($3::text[] IS NULL OR t.context_id = ANY ($3)) AND ${isRestorable}`,
     actor.tenantId,
     fileId,
     actor.contexts,
   )
-  if (!row) throw notFound('file', fileId)
-  const { context_id: contextId, context_key: contextKey, status } = row
+  if (!file) throw notFound('file', fileId)
+  const { contextId, contextKey, status } = file
   if (status !== 'active')
     throw conflict(`Context '${contextKey}' is disabled. Enable the context, then restore the file.`, {
       context_key: contextKey,
@@ -50,7 +52,6 @@ export async function restoreFile(
     })
   const apiKeyId = actor.kind === 'api_key' ? actor.id : null
   const stale = await tx.$queryRawUnsafe<object[]>(statement, actor.tenantId, fileId, apiKeyId, signatures, isMoved)
-  const file = { fileId, originalFilename: row.original_filename, contextKey }
   const audit = createFileAuditRow(actor, 'updated', file, { change: 'restored' })
   return { context: { contextId, contextKey }, audit: [audit], awaitsScan: stale.length > 0 }
 }

@@ -2,6 +2,7 @@ import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import type { Ledger } from '../../ledger/ledger.js'
+import { removePermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
@@ -12,7 +13,6 @@ import type { FileContextService } from '../contexts/context.service.js'
 import type { FileService } from '../files/file.service.js'
 import type { File } from '../files/file.types.js'
 import type { ServiceEvents } from '../service-events.js'
-import { purgeFile } from './purge.js'
 import { isRestorable, restoreFile } from './restore.js'
 import type { TrashedFile } from './trash.types.js'
 
@@ -75,7 +75,11 @@ export class TrashService {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)
     await this.parts.ledger.change(actor.tenantId, async (tx) => {
-      const audit = await purgeFile(tx, actor, { fileId, contextIds: actor.contexts })
+      const audit = await removePermanently(tx, actor, {
+        table: 'trash',
+        where: 't.file_id = $3 AND ($4::text[] IS NULL OR t.context_id = ANY ($4))',
+        values: [fileId, actor.contexts],
+      })
       if (audit.length === 0) throw notFound('file', fileId)
       faultPoint('purge.removed')
       return { result: undefined, entry: { audit } }

@@ -1,7 +1,7 @@
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, createAuditRow } from '../../ledger/entry.js'
 import { type Actor, hasScope } from '../../platform/actor.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
-import type { FileContext } from '../contexts/context.types.js'
+import { type FileContext, normalizeExtensions } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, UploadLink } from './upload-link.types.js'
 
 /** SQL expression for the status of link `l`. */
@@ -57,16 +57,12 @@ export function assertWithinContextLimits(
   const { contextKey, maxFileSizeMb } = context
   if (typeof maxSizeMb === 'number' && maxSizeMb > maxFileSizeMb)
     add('maxSizeMb', `must be at most ${maxFileSizeMb}, the limit of context '${contextKey}'`)
-  const more = normalizeExtensions(allowedExtensions)?.filter((extension) => !context.allowedExtensions.includes(extension)) ?? []
+  const more = normalizeExtensions(allowedExtensions ?? []).filter((extension) => !context.allowedExtensions.includes(extension))
   if (more.length > 0)
     add('allowedExtensions', `must be allowed in context '${contextKey}', which allows ${context.allowedExtensions.join(', ')}`)
   if (sha256 && maxFiles !== 1) add('sha256', `requires ${requestName('maxFiles')} to be 1`)
   if (errors.length > 0) throw badUserInput(errors)
 }
-
-/** Converts extensions to lower case, and removes dots and duplicates. */
-export const normalizeExtensions = (extensions: readonly string[] | null | undefined): string[] | null =>
-  extensions ? [...new Set(extensions.map((extension) => extension.replace(/^\./, '').toLowerCase()))] : null
 
 /** Returns the creator whose links the actor can see, or null for an admin, who can see all links. */
 export const toOwnerFilter = (actor: Actor): string | null => (hasScope(actor, 'admin') ? null : actor.id)
@@ -78,13 +74,6 @@ export const toLinkAudit = (
   { linkId, contextKey }: Pick<UploadLink, 'linkId' | 'contextKey'>,
   details: Record<string, unknown>,
 ): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'upload_link',
-  entityId: linkId,
-  entityName: linkId,
-  details: { context_key: contextKey, ...details },
+  ...createAuditRow(actor, action, { type: 'upload_link', id: linkId, name: linkId }, { context_key: contextKey, ...details }),
   contextKey,
 })

@@ -7,13 +7,12 @@ import type { Database } from '../../platform/db/client.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { getIdTime, isId, newId } from '../../platform/ids.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import { assertActive } from '../contexts/context.types.js'
+import { assertActive, normalizeExtensions } from '../contexts/context.types.js'
 import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
 import {
   assertWithinContextLimits,
   type LinkRow,
   linkColumns,
-  normalizeExtensions,
   statusColumn,
   toLinkAudit,
   toOwnerFilter,
@@ -44,7 +43,7 @@ export class UploadLinkService {
     const values = [
       ...[tenantId, linkId, new Uint8Array(hash), contextId, contextKey, input.maxFiles, input.maxSizeMb ?? null],
       ...[
-        normalizeExtensions(input.allowedExtensions),
+        input.allowedExtensions ? normalizeExtensions(input.allowedExtensions) : null,
         input.sha256?.toLowerCase() ?? null,
         JSON.stringify(input.metadata ?? {}),
       ],

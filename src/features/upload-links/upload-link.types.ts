@@ -4,6 +4,7 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { IntegerRange, Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
+import { ExtensionList } from '../contexts/context.types.js'
 
 export const UploadLinkStatus = createEnum(
   'UploadLinkStatus',
@@ -114,15 +115,7 @@ export class CreateUploadLinkInput {
       "File extensions that the link accepts: a subset of the context's allowed extensions. The default is all of them.",
   })
   @Optional()
-  @Rule(
-    (value) =>
-      Array.isArray(value) &&
-      value.length >= 1 &&
-      value.length <= 100 &&
-      value.every((item) => typeof item === 'string' && /^\.?[A-Za-z0-9]{1,16}$/.test(item)),
-    'must be 1 to 100 extensions of 1 to 16 letters and digits, such as "pdf"',
-    { minItems: 1, maxItems: 100, items: { type: 'string', pattern: '^\\.?[A-Za-z0-9]{1,16}$' } },
-  )
+  @ExtensionList()
   allowedExtensions?: string[] | null
   @Field(() => String, {
     nullable: true,
