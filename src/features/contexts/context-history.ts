@@ -31,29 +31,18 @@ export function toContextUpdateAudits(
   { before, after, changes, details }: { before: ContextRow; after: ContextRow; changes: object; details: object | undefined },
 ): AuditRow[] {
   const audits: AuditRow[] = []
-  const changed = Object.keys(changes).filter(
-    (field) => JSON.stringify(before[field as keyof ContextRow]) !== JSON.stringify(after[field as keyof ContextRow]),
+  const changed = (Object.keys(changes) as (keyof ContextRow)[]).filter(
+    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
   )
-  if (changed.includes('status'))
-    audits.push(
-      toContextAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
-        previous_status: before.status,
-        new_status: after.status,
-      }),
-    )
+  if (changed.includes('status')) {
+    const statuses = { previous_status: before.status, new_status: after.status }
+    audits.push(toContextAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, statuses))
+  }
   const fields = changed.filter((field) => field !== 'status')
-  if (fields.length > 0)
-    audits.push(
-      toContextAudit(actor, 'updated', after, {
-        ...details,
-        changed: Object.fromEntries(
-          fields.map((field) => [
-            toSnakeCase(field),
-            { previous: before[field as keyof ContextRow], new: after[field as keyof ContextRow] },
-          ]),
-        ),
-      }),
-    )
+  if (fields.length > 0) {
+    const values = fields.map((field) => [toSnakeCase(field), { previous: before[field], new: after[field] }])
+    audits.push(toContextAudit(actor, 'updated', after, { ...details, changed: Object.fromEntries(values) }))
+  }
   return audits
 }
 

@@ -1,7 +1,7 @@
 import { listNewestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentResponse } from '../../ledger/entry.js'
-import type { Ledger } from '../../ledger/ledger.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, canAccessContext } from '../../platform/actor.js'
 import { Batcher } from '../../platform/batcher.js'
 import { getCurrentTime } from '../../platform/clock.js'
@@ -200,11 +200,8 @@ export class FileContextService {
     { changes, details }: { changes: UpdateContextInput & UpdateContextPolicyInput; details?: Record<string, unknown> },
   ): Promise<FileContext> {
     return this.parts.ledger.change(actor.tenantId, async (tx) => {
-      const where = {
-        tenantId_contextKey: { tenantId: actor.tenantId, contextKey: contextKeyShape.test(contextKey) ? contextKey : '' },
-      }
-      const before = await tx.fileContext.findUnique({ where })
-      if (!before || !canAccessContext(actor, before.contextId)) throw notFound('context', contextKey)
+      const before = await findContextToChange(tx, actor, contextKey)
+      const where = { tenantId_contextId: { tenantId: actor.tenantId, contextId: before.contextId } }
       const isVersion = requiresNewVersion(before, changes)
       const row = await tx.fileContext.update({
         where,
@@ -216,9 +213,7 @@ export class FileContextService {
         },
       })
       if (isVersion) await tx.contextVersion.create({ data: toVersionRow(actor, row) })
-      const used = await tx.fileTotal.findUnique({
-        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
-      })
+      const used = await tx.fileTotal.findUnique({ where })
       return {
         result: toContext(row, Number(used?.bytes ?? 0)),
         entry: { audit: toContextUpdateAudits(actor, { before, after: row, changes, details }) },
@@ -246,30 +241,26 @@ export class FileContextService {
   /** Deletes an empty context. Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
     return this.parts.ledger.change(actor.tenantId, async (tx) => {
-      const found = contextKeyShape.test(contextKey)
-        ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
-        : null
-      if (!found || !canAccessContext(actor, found.contextId)) throw notFound('context', contextKey)
+      const found = await findContextToChange(tx, actor, contextKey)
+      const where = { tenantId: actor.tenantId, contextId: found.contextId }
       // The transaction holds the tenant's lock, so no upload can commit between this query and the deletion.
-      const held = await tx.fileTotal.findUnique({
-        where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
-      })
+      const held = await tx.fileTotal.findUnique({ where: { tenantId_contextId: where } })
       const files = Number(held?.files ?? 0)
       if (files > 0)
         throw conflict(`Context '${contextKey}' contains ${files} files. Delete them first.`, { context_key: contextKey, files })
-      const trashed = await tx.trashedFile.count({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      const trashed = await tx.trashedFile.count({ where })
       if (trashed > 0)
         throw conflict(`Context '${contextKey}' has ${trashed} files in the trash. Restore or purge them first.`, {
           context_key: contextKey,
           files: 0,
           trashed,
         })
-      const { count } = await tx.fileContext.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      const { count } = await tx.fileContext.deleteMany({ where })
       if (count === 0) throw notFound('context', contextKey)
-      await tx.fileTotal.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
-      await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
-      await tx.rescan.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
-      await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
+      await tx.fileTotal.deleteMany({ where })
+      await tx.contextVersion.deleteMany({ where })
+      await tx.rescan.deleteMany({ where })
+      await tx.fileGroup.deleteMany({ where })
       return {
         result: { contextId: found.contextId, contextKey },
         entry: { audit: [toContextAudit(actor, 'deleted', found, {})] },
@@ -284,6 +275,14 @@ export class FileContextService {
     const used = new Map(totals.map((total) => [total.contextId, Number(total.bytes)]))
     return rows.map((row) => toContext(row, used.get(row.contextId) ?? 0))
   }
+}
+
+async function findContextToChange(tx: Transaction, actor: Actor, contextKey: string): Promise<ContextRow> {
+  const found = contextKeyShape.test(contextKey)
+    ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
+    : null
+  if (!found || !canAccessContext(actor, found.contextId)) throw notFound('context', contextKey)
+  return found
 }
 
 const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
