@@ -1,4 +1,4 @@
-import { Extensions, type ValidatorFn } from 'type-graphql'
+import { Extensions, Field, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
@@ -38,10 +38,21 @@ export const Optional = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
 
-/** Marks a field as optional but rejects null, because null could be mistaken for a new value. */
-export const NotNull = (): PropertyDecorator => (target, key) => {
-  getRules(target, key).isLeftOut = (value) => value === undefined
-}
+/** Declares a field of an update, which can be omitted. Null is rejected, because it could be mistaken for a new value. */
+export const UpdateField =
+  (type: Parameters<typeof Field>[0], description: string): PropertyDecorator =>
+  (target, key) => {
+    Field(type, { nullable: true, description })(target, key)
+    getRules(target, key).isLeftOut = (value) => value === undefined
+  }
+
+/** Declares a Boolean field of an update. */
+export const BooleanUpdateField =
+  (description: string): PropertyDecorator =>
+  (target, key) => {
+    UpdateField(() => Boolean, description)(target, key)
+    Rule((value) => typeof value === 'boolean', 'must be true or false')(target, key)
+  }
 
 /** Requires text with a limited number of code points that PostgreSQL can store. */
 export const Text = (min: number, max: number): PropertyDecorator =>
@@ -67,9 +78,6 @@ export const IntegerRange =
     Rule(judge, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
     getRules(target, key).rules[0]!.isRange = true
   }
-
-/** Requires a Boolean value. */
-export const BooleanValue = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
 
 /** Requires an ISO 8601 date with an optional time. */
 export const DateString = (): PropertyDecorator =>

@@ -1,5 +1,5 @@
 import { Field, InputType, Int, ObjectType } from 'type-graphql'
-import { BooleanValue, IntegerRange, NotNull, Rule } from '../../api/graphql/rules.js'
+import { BooleanUpdateField, IntegerRange, Rule, UpdateField } from '../../api/graphql/rules.js'
 
 @ObjectType({ simpleResolvers: true, description: 'Retention and validation options of a context.' })
 export class ContextPolicy {
@@ -47,34 +47,18 @@ export class UpdateContextPolicyInput {
     maximum: 36_500,
   })
   retentionDays?: number | null
-  @Field(() => Int, {
-    nullable: true,
-    description:
-      'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
-  })
-  @NotNull()
+  @UpdateField(
+    () => Int,
+    'Number of days for which a deleted file can be restored, 0 to 365. 0 means that deleted files cannot be restored.',
+  )
   @IntegerRange(0, 365)
   trashDays?: number
-  @Field(() => Boolean, { nullable: true, description: 'True to reject files that require a password.' })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to reject files that require a password.')
   rejectEncryptedFiles?: boolean
-  @Field(() => Boolean, { nullable: true, description: 'True to reject files with active content, such as macros and scripts.' })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to reject files with active content, such as macros and scripts.')
   rejectActiveContent?: boolean
-  @Field(() => Boolean, {
-    nullable: true,
-    description: 'True to accept files that the scanner cannot scan completely.',
-  })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to accept files that the scanner cannot scan completely.')
   acceptUnscanned?: boolean
-  @Field(() => Boolean, {
-    nullable: true,
-    description: "True to rescan stored files when the scanner's signatures change.",
-  })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField("True to rescan stored files when the scanner's signatures change.")
   rescan?: boolean
 }

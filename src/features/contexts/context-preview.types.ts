@@ -1,6 +1,6 @@
 import { Field, ID, InputType, ObjectType } from 'type-graphql'
 import { ErrorCodeName } from '../../api/graphql/enum.js'
-import { NotNull } from '../../api/graphql/rules.js'
+import { UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { UpdateContextInput } from './context.types.js'
@@ -8,11 +8,7 @@ import { UpdateContextPolicyInput } from './context-policy.types.js'
 
 @InputType({ description: 'Changes to a context and its policy to simulate. Omitted fields keep their values.' })
 export class PreviewContextInput extends UpdateContextInput {
-  @Field(() => UpdateContextPolicyInput, {
-    nullable: true,
-    description: 'Policy fields to simulate. Omitted fields keep their values.',
-  })
-  @NotNull()
+  @UpdateField(() => UpdateContextPolicyInput, 'Policy fields to simulate. Omitted fields keep their values.')
   policy?: UpdateContextPolicyInput
 }
 

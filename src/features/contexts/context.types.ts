@@ -3,14 +3,14 @@ import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import {
-  BooleanValue,
+  BooleanUpdateField,
   IntegerRange,
   Metadata,
   MultiLineText,
-  NotNull,
   Optional,
   Rule,
   SingleLineText,
+  UpdateField,
 } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { createDisabledContextError } from '../../platform/errors/errors.js'
@@ -172,57 +172,34 @@ export class CreateContextInput {
 
 @InputType({ description: 'Fields of a context to change. Omitted fields keep their values.' })
 export class UpdateContextInput {
-  @Field(() => String, { nullable: true, description: 'Display name of the context, 1 to 255 characters.' })
-  @NotNull()
+  @UpdateField(() => String, 'Display name of the context, 1 to 255 characters.')
   @SingleLineText(1, 255)
   displayName?: string
-  @Field(() => [String], {
-    nullable: true,
-    description: 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.',
-  })
-  @NotNull()
+  @UpdateField(() => [String], 'Allowed file extensions, 1 to 100, in upper or lower case, with or without the dot.')
   @ExtensionList()
   allowedExtensions?: string[]
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.',
-  })
-  @NotNull()
+  @UpdateField(() => Int, 'Maximum file size in MB, from 1 to the value of `MAX_UPLOAD_MB`.')
   @Megabytes()
   maxFileSizeMb?: number
-  @Field(() => String, { nullable: true, description: "Free-text description of the context's purpose." })
-  @NotNull()
+  @UpdateField(() => String, "Free-text description of the context's purpose.")
   @MultiLineText(0, 4096)
   description?: string
-  @Field(() => String, {
-    nullable: true,
-    description: 'Template for the storage paths of new files. Existing files keep their paths.',
-  })
-  @NotNull()
+  @UpdateField(() => String, 'Template for the storage paths of new files. Existing files keep their paths.')
   @PathTemplate()
   storagePathTemplate?: string
-  @Field(() => Boolean, { nullable: true, description: 'True to reject blank files.' })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to reject blank files.')
   rejectBlankFiles?: boolean
-  @Field(() => Boolean, { nullable: true, description: 'True to reject files that common programs cannot open.' })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to reject files that common programs cannot open.')
   rejectCorruptFiles?: boolean
-  @Field(() => Boolean, { nullable: true, description: 'True to scan files for viruses.' })
-  @NotNull()
-  @BooleanValue()
+  @BooleanUpdateField('True to scan files for viruses.')
   scanForViruses?: boolean
-  @Field(() => Int, { nullable: true, description: 'Storage quota of the context in MB, at least 1.' })
-  @NotNull()
+  @UpdateField(() => Int, 'Storage quota of the context in MB, at least 1.')
   @Megabytes()
   storageQuotaMb?: number
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, which replace the existing ones.' })
-  @NotNull()
+  @UpdateField(() => JsonObjectScalar, 'Custom key/value pairs, which replace the existing ones.')
   @Metadata()
   metadata?: Record<string, unknown>
-  @Field(() => ContextStatus, { nullable: true, description: 'New status of the context.' })
-  @NotNull()
+  @UpdateField(() => ContextStatus, 'New status of the context.')
   @Rule((value) => value === 'active' || value === 'disabled', 'must be active or disabled')
   status?: ContextStatus
 }

@@ -1,6 +1,6 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
-import { IntegerRange, NotNull, SingleLineText } from '../../api/graphql/rules.js'
+import { IntegerRange, SingleLineText, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
@@ -30,15 +30,10 @@ export class Tenant {
 
 @InputType({ description: 'Fields of the tenant to change. Omitted fields keep their values.' })
 export class UpdateTenantInput {
-  @Field(() => String, { nullable: true, description: 'Name of the tenant, 1 to 255 characters.' })
-  @NotNull()
+  @UpdateField(() => String, 'Name of the tenant, 1 to 255 characters.')
   @SingleLineText(1, 255)
   name?: string
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Storage quota of the tenant in MB, from 1 to the maximum that the operator set.',
-  })
-  @NotNull()
+  @UpdateField(() => Int, 'Storage quota of the tenant in MB, from 1 to the maximum that the operator set.')
   @IntegerRange(1, 2_147_483_647)
   storageQuotaMb?: number
 }

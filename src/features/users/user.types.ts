@@ -3,7 +3,7 @@ import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { NotNull, Optional, Rule, SingleLineText, Text } from '../../api/graphql/rules.js'
+import { Optional, Rule, SingleLineText, Text, UpdateField } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
 import { removeInvisible } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
@@ -128,12 +128,10 @@ export class InviteUserInput {
 
 @InputType({ description: 'Fields of a dashboard user to change. Omitted fields keep their values.' })
 export class UpdateUserInput {
-  @Field(() => String, { nullable: true, description: 'Name of the user, 1 to 255 characters.' })
-  @NotNull()
+  @UpdateField(() => String, 'Name of the user, 1 to 255 characters.')
   @SingleLineText(1, 255)
   name?: string
-  @Field(() => [ScopeName], { nullable: true, description: 'Scopes that replace the existing scopes of the user.' })
-  @NotNull()
+  @UpdateField(() => [ScopeName], 'Scopes that replace the existing scopes of the user.')
   @ScopeList()
   scopes?: Scope[]
 }

@@ -2,7 +2,7 @@ import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
-import { IntegerRange, MultiLineText, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
+import { IntegerRange, MultiLineText, Optional, Rule, Text, UpdateField } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
@@ -169,30 +169,20 @@ export class CreateWebhookInput {
 
 @InputType({ description: 'Fields of a webhook to change. Omitted fields keep their values.' })
 export class UpdateWebhookInput {
-  @Field(() => String, {
-    nullable: true,
-    description: 'URL that receives events. It must use `https:`, have a public address and contain no credentials.',
-  })
-  @NotNull()
+  @UpdateField(() => String, 'URL that receives events. It must use `https:`, have a public address and contain no credentials.')
   @Text(1, 2048)
   url?: string
-  @Field(() => [String], {
-    nullable: true,
-    description: 'Event types to send. `file.*` matches all file events, and `*` matches all events.',
-  })
-  @NotNull()
+  @UpdateField(() => [String], 'Event types to send. `file.*` matches all file events, and `*` matches all events.')
   @EventTypes()
   types?: string[]
   @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
   @Rule(isContextKeyList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
-  @Field(() => String, { nullable: true, description: 'Free-text description of the webhook, at most 1,000 characters.' })
-  @NotNull()
+  @UpdateField(() => String, 'Free-text description of the webhook, at most 1,000 characters.')
   @MultiLineText(0, 1000)
   description?: string
-  @Field(() => WebhookStatus, { nullable: true, description: 'New status of the webhook.' })
-  @NotNull()
+  @UpdateField(() => WebhookStatus, 'New status of the webhook.')
   status?: WebhookStatus
 }
 
